@@ -45,24 +45,24 @@ bench: $(DEV_READY)  ## measure, and print ratios with the machine they were tak
 soak: $(DEV_READY)  ## the console over 200,000 messages with fifty changes a second, in a browser, for MINUTES=10
 	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
 
-crash: $(DEV_READY)  ## break everything in turn under load, and count: lost, doubled and out of order have to be 0
+crash: $(DEV_READY)  ## inject faults under load and count: lost, duplicated and out of order must be 0
 	$(BIN)/python -m crashes.run $(ARGS)
 
-fuzz: $(DEV_READY)  ## ask every route and the whole console for long, and print how far the requests got; EXAMPLES=300 for each route
+fuzz: $(DEV_READY)  ## send random requests to every route and the console, and print the coverage; EXAMPLES=300 for each route
 	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)
 
-format: $(DEV_READY)  ## put code and pages into the one layout
+format: $(DEV_READY)  ## format code and pages
 	$(BIN)/ruff check --select I --fix --quiet .
 	$(BIN)/ruff format .
 	$(BIN)/rumdl fmt .
 
-reference: $(DEV_READY)  ## write docs/reference/ anew from the tables in the code
+reference: $(DEV_READY)  ## regenerate docs/reference/ from the tables in the code
 	$(BIN)/python -m docs.make_reference
 
-screenshots: $(DEV_READY)  ## write docs/images/console/ anew: every page, light and dark; ARGS picks some by name
+screenshots: $(DEV_READY)  ## regenerate docs/images/console/: every page, light and dark; ARGS selects some by name
 	$(BIN)/python -m docs.make_screenshots $(ARGS)
 
-pin:  ## write constraints.txt anew: the newest versions that pyproject.toml allows
+pin:  ## regenerate constraints.txt: the newest versions that pyproject.toml allows
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 	$(PYTHON) -m venv "$$folder" && \
 	pip="$$folder/bin/python -m pip --quiet --disable-pip-version-check --no-input" && \

@@ -189,7 +189,7 @@ def test_a_member_without_a_name_is_rejected(tmp_path: Path) -> None:
 async def test_a_save_without_an_idle_moment_names_what_is_in_flight_and_changes_nothing(
     start: DevStarter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sink: CallbackSink
 ) -> None:
-    monkeypatch.setattr("waypost.assembly.dev.dev._REST_TIMEOUT_S", 3)
+    monkeypatch.setattr("waypost.assembly.dev.dev._IDLE_TIMEOUT_S", 3)
     started = await start()
     await started.control("POST", "snapshots", {"name": "one"})
     folder = tmp_path / "data" / "snapshots"

@@ -120,7 +120,7 @@ RESPONSES: dict[str, tuple[Responder, Outcome | type[Outcome]]] = {
     "a_known_code_marked_transient":       (json_response(error(131026, "no", is_transient=True), 500), OperatorRejected(131026, "no")),
     "an_invalid_subcode":                  (json_response(error(100, "no", error_subcode={"a": []}), 400), OperatorRejected(100, "no")),
     "a_taken_name":                        (json_response(error(100, "taken", error_subcode=2388024), 400), OperatorRejected(100, "taken")),
-    "one_more_try":                        (json_response(error(131053, "media"), 400), OperatorRejected(131053, "media", one_more_try=True, is_about_media=True)),
+    "retry_once":                          (json_response(error(131053, "media"), 400), OperatorRejected(131053, "media", retry_once=True, is_about_media=True)),
     "our_permission":                      (json_response(error(10, "permission"), 403), OperatorRejected(500, "permission", operator_code=10)),
     "json_nested_too_deep":                (text_response("[" * 100_000, 200), OutcomeUncertain),
 }

@@ -69,11 +69,11 @@ class SqliteLocation:
 
     @property
     def name(self) -> str:
-        """See `Place`."""
+        """See `StoreLocation`."""
         return str(self.folder / "waypost.db")
 
     def engine(self, *, sole: bool = True) -> StoreEngine:
-        """See `Place`."""
+        """See `StoreLocation`."""
         return SqliteEngine(self.folder / "waypost.db", exclusive=sole)
 
     @asynccontextmanager
@@ -108,11 +108,11 @@ class PostgresLocation:
 
     @property
     def name(self) -> str:
-        """See `Place`."""
+        """See `StoreLocation`."""
         return name_of(self.url)
 
     def engine(self, *, sole: bool = True) -> StoreEngine:
-        """See `Place`."""
+        """See `StoreLocation`."""
         return PostgresEngine(self.url)
 
     @asynccontextmanager

@@ -25,11 +25,11 @@ _log = ThrottledLog(log("admin"))
 class AdminLoginLimits(Protocol):
     """Limits for callers without a valid admin token."""
 
-    async def check_admin(self, address: str) -> None:
+    async def check_admin_attempts(self, address: str) -> None:
         """Raise ApiError after too many wrong tokens from an address."""
         ...
 
-    async def spend_admin(self, address: str) -> object:
+    async def count_wrong_admin_token(self, address: str) -> object:
         """Count a wrong token."""
         ...
 
@@ -105,10 +105,10 @@ class AdminGate:
             _check_json(request)
             return ""
         address = self._address_of(request.scope)
-        await self._limits.check_admin(address)
+        await self._limits.check_admin_attempts(address)
         if not token or self._token is None or not secrets_equal(token, self._token):
             _log.warning("a wrong admin token was rejected", address=address)
-            await self._limits.spend_admin(address)
+            await self._limits.count_wrong_admin_token(address)
             raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
         _check_json(request)
         return ADMIN_ACTOR

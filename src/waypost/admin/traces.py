@@ -8,7 +8,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.trace import full_message_trace
 from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
 
-NOT_RETAINED: Final = "no longer kept"
+NOT_RETAINED: Final = "no longer retained"
 """The value of a request whose content was deleted at the end of its retention."""
 
 

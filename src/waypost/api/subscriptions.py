@@ -46,7 +46,7 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
     """Create a subscription, once its URL has responded to one ping.
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or invalid
-    fields, 400 duplicate tag or too many, 400 the URL does not respond 2xx to the ping.
+    fields, 400 duplicate tag or too many, 400 the URL does not respond with 2xx to the ping.
 
     Source: facts 4.1, 4.2, 4.5.
     """
@@ -112,7 +112,7 @@ async def update_subscription(services: Services, request: Request) -> ApiRespon
     gets them once it is active again; events during the pause cause none (decision 0027).
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
-    app, 400 invalid fields, 400 duplicate tag, 400 a new URL that does not respond 2xx to the ping.
+    app, 400 invalid fields, 400 duplicate tag, 400 a new URL that does not respond with 2xx to the ping.
 
     Source: facts 4.1, 4.2, 4.5.
     """

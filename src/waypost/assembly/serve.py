@@ -60,7 +60,7 @@ def is_admin_listener_path(path: str) -> bool:
 
 
 class PathFilter:
-    """An ASGI application that forwards some paths, and responds 404 to others.
+    """An ASGI application that forwards some paths, and responds with 404 to others.
 
     Args:
         application: that serves them.

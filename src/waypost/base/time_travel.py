@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from waypost.base.clock import VirtualClock
 
-REST_TIMEOUT_S: Final = 60
+IDLE_TIMEOUT_S: Final = 60
 """Real time for the work that is due at one moment; longer than any HTTP timeout of either side."""
 MAX_ADVANCE_MS: Final = 10 * 366 * 24 * 3600 * 1000
 """Maximum distance of one advance."""
@@ -69,7 +69,7 @@ class ClockAdvance:
     is_complete: bool
 
 
-class ClockNotAtRest(Exception):
+class ClockNotIdle(Exception):
     """Due work did not end in time; the text has the side and the time."""
 
 
@@ -93,7 +93,7 @@ class TimeTravel:
         self._waited_s = 0.0  # at the current stop
 
     async def advance(
-        self, *, to_ms: int, stop_timeout_s: float = REST_TIMEOUT_S, max_real_s: float = math.inf
+        self, *, to_ms: int, stop_timeout_s: float = IDLE_TIMEOUT_S, max_real_s: float = math.inf
     ) -> ClockAdvance:
         """Advance to a time with a stop at each due time; return when it has been reached.
 
@@ -114,20 +114,20 @@ class TimeTravel:
         async with self._hold_clock():
             self._set_travelling(True)
             try:
-                is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
-                while is_at_rest and due_ms is not None and due_ms <= to_ms and _real_s() < ends_s:
+                is_idle, due_ms = await self._try_wait_until_idle(stop_timeout_s, ends_s)
+                while is_idle and due_ms is not None and due_ms <= to_ms and _real_s() < ends_s:
                     self.clock.set(at_ms=due_ms)
                     stops += 1
-                    is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
+                    is_idle, due_ms = await self._try_wait_until_idle(stop_timeout_s, ends_s)
             finally:
                 self._set_travelling(False)
-            if is_at_rest and (due_ms is None or due_ms > to_ms):
+            if is_idle and (due_ms is None or due_ms > to_ms):
                 self.clock.set(at_ms=max(to_ms, self.clock.now_ms()))
-                is_at_rest, due_ms = await self._try_rest(stop_timeout_s, ends_s)
+                is_idle, due_ms = await self._try_wait_until_idle(stop_timeout_s, ends_s)
             left_ms = max(0, to_ms - self.clock.now_ms())
-            return ClockAdvance(stops, left_ms, is_complete=is_at_rest and not left_ms)
+            return ClockAdvance(stops, left_ms, is_complete=is_idle and not left_ms)
 
-    async def run_at_rest(
+    async def run_when_idle(
         self,
         action: Callable[[], Awaitable[None]],
         *,
@@ -143,7 +143,7 @@ class TimeTravel:
                 without rest, because work in flight may need an incoming request.
 
         Raises:
-            ClockNotAtRest: there was no such moment; the text has what was in flight.
+            ClockNotAtRest: it did not become idle; the text has what was in flight.
         """
         async with self._moving:
             self.clock.hold()
@@ -152,7 +152,7 @@ class TimeTravel:
                     await self._repeat_until_quiet(action, pause_traffic)
             except TimeoutError:
                 causes = await self._describe_in_flight() or "requests kept coming"
-                raise ClockNotAtRest(f"there was no moment of rest within {timeout_s:g} s: {causes}") from None
+                raise ClockNotIdle(f"the service did not become idle within {timeout_s:g} s: {causes}") from None
             finally:
                 self.clock.catch_up()
 
@@ -161,8 +161,8 @@ class TimeTravel:
     ) -> None:
         while True:
             async with pause_traffic():
-                with contextlib.suppress(ClockNotAtRest):
-                    await self._wait_for_rest(_TURN_TIMEOUT_S)
+                with contextlib.suppress(ClockNotIdle):
+                    await self._wait_until_idle(_TURN_TIMEOUT_S)
                     before = self.moves
                     await action()
                     if before == self.moves and not any(side.busy for side in self.sides):
@@ -196,12 +196,12 @@ class TimeTravel:
         for side in self.sides:
             side.set_travelling(is_travelling)
 
-    async def _try_rest(self, stop_timeout_s: float, ends_s: float) -> tuple[bool, int | None]:
+    async def _try_wait_until_idle(self, stop_timeout_s: float, ends_s: float) -> tuple[bool, int | None]:
         """Wait for rest; return False if the time was not enough, and the next due time."""
         began_s = _real_s()
         try:
-            due_ms = await self._wait_for_rest(min(stop_timeout_s - self._waited_s, max(0.0, ends_s - began_s)))
-        except ClockNotAtRest:
+            due_ms = await self._wait_until_idle(min(stop_timeout_s - self._waited_s, max(0.0, ends_s - began_s)))
+        except ClockNotIdle:
             self._waited_s += _real_s() - began_s
             if self._waited_s < stop_timeout_s:
                 return False, None
@@ -210,7 +210,7 @@ class TimeTravel:
         self._waited_s = 0
         return True, due_ms
 
-    async def _wait_for_rest(self, timeout_s: float) -> int | None:
+    async def _wait_until_idle(self, timeout_s: float) -> int | None:
         """Wait until nothing is due or in flight anywhere; return the next due time.
 
         Work that one side passes to the other is in a call that keeps the sender busy, so there is no
@@ -228,19 +228,19 @@ class TimeTravel:
                             return due_ms
                     await asyncio.sleep(_POLL_INTERVAL_S)
         except TimeoutError:
-            raise ClockNotAtRest(await self._describe_unrest(timeout_s)) from None
+            raise ClockNotIdle(await self._describe_busy(timeout_s)) from None
 
     def _is_due(self, due_ms: int | None) -> bool:
         return due_ms is not None and due_ms <= self.clock.now_ms()
 
-    async def _describe_unrest(self, timeout_s: float) -> str:
+    async def _describe_busy(self, timeout_s: float) -> str:
         names = [side.name for side in self.sides if side.busy]
         if not names:
             names = [side.name for side in self.sides if self._is_due(await side.next_due_ms())]
         causes = " and ".join(names) or "incoming traffic"
         in_flight = await self._describe_in_flight()
         return (
-            f"at {self.clock.now_ms()} ms {causes} had not come to rest after {timeout_s:g} s"
+            f"at {self.clock.now_ms()} ms {causes} had not become idle after {timeout_s:g} s"
             f"{f' ({in_flight})' if in_flight else ''}; the clock stays there"
         )
 

@@ -14,10 +14,10 @@ from waypost.queue.job import Job
 from waypost.store.callbacks.subscriptions import group_subscription_id, live_group, replay_group
 
 # fmt: off
-SLOW_SHARE: Final = 8      # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64
-SLOW_POOL: Final = 128     # slots of all slow receivers together
-CROWDED_SLOTS: Final = 96        # with so many used by fast receivers, one that holds CROWDED_SHARE gets no more
-CROWDED_SHARE: Final = 8
+MAX_SLOTS_PER_SLOW_RECEIVER: Final = 8      # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64
+MAX_SLOW_SLOTS: Final = 128     # slots of all slow receivers together
+CONGESTION_THRESHOLD: Final = 96        # with so many used by fast receivers, one that holds MAX_SLOTS_WHEN_CONGESTED gets no more
+MAX_SLOTS_WHEN_CONGESTED: Final = 8
 REPLAY_SHARE: Final = 8    # slots of a receiver's replays, so that they delay no live callback
 # fmt: on
 
@@ -84,7 +84,7 @@ class ConcurrencySlots:
         for group in (live_group(subscription_id), replay_group(subscription_id)):
             if group not in self._slow_queue:
                 self._clear_not_before(group)
-        if self._crowded_groups and not self._is_crowded(self._clock.real_ms()):
+        if self._crowded_groups and not self._is_congested(self._clock.real_ms()):
             for group in self._crowded_groups:
                 self._clear_not_before(group)
             self._crowded_groups.clear()
@@ -97,10 +97,10 @@ class ConcurrencySlots:
         real_ms = self._clock.real_ms()
         own = len(receiver.started_ms)
         if receiver.is_slow(real_ms):
-            return own < SLOW_SHARE and self._take_slow_slot(group, real_ms)
+            return own < MAX_SLOTS_PER_SLOW_RECEIVER and self._take_slow_slot(group, real_ms)
         self._slow_queue.pop(group, None)
         self._offered_ms.pop(group, None)
-        if own >= CROWDED_SHARE and self._is_crowded(real_ms):
+        if own >= MAX_SLOTS_WHEN_CONGESTED and self._is_congested(real_ms):
             self._crowded_groups.add(group)
             return False
         return True
@@ -127,11 +127,12 @@ class ConcurrencySlots:
         """Return how many of the slow slots are free; one that was offered and not taken in time is free again."""
         for group in [name for name, offered_ms in self._offered_ms.items() if real_ms - offered_ms >= SLOT_RETRY_MS]:
             del self._offered_ms[group]
-        return SLOW_POOL - self._count_used_slow(real_ms) - len(self._offered_ms)
+        return MAX_SLOW_SLOTS - self._count_used_slow(real_ms) - len(self._offered_ms)
 
-    def _is_crowded(self, real_ms: int) -> bool:
+    def _is_congested(self, real_ms: int) -> bool:
         return (
-            self.slots_in_use >= CROWDED_SLOTS and self.slots_in_use - self._count_used_slow(real_ms) >= CROWDED_SLOTS
+            self.slots_in_use >= CONGESTION_THRESHOLD
+            and self.slots_in_use - self._count_used_slow(real_ms) >= CONGESTION_THRESHOLD
         )
 
     def _count_used_slow(self, real_ms: int) -> int:

@@ -73,7 +73,7 @@ class ActionRow:
 
         Raises:
             ApiResponseError: another API returned an error.
-            NotReached: the simulator does not respond.
+            ApiUnreachable: the simulator does not respond.
             NotFound: the object or the simulator does not exist.
         """
         values: dict[str, Any] = {**page_request.path_params, "partner_id": page_request.partner.id}

@@ -101,7 +101,7 @@ class ControlClient(ApiClient):
             range_headers: range headers.
 
         Raises:
-            NotReached: the simulator does not respond.
+            ApiUnreachable: the simulator does not respond.
         """
         return await self._control_transport.open(method, path, {**self._control_headers, **range_headers})
 
@@ -110,7 +110,7 @@ class ControlClient(ApiClient):
 
         Raises:
             ApiResponseError: the response is an error.
-            NotReached: the simulator does not respond.
+            ApiUnreachable: the simulator does not respond.
         """
         return await self.json("GET", path)
 
@@ -119,6 +119,6 @@ class ControlClient(ApiClient):
 
         Raises:
             ApiResponseError: the response is an error.
-            NotReached: the simulator does not respond.
+            ApiUnreachable: the simulator does not respond.
         """
         return await self.json("POST", path, {} if body is None else body)

@@ -28,7 +28,7 @@ async def open_file(control: ControlClient, page_request: PageRequest, path: str
     The caller passes the result to `proxy_response` or closes it.
 
     Raises:
-        NotReached: the simulator does not respond.
+        ApiUnreachable: the simulator does not respond.
     """
     headers = page_request.request.headers
     range_headers = {name: headers[name] for name in _RANGE_HEADERS if name in headers}

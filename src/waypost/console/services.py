@@ -49,7 +49,7 @@ class SignInLimiter(Protocol):
         """
         ...
 
-    async def check_admin(self, address: str) -> None:
+    async def check_admin_attempts(self, address: str) -> None:
         """Return if an admin token from this address may be checked.
 
         Raises:
@@ -57,7 +57,7 @@ class SignInLimiter(Protocol):
         """
         ...
 
-    async def spend_admin(self, address: str) -> SignInAttempt:
+    async def count_wrong_admin_token(self, address: str) -> SignInAttempt:
         """Count a wrong admin token.
 
         Raises:

@@ -155,7 +155,7 @@ class MessageSender:
             if await self._copies.drop_lost_copies(row.id, route, media, outcome):
                 await self._retries.retry_now(job, row.id, OperatorUnavailable("the operator may have lost its media"))
                 return
-            if isinstance(outcome, OperatorRejected) and outcome.one_more_try and not job.attempt:
+            if isinstance(outcome, OperatorRejected) and outcome.retry_once and not job.attempt:
                 await self._retries.retry_once(job, row.id, outcome)
                 return
         match outcome:

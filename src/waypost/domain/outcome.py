@@ -56,14 +56,14 @@ class OperatorRejected:
 
     Attributes:
         code: for the partner; usually the operator's own.
-        one_more_try: one retry may succeed; its result is final.
+        retry_once: one retry may succeed; its result is final.
         operator_code: the operator's own, where the partner gets another code.
         is_about_media: the operator may no longer have a medium of the submission.
     """
 
     code: int
     text: str
-    one_more_try: bool = False
+    retry_once: bool = False
     operator_code: int | None = None
     is_about_media: bool = False
 

@@ -43,7 +43,7 @@ class EventLookup:
                         ours.add(replied_to)
                 case _:
                     continue
-        self._former_carriers: dict[tuple[str, str, int], bool] = {}
+        self._former_operators: dict[tuple[str, str, int], bool] = {}
         self._by_id = messages_by_ids(connection, ours)
         missing = {
             event.operator_message_id
@@ -70,9 +70,9 @@ class EventLookup:
         if app is not None:
             return app
         key = (row.app_id, operator_account_id, row.accepted_on_ms)
-        if key not in self._former_carriers:
-            self._former_carriers[key] = may_have_sent_through(self._connection, *key)
-        return self._apps[row.app_id][0] if self._former_carriers[key] else None
+        if key not in self._former_operators:
+            self._former_operators[key] = may_have_sent_through(self._connection, *key)
+        return self._apps[row.app_id][0] if self._former_operators[key] else None
 
     def find_app_of_account(self, operator_account_id: str, app_id: str) -> App | None:
         """Return the same as `find_app`, with the arguments the other way round, for `partial`."""
@@ -83,8 +83,8 @@ class EventLookup:
         if app_id not in self._apps:
             apps = apps_with_operators(self._connection, {app_id})
             self._apps[app_id] = apps.get(app_id, (None, None))
-        app, carried_by = self._apps[app_id]
-        return app if carried_by == operator_account_id else None
+        app, operator_account_of = self._apps[app_id]
+        return app if operator_account_of == operator_account_id else None
 
 
 def reaction_target(event: InboundEvent) -> str | None:

@@ -110,7 +110,7 @@ def open_tracing(endpoint: str, *, share: float, process: str) -> SpanTracing:
     The settings that the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) apply too.
 
     Raises:
-        NoTracing: the extra is not installed.
+        TracingUnavailable: the extra is not installed.
     """
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter

@@ -31,14 +31,14 @@ class LimitUsage:
         business_id: the business account with the limit; empty: our app at the operator.
         type: the operator's name of the limit, such as `whatsapp_business_management`.
         percent: used share of the limit, by the highest of its counts; at 100 the operator rejects calls.
-        regain_minutes: minutes until calls are possible again; 0 if they are possible now.
+        minutes_until_reset: minutes until calls are possible again; 0 if they are possible now.
         seen_ms: time of the report, by our clock.
     """
 
     business_id: str
     type: str
     percent: int
-    regain_minutes: int
+    minutes_until_reset: int
     seen_ms: int
 
 

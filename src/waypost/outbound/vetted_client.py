@@ -44,7 +44,7 @@ class OutboundResponse:
     error: str | None = None
 
 
-OUTBOUND_HELD_ERROR: Final = "the service is held: it calls nobody"
+OUTBOUND_HELD_ERROR: Final = "the service was started with --hold and makes no outgoing calls"
 
 
 class VettedClient:
@@ -199,7 +199,7 @@ class VettedClient:
         """Raise an error for an address that may not be reached.
 
         Raises:
-            NotAllowed: not public, and in no allowed network.
+            AddressNotAllowed: not public, and in no allowed network.
         """
         address = ip_address(host.partition("%")[0])
         if is_public(address):
@@ -230,7 +230,7 @@ def resolve_redirect(base_url: URL, location: str) -> URL:
     """Return the URL that a redirect names, without a user and password.
 
     Raises:
-        WrongRedirect: it is not http or https, or leads from https to http.
+        InvalidRedirect: it is not http or https, or leads from https to http.
     """
     try:
         named_url = URL(location)

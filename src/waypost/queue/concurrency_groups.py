@@ -78,7 +78,7 @@ class Completeness:
         return self._to
 
     def record_read(self, real_ms: int, read_to: int, transactions: RunningTransactions) -> None:
-        """Record that all jobs then in the store beyond `position` have been read, up to `read_to`."""
+        """Record that all jobs then in the store beyond this position have been read, up to `read_to`."""
         if self._marked_before is None:
             self._marked_to, self._marked_ms, self._marked_before = read_to, real_ms, transactions.next
         elif transactions.oldest >= self._marked_before and real_ms - self._marked_ms >= MAX_NUMBERING_MS:
@@ -150,7 +150,7 @@ class ConcurrencyGroup:
 
     @property
     def can_be_dropped(self) -> bool:
-        """True if it can be dropped as soon as it is empty.
+        """True if it is empty and need not remember how far it is complete.
 
         Where positions are committed out of order it stays for a minute, because it knows how far it is
         complete: to read from a group's beginning again costs as much as all that was deleted there lately.

@@ -63,7 +63,7 @@ class QueueReader:
         """Start to receive notices of new jobs, and of shards that are gained."""
         self._database.add_enqueue_listener(self._receive_wake_ups)
         self._database.add_notification_listener(self._receive_notification)
-        self._shards.add_gain_listener(self._rescan)
+        self._shards.add_shards_gained_listener(self._rescan)
 
     def add_wake_listener(self, queue_name: QueueName, listener: WakeListener) -> None:
         """Call `listener`, on the event loop, with each group of the queue that has new jobs or is notified."""

@@ -33,7 +33,7 @@ LEASES: Final = "leases"
 LEASE_RETRY_S: Final = 0.3
 """Time from a renewal that failed to the next one."""
 
-GainListener = Callable[[QueueName], None]
+ShardsGainedListener = Callable[[QueueName], None]
 
 
 class Shards:
@@ -78,11 +78,11 @@ class Shards:
         self._renewal_lock = asyncio.Lock()
         self._wake_event = asyncio.Event()
         self._renewal_task: asyncio.Task[None] | None = None
-        self._gain_listeners: list[GainListener] = []
+        self._gain_listeners: list[ShardsGainedListener] = []
         self._closed = False
         self._log = log("leases")
 
-    def add_gain_listener(self, listener: GainListener) -> None:
+    def add_shards_gained_listener(self, listener: ShardsGainedListener) -> None:
         """Call `listener` when this process has gained shards of a queue."""
         self._gain_listeners.append(listener)
 
@@ -127,7 +127,7 @@ class Shards:
         """Renew, take and release leases, if it is time to.
 
         Raises:
-            StoreAway: the store cannot be reached; nothing may be claimed once the leases have run out.
+            StoreUnavailable: the store cannot be reached; nothing may be claimed once the leases have run out.
         """
         if self._database.is_exclusive or self._closed:
             return

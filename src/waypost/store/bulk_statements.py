@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, bindparam, delete, insert, update
 
 Rows = Sequence[Mapping[str, Any]]
 
-BULK_STATEMENTS: Final = "ways"
+BULK_STATEMENTS: Final = "bulk_statements"
 """Key of the engine's bulk statements on a writing connection: `connection.info[BULK_STATEMENTS]`."""
 
 

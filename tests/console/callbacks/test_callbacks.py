@@ -146,7 +146,7 @@ async def test_pause_resume_and_ping_update_the_open_card(
     await page.get_by_text("active", exact=True).wait_for()
     receiver.choose_status = respond_always(503)
     await page.get_by_role("button", name="Send ping").click()
-    await page.get_by_text("orders responded 503").wait_for()
+    await page.get_by_text("orders responded with 503").wait_for()
     await console.send_text("Good morning")
     await page.get_by_text("Callbacks have been failing since").wait_for()
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from waypost.base.clock import VirtualClock
-from waypost.base.time_travel import ClockAdvance, ClockNotAtRest, TimeTravel
+from waypost.base.time_travel import ClockAdvance, ClockNotIdle, TimeTravel
 
 MINUTE_MS = 60_000
 
@@ -103,7 +103,7 @@ async def test_component_that_does_not_come_to_rest_is_named() -> None:
     sleeper = Sleeper(clock, [clock.now_ms() + MINUTE_MS], never_ends=True)
     running = asyncio.create_task(sleeper.run())
 
-    with pytest.raises(ClockNotAtRest, match="the sleeper had not come to rest"):
+    with pytest.raises(ClockNotIdle, match="the sleeper had not become idle"):
         await TimeTravel(clock, [sleeper]).advance(to_ms=clock.now_ms() + 2 * MINUTE_MS, stop_timeout_s=0.05)
 
     running.cancel()
@@ -120,7 +120,7 @@ async def test_run_at_rest_is_repeated_when_something_moved_meanwhile() -> None:
         if runs == 1:
             sleeper.moves += 1
 
-    await TimeTravel(clock, [sleeper]).run_at_rest(count_run, timeout_s=5)
+    await TimeTravel(clock, [sleeper]).run_when_idle(count_run, timeout_s=5)
 
     assert runs == 2
 
@@ -133,8 +133,8 @@ async def test_run_at_rest_gives_up_where_nothing_comes_to_rest() -> None:
     async def fail() -> None:
         raise AssertionError("it must not run: the sleeper never rests")
 
-    with pytest.raises(ClockNotAtRest):
-        await TimeTravel(clock, [sleeper]).run_at_rest(fail, timeout_s=0.05)
+    with pytest.raises(ClockNotIdle):
+        await TimeTravel(clock, [sleeper]).run_when_idle(fail, timeout_s=0.05)
 
 
 async def test_advance_that_takes_too_long_reports_what_is_left_and_can_be_continued() -> None:

@@ -3,7 +3,14 @@
 from waypost.base.clock import ManualClock
 from waypost.callbacks.circuits import Circuit, CircuitState
 from waypost.callbacks.receivers import CallbackReceiver
-from waypost.callbacks.slots import CROWDED_SHARE, CROWDED_SLOTS, REPLAY_SHARE, SLOW_POOL, SLOW_SHARE, ConcurrencySlots
+from waypost.callbacks.slots import (
+    CONGESTION_THRESHOLD,
+    MAX_SLOTS_PER_SLOW_RECEIVER,
+    MAX_SLOTS_WHEN_CONGESTED,
+    MAX_SLOW_SLOTS,
+    REPLAY_SHARE,
+    ConcurrencySlots,
+)
 from waypost.queue.job import Job
 from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
@@ -57,7 +64,7 @@ def test_slow_receiver_gets_few_slots() -> None:
     harness = SlotHarness()
     harness.add_receiver(1, was_slow=True)
 
-    assert len(harness.fill(1)) == SLOW_SHARE
+    assert len(harness.fill(1)) == MAX_SLOTS_PER_SLOW_RECEIVER
 
 
 def test_receiver_that_keeps_callbacks_waiting_is_slow_before_it_responds() -> None:
@@ -66,7 +73,7 @@ def test_receiver_that_keeps_callbacks_waiting_is_slow_before_it_responds() -> N
     assert harness.acquire(live_group(1))
     harness.clock.advance(ms=1_000)
 
-    assert len(harness.fill(1)) == SLOW_SHARE - 1
+    assert len(harness.fill(1)) == MAX_SLOTS_PER_SLOW_RECEIVER - 1
 
 
 def test_all_slow_receivers_together_leave_half_of_the_slots_to_the_fast_ones() -> None:
@@ -77,8 +84,8 @@ def test_all_slow_receivers_together_leave_half_of_the_slots_to_the_fast_ones() 
 
     acquired = sum(len(harness.fill(subscription)) for subscription in range(1, 41))
 
-    assert acquired == SLOW_POOL
-    assert harness.slots.slots_in_use == SLOW_POOL
+    assert acquired == MAX_SLOW_SLOTS
+    assert harness.slots.slots_in_use == MAX_SLOW_SLOTS
     assert harness.acquire(live_group(99))
 
 
@@ -107,8 +114,8 @@ def test_receivers_that_turn_slow_all_at_once_do_not_take_every_slot() -> None:
 
     acquired = [len(harness.fill(subscription)) for subscription in range(1, 11)]
 
-    assert sum(acquired) <= CROWDED_SLOTS + 8 * CROWDED_SHARE
-    assert min(acquired) == CROWDED_SHARE
+    assert sum(acquired) <= CONGESTION_THRESHOLD + 8 * MAX_SLOTS_WHEN_CONGESTED
+    assert min(acquired) == MAX_SLOTS_WHEN_CONGESTED
 
 
 def test_open_circuit_admits_nothing_and_then_one_probe() -> None:

@@ -63,8 +63,8 @@ def check_usage(context: AdminContext, account: OperatorAccount) -> list[CheckRe
     for usage in context.operators.adapter(account).usage(account.id):
         scope = f"{usage.business_id} ({usage.type})" if usage.business_id else "the operator app"
         text = f"{usage.percent} % of the calls of {scope}"
-        if usage.regain_minutes:
-            fix_hint = f"wait {usage.regain_minutes} minutes; nothing is lost"
+        if usage.minutes_until_reset:
+            fix_hint = f"wait {usage.minutes_until_reset} minutes; nothing is lost"
             results.append(warning(subject, f"used up: {text}", fix_hint))
         elif usage.percent >= USAGE_WARNING_PERCENT:
             fix_hint = "make fewer calls: fewer template edits, fewer syncs"

@@ -50,7 +50,7 @@ class LoginLimits:
         """
         return await self._spend(zip(_WINDOWS, (f"{email} {address}", address, email), strict=True))
 
-    async def check_admin(self, address: str) -> None:
+    async def check_admin_attempts(self, address: str) -> None:
         """Check that an admin token from this address may be verified.
 
         Raises:
@@ -69,7 +69,7 @@ class LoginLimits:
             return False
         return True
 
-    async def spend_admin(self, address: str) -> LoginAttempt:
+    async def count_wrong_admin_token(self, address: str) -> LoginAttempt:
         """Count an attempt to use the admin API as failed.
 
         Raises:

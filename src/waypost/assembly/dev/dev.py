@@ -27,7 +27,7 @@ from waypost.assembly.snapshots.snapshot_files import SnapshotFiles, describe_sn
 from waypost.base.clock import ClockSetting, SystemClock, VirtualClock
 from waypost.base.files import remove_others_access
 from waypost.base.ids import Ids, RandomIds, SeededIds
-from waypost.base.time_travel import ClockNotAtRest, TimeTravel
+from waypost.base.time_travel import ClockNotIdle, TimeTravel
 from waypost.client.api_client import InProcessTransport
 from waypost.config import Settings
 from waypost.console.web.sessions import CarriedSession
@@ -38,7 +38,7 @@ from waypost.store.engines.sqlite import take_lock
 
 LOOPBACK: Final = ("127.0.0.0/8", "::1/128")
 _SIMULATOR_FILE: Final = "simulator.db"
-_REST_TIMEOUT_S: Final = 10
+_IDLE_TIMEOUT_S: Final = 10
 _DRAIN_TIMEOUT_S: Final = 2
 
 
@@ -184,7 +184,7 @@ class DevServer:
         file = self._snapshot_files.path_for(name)
         temporary = file.with_name(f".{file.name}")  # until it is known to be of one moment
 
-        async def pack_at_rest() -> None:
+        async def pack_when_idle() -> None:
             now_ms = self._clock.now_ms()
             setting = ClockSetting(now_ms, now_ms, self._clock.setting.factor)
             await _run_to_completion(
@@ -193,11 +193,11 @@ class DevServer:
 
         async with self._change_lock:
             try:
-                await self._travel.run_at_rest(
-                    pack_at_rest, timeout_s=_REST_TIMEOUT_S, pause_traffic=self._pause_traffic
+                await self._travel.run_when_idle(
+                    pack_when_idle, timeout_s=_IDLE_TIMEOUT_S, pause_traffic=self._pause_traffic
                 )
                 temporary.replace(file)
-            except ClockNotAtRest as error:
+            except ClockNotIdle as error:
                 raise SnapshotBusy(str(error)) from error
             finally:
                 temporary.unlink(missing_ok=True)
@@ -341,7 +341,7 @@ class DevServer:
         have been processed before.
         """
         if isinstance(self._ids, SeededIds):
-            with contextlib.suppress(ClockNotAtRest):  # a client is sending already
+            with contextlib.suppress(ClockNotIdle):  # a client is sending already
                 await self._travel.advance(to_ms=self._clock.now_ms(), stop_timeout_s=_DRAIN_TIMEOUT_S)
             self._ids.reseed("from here on")
 

@@ -32,7 +32,7 @@ class ButtonBehaviour:
 
 
 # fmt: off
-BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds from the simulator's `send_buttons` and `interactive_kinds`
+BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds as in the simulator's tables of buttons
     #                             does           icon        label                  value
     "QUICK_REPLY":          ButtonBehaviour("reply",      "reply"),
     "REPLY":                ButtonBehaviour("reply",      "reply"),

@@ -91,7 +91,7 @@ def parse_filter(page_request: PageRequest) -> DeliveryFilter:
     """Return the filter in the query of the URL.
 
     Raises:
-        NotMeant: a field has a value that the form never sends.
+        InvalidPageRequest: a field has a value that the form never sends.
     """
     subscription, state = page_request.query("subscription"), page_request.query("state")
     if subscription and not (subscription.isascii() and subscription.isdecimal()):

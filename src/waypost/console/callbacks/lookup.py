@@ -21,7 +21,7 @@ async def get_subscription(tools: PageTools, page_request: PageRequest) -> Subsc
     """Return the subscription in the path.
 
     Raises:
-        NotThere: the app has no such subscription.
+        NotFound: the app has no such subscription.
     """
     subscription_id = str(page_request.path_params["subscription_id"])
     parts = tools.services

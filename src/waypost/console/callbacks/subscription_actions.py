@@ -70,14 +70,14 @@ async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
             tools,
             page_request,
             _subscription_path(page_request, subscription),
-            f"{subscription.tag} responded {result['status']} in {took}.",
+            f"{subscription.tag} responded with {result['status']} in {took}.",
         )
     if result["status"] is None:
         text = f"{subscription.tag} did not respond within {took}: {result['error']}."
     else:
         begin = " ".join(result["response_body"].split())[:120]
-        text = f"{subscription.tag} responded {result['status']} in {took}" + (f": {begin}" if begin else ".")
-    hint = "A receiver must respond 2xx within 10 s, before it processes the callback."
+        text = f"{subscription.tag} responded with {result['status']} in {took}" + (f": {begin}" if begin else ".")
+    hint = "A receiver must respond with 2xx within 10 s, before it processes the callback."
     return respond(tools, page_request, _subscription_path(page_request, subscription), text, hint=hint, kind="bad")
 
 

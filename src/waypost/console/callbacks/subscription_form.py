@@ -72,7 +72,7 @@ def encode_form(fields: SubscriptionFields, subscription: Subscription | None = 
     """Return the form that the partner API is sent.
 
     Raises:
-        NotMeant: a line is not a valid header.
+        InvalidPageRequest: a line is not a valid header.
     """
     form = {
         "tag": fields.tag,

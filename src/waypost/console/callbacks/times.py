@@ -14,7 +14,7 @@ def parse_time_ms(text: str, name: str) -> int | None:
     """Return a `datetime-local` value in ms since the epoch, limited to 1970 to 9999; None if it is empty.
 
     Raises:
-        NotMeant: the text is not a time.
+        InvalidPageRequest: the text is not a time.
     """
     if not text:
         return None

@@ -135,7 +135,7 @@ _TEMPLATE_PROBLEMS: Final = {  # kind, what happened, what to do
 
 
 def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
-    for template in overview.data.troubled_templates[:6]:
+    for template in overview.data.problem_templates[:6]:
         kind, problem, fix_hint = _TEMPLATE_PROBLEMS[template.status]
         reason = f": {template.reason}" if template.reason and template.status in ("REJECTED", "FAILED") else ""
         yield AttentionItem(

@@ -64,7 +64,7 @@ class MinuteCounts:
         return total
 
     async def update(self, count: MessageCounter, now_ms: int) -> None:
-        """Update the counts, unless that was done less than `FRESH_S` ago."""
+        """Update the counts, unless that was done less than `COUNTS_CACHE_S` ago."""
         loop = asyncio.get_running_loop()
         async with self.lock:
             if loop.time() < self.updated_s + COUNTS_CACHE_S:

@@ -51,7 +51,7 @@ class OverviewData:
     receivers: list[dict[str, Any]]
     queues: list[AppQueueDepth]
     dead_letters: list[DeadLetter]
-    troubled_templates: list[Any]
+    problem_templates: list[Any]
     operator: OperatorActivity
     progress: OnboardingProgress
     secrets: list[PartnerCredential]

@@ -25,7 +25,7 @@ class PhoneClient:
         """Call the control API for the phone: `messages`, `tap`, …; empty: the phone itself.
 
         Raises:
-            NotMeant: the API returned an error; explains it in plain words.
+            InvalidPageRequest: the API returned an error; explains it in plain words.
         """
         path = f"/control/phones/{self.phone}" + (f"/{action}" if action else "")
         return await translate_errors(get_control(self.tools).json(method, path, body))
@@ -55,7 +55,7 @@ def get_phone_client(tools: PageTools, page_request: PageRequest) -> PhoneClient
     """Return the phone in the path.
 
     Raises:
-        NotMeant: it is not a phone number.
+        InvalidPageRequest: it is not a phone number.
     """
     get_control(tools)
     return PhoneClient(tools, page_request, require_digits(str(page_request.path_params["phone"])))
@@ -65,6 +65,6 @@ def get_chat_app(page_request: PageRequest) -> App:
     """Return the partner's app with the number in the path.
 
     Raises:
-        NotThere: it is not a number of the partner.
+        NotFound: it is not a number of the partner.
     """
     return get_app_by_number(page_request, str(page_request.path_params["number"]))

@@ -54,8 +54,8 @@ class PhoneActionRow:
         """Carry it out with the values of the form.
 
         Raises:
-            NotMeant: the API returned an error; explains it in plain words.
-            NotThere: the phone has no such message, or the partner no such number.
+            InvalidPageRequest: the API returned an error; explains it in plain words.
+            NotFound: the phone has no such message, or the partner no such number.
         """
         client = get_phone_client(tools, page_request)
         number, target = "", {}

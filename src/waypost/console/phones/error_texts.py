@@ -49,8 +49,8 @@ async def translate_errors(call: Awaitable[Any]) -> Any:
     """Return the result of a call to the control API.
 
     Raises:
-        NotMeant: the API returned an error; explains it and suggests what to do.
-        NotThere: the API responded 404.
+        InvalidPageRequest: the API returned an error; explains it and suggests what to do.
+        NotFound: the API responded with 404.
     """
     try:
         return await call

@@ -19,7 +19,7 @@ async def show_flow(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the form of a flow of the partner's business accounts; 204 if it has none.
 
     Raises:
-        NotThere: there is no such flow, or it is another partner's.
+        NotFound: there is no such flow, or it is another partner's.
     """
     control, flow_id = tools.services.apis.control, str(page_request.path_params["flow_id"])
     missing = NotFound("You have no such flow.")

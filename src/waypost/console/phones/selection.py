@@ -91,7 +91,7 @@ def require_digits(text: str) -> str:
     """Return the digits of a required phone number.
 
     Raises:
-        NotMeant: it is not a phone number.
+        InvalidPageRequest: it is not a phone number.
     """
     digits = parse_digits(text)
     if not digits:

@@ -129,7 +129,7 @@ def parse_location(fields: Fields) -> dict[str, Any]:
     """Return the location of a form, in the format of webhooks.
 
     Raises:
-        NotMeant: latitude or longitude is not valid.
+        InvalidPageRequest: latitude or longitude is not valid.
     """
     location: dict[str, Any] = {
         "latitude": _parse_degrees(fields.get("latitude", ""), 90),

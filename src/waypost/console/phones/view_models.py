@@ -120,7 +120,7 @@ def get_control(tools: PageTools) -> ControlClient:
     """Return the client of the simulator control API.
 
     Raises:
-        NotThere: the service has no simulator.
+        NotFound: the service has no simulator.
     """
     control = tools.services.apis.control
     if control is None:
@@ -137,7 +137,7 @@ def get_app_by_number(page_request: PageRequest, number: str) -> App:
     """Return the partner's app with a business number.
 
     Raises:
-        NotThere: it is not a number of the partner.
+        NotFound: it is not a number of the partner.
     """
     for app in page_request.apps:
         if app.phone_number and app.phone_number == number:
@@ -193,7 +193,7 @@ async def get_item(
     """Return a message on a phone, and the app of its chat.
 
     Raises:
-        NotThere: there is no such message, or its chat is with another partner's number.
+        NotFound: there is no such message, or its chat is with another partner's number.
     """
     mine = apps_by_number_id(page_request)
     if mine and position.isascii() and position.isdigit() and len(position) < 18:

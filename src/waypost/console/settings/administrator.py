@@ -31,9 +31,9 @@ async def start_administration(tools: PageTools, page_request: PageRequest) -> R
         return await _page(tools, page_request, "Enter the admin token.", 400)
     address = parts.client_address(page_request.request.scope)
     try:
-        await parts.sign_in_limiter.check_admin(address)
+        await parts.sign_in_limiter.check_admin_attempts(address)
         if not parts.is_admin_token(token):
-            await parts.sign_in_limiter.spend_admin(address)
+            await parts.sign_in_limiter.count_wrong_admin_token(address)
             return await _page(tools, page_request, "Wrong admin token.", 400)
     except ApiError as error:
         wait_s = error.retry_after_s or 60

@@ -27,7 +27,7 @@ SIMULATOR_TABS: Final = (
 
 
 def require_simulator(kind: RouteKind, endpoint: Endpoint) -> Endpoint:
-    """Return an endpoint that responds 404 if there is no simulator; pages explain why."""
+    """Return an endpoint that responds with 404 if there is no simulator; pages explain why."""
 
     async def check_simulator(tools: PageTools, page_request: PageRequest) -> Response:
         if tools.services.apis.control is not None:
@@ -43,7 +43,7 @@ def get_control(tools: PageTools) -> ControlClient:
     """Return the client of the control API.
 
     Raises:
-        NotThere: there is no simulator.
+        NotFound: there is no simulator.
     """
     control = tools.services.apis.control
     if control is None:

@@ -11,7 +11,7 @@ def parse_seconds_ms(text: str, name: str) -> int | None:
     """Return seconds, with or without a fraction, in ms; None for an empty field.
 
     Raises:
-        NotMeant: the text is not a number.
+        InvalidPageRequest: the text is not a number.
     """
     text = text.strip().replace(",", ".")
     if not text:

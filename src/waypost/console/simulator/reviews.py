@@ -119,7 +119,7 @@ async def get_own_template(tools: PageTools, page_request: PageRequest) -> dict[
     """Return the template in the path, as the control API shows it.
 
     Raises:
-        NotThere: it does not exist, or belongs to another partner's account.
+        NotFound: it does not exist, or belongs to another partner's account.
     """
     template_id: str = page_request.path_params["template_id"]
     accounts = business_account_ids(page_request)

@@ -111,7 +111,7 @@ def parse_settings(typed: dict[str, str]) -> dict[str, Any]:
     """Return the settings of the form as the control API accepts them.
 
     Raises:
-        NotMeant: a number of seconds is not valid.
+        InvalidPageRequest: a number of seconds is not valid.
     """
     return {rule.name: _parse_value(rule, typed.get(rule.name, "")) for _, rules in SIMULATOR_RULES for rule in rules}
 

@@ -14,7 +14,7 @@ async def send_template(tools: PageTools, page_request: PageRequest) -> Response
     """Send it, and redirect to the message's trace; an error is shown with the values as typed.
 
     Raises:
-        NotThere: there is no such template.
+        NotFound: there is no such template.
         ApiResponseError: the API returned an error to a request of a script; the guard shows it.
     """
     template = await get_template(tools, page_request, page_request.path_params["template_id"])
@@ -37,7 +37,7 @@ async def delete_template(tools: PageTools, page_request: PageRequest) -> Respon
     """Delete it.
 
     Raises:
-        NotThere: there is no such template.
+        NotFound: there is no such template.
         ApiResponseError: the API returned an error.
     """
     template = await get_template(tools, page_request, page_request.path_params["template_id"])

@@ -33,7 +33,7 @@ async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
     Raises:
-        NotThere: there is no such template.
+        NotFound: there is no such template.
     """
     content = new_content()
     if template_id := page_request.query("from"):
@@ -57,7 +57,7 @@ async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the editor, filled from a template.
 
     Raises:
-        NotThere: there is no such template, or its status does not allow edits.
+        NotFound: there is no such template, or its status does not allow edits.
     """
     template = await _get_editable(tools, page_request)
     draft = replace(template.draft, category=template.category.value)
@@ -70,7 +70,7 @@ async def write_edit(tools: PageTools, page_request: PageRequest) -> Response:
     """Handle the editor's buttons for an edit; one of them submits it.
 
     Raises:
-        NotThere: there is no such template, or its status does not allow edits.
+        NotFound: there is no such template, or its status does not allow edits.
     """
     template = await _get_editable(tools, page_request)
     return await _handle_form(tools, page_request, template, _edit_path(page_request, template))

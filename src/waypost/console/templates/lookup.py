@@ -12,7 +12,7 @@ async def get_template(tools: PageTools, page_request: PageRequest, template_id:
     """Return a template, including deleted ones.
 
     Raises:
-        NotThere: there is no template with this id, or it is another partner's.
+        NotFound: there is no template with this id, or it is another partner's.
     """
     template = None
     if is_uuid(template_id) and page_request.app.business_account_id:

@@ -97,7 +97,7 @@ async def show_template(tools: PageTools, page_request: PageRequest) -> Response
     """Return the page.
 
     Raises:
-        NotThere: there is no such template.
+        NotFound: there is no such template.
     """
     template = await get_template(tools, page_request, page_request.path_params["template_id"])
     return await template_page(tools, page_request, template)
@@ -143,7 +143,7 @@ async def live_template(tools: PageTools, page_request: PageRequest) -> Response
     """Stream its status, history and possible actions.
 
     Raises:
-        NotThere: there is no such template.
+        NotFound: there is no such template.
     """
     template_id = page_request.path_params["template_id"]
     await get_template(tools, page_request, template_id)

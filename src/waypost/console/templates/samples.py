@@ -46,7 +46,7 @@ async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
     """Return an upload of the partner, of any app: the templates of an account belong to all its apps.
 
     Raises:
-        NotThere: it does not exist, or has expired.
+        NotFound: it does not exist, or has expired.
     """
     parts = tools.services
     now_ms = parts.clock.now_ms()

@@ -142,8 +142,8 @@ def _account_key(account: OperatorAccount) -> _AccountKey:
 
 def _wait_until_ms(usage: LimitUsage) -> int:
     """Return the end of the wait for a usage; 0 if there is none."""
-    if usage.regain_minutes:
-        return usage.seen_ms + min(usage.regain_minutes * 60_000, MAX_USAGE_WAIT_MS)
+    if usage.minutes_until_reset:
+        return usage.seen_ms + min(usage.minutes_until_reset * 60_000, MAX_USAGE_WAIT_MS)
     return usage.seen_ms + USAGE_RECHECK_MS if usage.percent >= NEAR_PERCENT else 0
 
 
@@ -156,7 +156,7 @@ def _parse_usage(owner: str, members: dict[str, Any], now_ms: int) -> LimitUsage
         business_id=owner,
         type=kind if isinstance(kind, str) else "",
         percent=max((round(percent) for percent in percents if isinstance(percent, int | float)), default=0),
-        regain_minutes=parse_number(members.get("estimated_time_to_regain_access")) or 0,
+        minutes_until_reset=parse_number(members.get("estimated_time_to_regain_access")) or 0,
         seen_ms=now_ms,
     )
 

@@ -26,7 +26,7 @@ class UsageCounts:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seen = CachedKeyedValues(store, "ledger", int)  # by key, of a kind and a subject
+        self._seen = CachedKeyedValues(store, "usage_count", int)  # by key, of a kind and a subject
 
     async def open(self) -> None:
         """Delete entries older than three days, and sort the rest by time."""

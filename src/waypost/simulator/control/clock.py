@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
-from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotAtRest, TimeTravel
+from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
 from waypost.simulator.control.request_structs import ControlBody, accepted_by
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
@@ -76,7 +76,7 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
         journey = await _run_while_connected(request, travel.advance(to_ms=to_ms, max_real_s=body.within_ms / 1000))
     except _ClientDisconnected:
         return {**await show_clock(travel), "is_complete": False}  # the client is gone
-    except ClockNotAtRest as error:
+    except ClockNotIdle as error:
         raise ControlApiError("clock", str(error), "another try when it is quiet", status=503) from error
     return {
         **await show_clock(travel),

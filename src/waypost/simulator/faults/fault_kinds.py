@@ -113,7 +113,7 @@ FAULT_KINDS: Final = (
         "The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
         "facts 5.2, mode A", only_call="messages.send"),
     FaultKind("call", FaultParameter("timeout", "true"), (_IS_CARRIED_OUT,),
-        "The call gets no response; it is carried out unless `accepted` is false.",
+        "The call gets no response; it is carried out unless `processed` is false.",
         "facts 5.1"),
     FaultKind("call", FaultParameter("reset", "choice", choices=("before", "after")), (),
         "The connection breaks without a response: before the call is carried out, or after it.",
@@ -124,7 +124,7 @@ FAULT_KINDS: Final = (
     FaultKind("call", FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
         (FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
         "The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
-        "and the call is carried out only if `accepted` is true.",
+        "and the call is carried out only if `processed` is true.",
         "facts 5.1"),
     FaultKind("update", FaultParameter("drop", "true"), (),
         "The update is never sent.",

@@ -14,7 +14,7 @@ SEND: Final = "messages.send"
 MARK_READ: Final = "messages.mark_read"
 
 # fmt: off
-_EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of `_named`, for readable names
+_EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of `_derive_name`, for readable names
     # object and method  edge                           name
     (Number,            "POST",   "messages"):                  SEND,
     (Number,            "POST",   "media"):                     "media.upload",
@@ -64,7 +64,7 @@ _VERBS: Final = {"GET": "read", "POST": "change", "DELETE": "delete"}
 
 
 def _derive_name(kind: type, method: str, edge: str) -> str:
-    """Return `flows.read` for an object itself, `flows.publish` for an action on one, else `flows.read_x`."""
+    """Return `flows.read` for an object itself, `flows.publish` for an action on one, else `flows.read_` and the edge."""
     exact = _EXPLICIT_NAMES.get((kind, method, edge))
     if exact is not None:
         return exact

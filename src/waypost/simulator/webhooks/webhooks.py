@@ -151,7 +151,7 @@ class WebhookSender:
         """Verify that a callback URL accepts our webhooks.
 
         Raises:
-            HandshakeFailed: the URL cannot be reached, or its response is wrong.
+            EndpointVerificationFailed: the URL cannot be reached, or its response is wrong.
 
         Source: facts 7.1.
         """
