@@ -82,7 +82,7 @@ def test_missed_message_shows_faults_clock_and_pending_work(partner: Partner) ->
         '  T wrote text "Hi"',
         "sent to this phone, and not on it, newest last:",
     ]
-    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T → tried T); tried once, next attempt at T: ")
+    assert lines[4].startswith("  ID to <Ann>: accepted (accepted T → attempted T); tried once, next attempt at T: ")
     assert lines[5:9] == [
         "templates that are not approved, newest last:",
         "  news (en_US) is PENDING",

@@ -192,7 +192,7 @@ class ServiceApplication:
             await self._router(scope, receive, tracked_send)
         except HTTPException as error:
             response = _plain_error(error.status_code, error.headers)
-        except ClientDisconnect:  # in the middle of its body: there is no client to respond to
+        except ClientDisconnect:  # within its body: there is no client to respond to
             return
         except StoreUnavailable as error:
             _log.warning(str(error), path=path)

@@ -74,11 +74,11 @@ class ProcessObservability:
         Raises:
             TracingUnavailable: spans are enabled, and the extra is not installed.
         """
-        self.readiness.parts.stages = {
+        self.readiness.services.stages = {
             stage.queue_name.name.lower(): (stage, task)
             for stage, task in zip(self._services.stages, tasks, strict=True)
         }
-        self.readiness.parts.loops = loops
+        self.readiness.services.loops = loops
         endpoint = self._settings.otel_endpoint
         if endpoint is not None:
             share = self._settings.otel_share
@@ -86,7 +86,7 @@ class ProcessObservability:
 
     def mark_stopping(self) -> None:
         """Report from now on that this process is not ready."""
-        self.readiness.parts.stopping = True
+        self.readiness.services.stopping = True
 
     async def close(self) -> None:
         """Export the remaining spans."""

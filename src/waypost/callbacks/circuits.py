@@ -41,7 +41,7 @@ PROBE_DELAYS_S: Final = (1, 2, 4, 8, 16, 32, 60)
 """How long a circuit stays open, by the number of failed probes; the last one repeats."""
 
 TRAVEL_SHARE: Final = 8
-"""While the clock is moved by hand: probes are an eighth of the time apart for which the receiver has failed."""
+"""While the clock is being advanced: probes are an eighth of the time apart for which the receiver has failed."""
 TRAVEL_MIN_MS: Final = 60_000
 
 # fmt: off
@@ -63,7 +63,7 @@ CIRCUIT_TRANSITIONS: Final = {  # an event without a row leaves a circuit as it 
 
 
 def travel_grid_ms(failing_ms: int) -> int | None:
-    """Return the grid of probes while the clock is moved by hand, for a receiver that has failed for so long.
+    """Return the grid of probes while the clock is being advanced, for a receiver that has failed for so long.
 
     A moved clock passes hours in which nothing outside can change. The grid is the same for all
     receivers, a minute doubled as often as fits, so that their probes share the stops of the clock.
@@ -82,7 +82,7 @@ class Circuit:
         failures: in a row.
         probes: how often an open circuit was tested and failed.
         until_ms: while it is open, when it may be tested.
-        travel_until_ms: the same while the clock is moved by hand: never before `until_ms`.
+        travel_until_ms: the same while the clock is being advanced: never before `until_ms`.
         delivered_ms: when a callback was last delivered.
         failing_since_ms: nothing has been delivered since then; None while it succeeds.
     """

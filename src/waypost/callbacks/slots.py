@@ -43,7 +43,7 @@ class ConcurrencySlots:
         self._offered_ms: dict[str, int] = {}  # and those that may take one now, with the time of the offer
         self._crowded_groups: set[str] = set()
         self.is_travelling = False
-        """The clock is being moved by hand: receivers that fail are tried less often."""
+        """The clock is being advanced: receivers that fail are tried less often."""
 
     @property
     def slots_in_use(self) -> int:

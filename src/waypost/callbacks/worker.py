@@ -98,7 +98,7 @@ class CallbackSender:
         return None if receiver is None or not receiver.is_known else receiver.circuit.state.value
 
     def set_travelling(self, is_travelling: bool) -> None:
-        """Note that the clock is being moved by hand, or no longer: then receivers that fail may be tried again."""
+        """Note that the clock is being advanced, or no longer: then receivers that fail may be tried again."""
         self._slots.is_travelling = is_travelling
         if not is_travelling:
             for subscription_id in self._slots.receivers:
@@ -237,7 +237,7 @@ class CallbackSender:
             )
 
     def _retry_due_ms(self, circuit: Circuit, now_ms: int, delay_ms: int, retry_after_ms: int) -> int:
-        """Return when a callback that was not delivered is due again; on the grid while the clock is moved by hand."""
+        """Return when a callback that was not delivered is due again; on the grid while the clock is being advanced."""
         due_ms = now_ms + delay_ms
         if self._slots.is_travelling and circuit.failing_since_ms is not None:
             grid_ms = travel_grid_ms(now_ms - circuit.failing_since_ms) or 1

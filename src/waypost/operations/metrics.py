@@ -77,7 +77,7 @@ class MetricsContext:
         servers: those of this process that serve the service.
     """
 
-    parts: MeasuredServices
+    services: MeasuredServices
     depths: QueueDepths | None
     now_ms: int
     ready: Mapping[str, bool]
@@ -106,46 +106,46 @@ class MetricRow:
     read: Callable[[MetricsContext], Samples]
 
 
-def _request_samples(scene: MetricsContext) -> Samples:
-    for route, endpoint in scene.parts.endpoints():
+def _request_samples(context: MetricsContext) -> Samples:
+    for route, endpoint in context.services.endpoints():
         for status, count in sorted(endpoint.statuses.items()):
             yield (route, str(status)), count
 
 
-def _error_samples(scene: MetricsContext) -> Samples:
-    for route, endpoint in scene.parts.endpoints():
+def _error_samples(context: MetricsContext) -> Samples:
+    for route, endpoint in context.services.endpoints():
         for code, count in sorted(endpoint.outcomes.items()):
             if code != "accepted":
                 yield (route, code), count
 
 
-def _request_time_samples(scene: MetricsContext) -> Samples:
-    for route, endpoint in scene.parts.endpoints():
+def _request_time_samples(context: MetricsContext) -> Samples:
+    for route, endpoint in context.services.endpoints():
         if endpoint.took_s.count:
             yield (route,), endpoint.took_s
 
 
-def _webhook_samples(scene: MetricsContext) -> Samples:
+def _webhook_samples(context: MetricsContext) -> Samples:
     for result in ("stored", "wrong signature", "too large"):
-        yield (result,), scene.parts.webhook.counts[result]
+        yield (result,), context.services.webhook.counts[result]
 
 
-def _job_samples(scene: MetricsContext) -> Samples:
-    for queue_name, counts in scene.parts.queue.counts.items():
+def _job_samples(context: MetricsContext) -> Samples:
+    for queue_name, counts in context.services.queue.counts.items():
         for name in ("claimed", "completed", "retried_later", "abandoned", "defects", "dead_letters"):
             yield (_queue_label(queue_name), name), getattr(counts, name)
 
 
-def _depth_samples(scene: MetricsContext) -> Samples:
-    for queue_name, depth in _queue_depths(scene):
+def _depth_samples(context: MetricsContext) -> Samples:
+    for queue_name, depth in _queue_depths(context):
         for state, jobs in depth.jobs.items():
             yield (_queue_label(queue_name), state.name.lower()), jobs
 
 
-def _oldest_due_samples(scene: MetricsContext) -> Samples:
-    for queue_name, depth in _queue_depths(scene):
+def _oldest_due_samples(context: MetricsContext) -> Samples:
+    for queue_name, depth in _queue_depths(context):
         due_ms = depth.oldest_due_ms
-        yield (_queue_label(queue_name),), 0 if due_ms is None else max(0, scene.now_ms - due_ms) / 1000
+        yield (_queue_label(queue_name),), 0 if due_ms is None else max(0, context.now_ms - due_ms) / 1000
 
 
 def _call_samples(calls: CallCounters) -> Samples:
@@ -157,23 +157,23 @@ def _call_time_samples(calls: CallCounters) -> Samples:
         yield (label,), spread
 
 
-def _store_error_samples(scene: MetricsContext) -> Samples:
-    counts = scene.parts.database.counts
+def _store_error_samples(context: MetricsContext) -> Samples:
+    counts = context.services.database.counts
     yield ("transaction",), counts.split_batches
     yield ("write",), counts.failed
     yield ("read",), counts.failed_reads
 
 
-def _server_error_samples(scene: MetricsContext) -> Samples:
+def _server_error_samples(context: MetricsContext) -> Samples:
     errors = Counter[int]()
-    for server in scene.servers:
+    for server in context.servers:
         errors.update(server.errors_sent)
     for status, count in sorted(errors.items()):
         yield (str(status),), count
 
 
-def _queue_depths(scene: MetricsContext) -> Iterable[tuple[QueueName, QueueDepth]]:
-    return () if scene.depths is None else scene.depths.queues.items()
+def _queue_depths(context: MetricsContext) -> Iterable[tuple[QueueName, QueueDepth]]:
+    return () if context.depths is None else context.depths.queues.items()
 
 
 def _queue_label(queue_name: QueueName) -> str:
@@ -197,58 +197,58 @@ METRICS: Final = (  # Source: decision 0046
     # 2 queue
     MetricRow("queue_jobs_total", _C, ("queue", "event"),  "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _job_samples),
     MetricRow("queue_in_flight",           _G, _QUEUE,               "process", "Jobs being worked.",
-              lambda scene: [((_queue_label(stage.queue_name),), stage.active_jobs) for stage in scene.parts.stages]),
+              lambda context: [((_queue_label(stage.queue_name),), stage.active_jobs) for stage in context.services.stages]),
     MetricRow("queue_slots",               _G, _QUEUE,               "process", "Maximum number of jobs worked at once.",
-              lambda scene: [((_queue_label(stage.queue_name),), scene.parts.queue.plans[stage.queue_name].in_flight) for stage in scene.parts.stages]),
+              lambda context: [((_queue_label(stage.queue_name),), context.services.queue.plans[stage.queue_name].in_flight) for stage in context.services.stages]),
     MetricRow("queue_jobs_in_memory",      _G, _QUEUE,               "process", "Jobs read from the store and not ended.",
-              lambda scene: [((_queue_label(stage.queue_name),), scene.parts.queue.count_jobs_in_memory(stage.queue_name)) for stage in scene.parts.stages]),
+              lambda context: [((_queue_label(stage.queue_name),), context.services.queue.count_jobs_in_memory(stage.queue_name)) for stage in context.services.stages]),
     MetricRow("queue_claim_lag_seconds",   _H, _QUEUE,               "process", "Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
-              lambda scene: [((_queue_label(queue),), counts.lag_s) for queue, counts in scene.parts.queue.counts.items()]),
+              lambda context: [((_queue_label(queue),), counts.lag_s) for queue, counts in context.services.queue.counts.items()]),
     MetricRow("queue_loop_busy_seconds",   _G, _QUEUE,               "process", "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that it is stuck.",
-              lambda scene: [((_queue_label(stage.queue_name),), stage.loop_busy_s) for stage in scene.parts.stages]),
+              lambda context: [((_queue_label(stage.queue_name),), stage.loop_busy_s) for stage in context.services.stages]),
     MetricRow("queue_leases",              _G, _QUEUE,               "process", "Shards of the queue that this process works, out of 256.",
-              lambda scene: [((_queue_label(queue),), len(shards)) for queue, shards in scene.parts.queue.shards.held.items()]),
+              lambda context: [((_queue_label(queue),), len(shards)) for queue, shards in context.services.queue.shards.held.items()]),
     MetricRow("queue_depth",               _G, ("queue", "state"),   "store",   "Jobs by state; at most 20,000 of a queue are counted.", _depth_samples),
     MetricRow("queue_depth_is_capped",     _G, _QUEUE,               "store",   "1 where the queue has more jobs than are counted.",
-              lambda scene: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(scene)]),
+              lambda context: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(context)]),
     MetricRow("queue_oldest_due_seconds",  _G, _QUEUE,               "store",   "How long the longest waiting job has been due, among those counted.", _oldest_due_samples),
     # 3 and 4, dispatch and operator
     MetricRow("operator_messages_total",   _C, ("outcome", "code"),  "process", "Messages sent to the operator, by outcome and by the thousand of its error code.",
-              lambda scene: _call_samples(scene.parts.dispatch.counts)),
+              lambda context: _call_samples(context.services.dispatch.counts)),
     MetricRow("operator_call_seconds",     _H, ("outcome",),         "process", "Response time of the operator for one message.",
-              lambda scene: _call_time_samples(scene.parts.dispatch.counts)),
+              lambda context: _call_time_samples(context.services.dispatch.counts)),
     # 5 events
     MetricRow("webhooks_total",            _C, ("result",),          "process", "Webhooks from the operator, by result.", _webhook_samples),
     MetricRow("webhook_items_total",       _C, (),                   "process", "Statuses, messages and changes in the webhooks that were stored.",
-              lambda scene: _single_sample(scene.parts.webhook.counts["items"])),
+              lambda context: _single_sample(context.services.webhook.counts["items"])),
     MetricRow("events_total",              _C, ("event",),           "process", "Events applied, by kind; a status by its state.",
-              lambda scene: [((event,), count) for event, count in sorted(scene.parts.ingest.counts.items())]),
+              lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())]),
     # 6 callbacks
     MetricRow("callback_attempts_total",   _C, ("status", "result"), "process", "Callback attempts, by the class of the response's status and by result: delivered, retried or given up.",
-              lambda scene: _call_samples(scene.parts.callbacks.metrics.counts)),
+              lambda context: _call_samples(context.services.callbacks.metrics.counts)),
     MetricRow("callback_seconds",          _H, ("status",),          "process", "Response time of a receiver for one attempt.",
-              lambda scene: _call_time_samples(scene.parts.callbacks.metrics.counts)),
+              lambda context: _call_time_samples(context.services.callbacks.metrics.counts)),
     MetricRow("callback_receivers",        _G, ("circuit",),         "process", "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
-              lambda scene: [((state,), count) for state, count in sorted(scene.parts.callbacks.circuits.items())]),
+              lambda context: [((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())]),
     MetricRow("callback_pauses_total",     _C, (),                   "process", "Subscriptions paused because their callbacks failed.",
-              lambda scene: _single_sample(scene.parts.callbacks.pauses)),
+              lambda context: _single_sample(context.services.callbacks.pauses)),
     MetricRow("subscriptions_paused",      _G, ("by",),              "store",   "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most 20,000 are counted.",
-              lambda scene: [] if scene.depths is None else [((by,), count) for by, count in scene.depths.paused.items()]),
+              lambda context: [] if context.depths is None else [((by,), count) for by, count in context.depths.paused.items()]),
     # The store
     MetricRow("commit_seconds",            _H, (),                   "process", "Time from the begin of a transaction to the end of its flush.",
-              lambda scene: _single_sample(scene.parts.database.counts.took_s)),
+              lambda context: _single_sample(context.services.database.counts.took_s)),
     MetricRow("commit_items",              _H, (),                   "process", "Writes that shared a transaction.",
-              lambda scene: _single_sample(scene.parts.database.counts.items)),
+              lambda context: _single_sample(context.services.database.counts.items)),
     MetricRow("commit_waiting",            _G, (),                   "process", "Writes that wait for the transaction after this one.",
-              lambda scene: _single_sample(scene.parts.database.pending_writes)),
+              lambda context: _single_sample(context.services.database.pending_writes)),
     MetricRow("store_errors_total",        _C, ("operation",),       "process", "Shared transactions that were split after an error, and writes and reads that failed.", _store_error_samples),
     # The process
     MetricRow("connections",               _G, (),                   "process", "Connections that clients have open.",
-              lambda scene: _single_sample(sum(server.open_count for server in scene.servers))),
+              lambda context: _single_sample(sum(server.open_count for server in context.servers))),
     MetricRow("server_errors_total",       _C, ("status",),          "process", "Requests rejected before they were read completely: too large, too slow, or malformed; and connections for which there was no room.", _server_error_samples),
     MetricRow("ready",                     _G, ("check",),           "process", "1 where a readiness check passes.",
-              lambda scene: [((name,), passes) for name, passes in scene.ready.items()]),
+              lambda context: [((name,), passes) for name, passes in context.ready.items()]),
     MetricRow("build",                     _G, ("version",),         "process", "1; its label is the version.",
-              lambda _scene: [((__version__,), 1)]),
+              lambda _context: [((__version__,), 1)]),
 )
 # fmt: on

@@ -141,8 +141,8 @@ def section_of(row: RouteRow) -> str:
 
 def operation_id(row: RouteRow) -> str:
     """Return a unique name for each route."""
-    parts = re.sub(r"[^a-z0-9]+", "-", row.path.lower()).strip("-")
-    return f"{row.method.lower()}-{parts}"
+    services = re.sub(r"[^a-z0-9]+", "-", row.path.lower()).strip("-")
+    return f"{row.method.lower()}-{services}"
 
 
 def endpoint_texts(row: RouteRow) -> tuple[str, str]:

@@ -68,8 +68,8 @@ class MetricsEndpoint:
         from prometheus_client.exposition import choose_encoder
 
         encode, content_type = choose_encoder(request.headers.get("accept", ""))
-        scene = await self._make_context(await self._fresh_depths())
-        text: bytes = encode(_CollectedMetrics(self._metric_families(scene)))
+        context = await self._make_context(await self._fresh_depths())
+        text: bytes = encode(_CollectedMetrics(self._metric_families(context)))
         return Response(text, headers={"Content-Type": content_type})
 
     def _may_read(self, request: Request) -> bool:
@@ -98,9 +98,9 @@ class MetricsEndpoint:
                     self._log.warning("the queue depths could not be read", error=type(error).__name__)
             return self._depths
 
-    def _metric_families(self, scene: MetricsContext) -> Iterable["Metric"]:
+    def _metric_families(self, context: MetricsContext) -> Iterable["Metric"]:
         for row in METRICS:
-            yield make_metric_family(row, scene, self._process)
+            yield make_metric_family(row, context, self._process)
         if self._process_collector is None:
             from prometheus_client import CollectorRegistry, ProcessCollector
 
@@ -123,7 +123,7 @@ class _CollectedMetrics:
         return self._metric_families
 
 
-def make_metric_family(row: MetricRow, scene: MetricsContext, process: str) -> "Metric":
+def make_metric_family(row: MetricRow, context: MetricsContext, process: str) -> "Metric":
     """Return one row of the table with its current values."""
     from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 
@@ -131,13 +131,13 @@ def make_metric_family(row: MetricRow, scene: MetricsContext, process: str) -> "
     name = f"waypost_{row.name}"
     if row.kind is MetricKind.HISTOGRAM:
         histogram = HistogramMetricFamily(name, row.meaning, labels=names)
-        for labels, spread in row.read(scene):
+        for labels, spread in row.read(context):
             if isinstance(spread, Histogram):
                 histogram.add_metric((process, *labels), cumulative_buckets(spread), spread.total)
         return histogram
     metric_type = CounterMetricFamily if row.kind is MetricKind.COUNTER else GaugeMetricFamily
     metric = metric_type(name, row.meaning, labels=names)
-    for labels, value in row.read(scene):
+    for labels, value in row.read(context):
         if not isinstance(value, Histogram):
             metric.add_metric((process, *labels), float(value))
     return metric

@@ -55,59 +55,59 @@ ReadinessCheck = Callable[[CheckedServices], Awaitable[str]]
 """Returns an empty text when it passes."""
 
 
-async def _is_not_stopping(parts: CheckedServices) -> str:
-    return "the service is stopping" if parts.stopping else ""
+async def _is_not_stopping(services: CheckedServices) -> str:
+    return "the service is stopping" if services.stopping else ""
 
 
-async def _is_not_held(parts: CheckedServices) -> str:
-    return "the service is held: it sends nothing and accepts nothing" if parts.held else ""
+async def _is_not_held(services: CheckedServices) -> str:
+    return "the service is held: it sends nothing and accepts nothing" if services.held else ""
 
 
-async def _can_read_store(parts: CheckedServices) -> str:
-    return await _check_store(parts.database.read(stored_revision), "read", _schema_problem)
+async def _can_read_store(services: CheckedServices) -> str:
+    return await _check_store(services.database.read(stored_revision), "read", _schema_problem)
 
 
-async def _can_write_store(parts: CheckedServices) -> str:
-    joins = (parts.database.join, parts.database.join_from_request)  # these may use separate connections
+async def _can_write_store(services: CheckedServices) -> str:
+    joins = (services.database.join, services.database.join_from_request)  # these may use separate connections
     for join in joins:
-        problem = await _check_store(join(probe_write, parts.name), "write")
+        problem = await _check_store(join(probe_write, services.name), "write")
         if problem:
             return problem
     return ""
 
 
-async def _queues_are_worked(parts: CheckedServices) -> str:
-    if parts.held:
+async def _queues_are_worked(services: CheckedServices) -> str:
+    if services.held:
         return ""
-    for name, (stage, task) in parts.stages.items():
+    for name, (stage, task) in services.stages.items():
         if task is None:
             return f"the queue {name} is not worked yet"
         if task.done():
             return f"the queue {name} is no longer worked"
-        if stage.loop_busy_s > parts.stuck_s:
+        if stage.loop_busy_s > services.stuck_s:
             return f"the queue {name} has been in one step for {stage.loop_busy_s:.0f} s"
         if stage.failures:
             return f"the queue {name} has failed {stage.failures} times in a row"
     return ""
 
 
-async def _loops_run(parts: CheckedServices) -> str:
-    ended = next((name for name, task in parts.loops.items() if task.done()), None)
+async def _loops_run(services: CheckedServices) -> str:
+    ended = next((name for name, task in services.loops.items() if task.done()), None)
     return "" if ended is None else f"{ended} has ended"
 
 
-async def _simulator_works(parts: CheckedServices) -> str:
-    return "" if parts.simulator is None else parts.simulator()
+async def _simulator_works(services: CheckedServices) -> str:
+    return "" if services.simulator is None else services.simulator()
 
 
-async def _leases_are_valid(parts: CheckedServices) -> str:
-    return "" if parts.held or parts.queue.shards.are_leases_valid else "its leases could not be renewed in time"
+async def _leases_are_valid(services: CheckedServices) -> str:
+    return "" if services.held or services.queue.shards.are_leases_valid else "its leases could not be renewed in time"
 
 
-async def _has_disk_space(parts: CheckedServices) -> str:
-    usage = await asyncio.to_thread(shutil.disk_usage, parts.folder)
+async def _has_disk_space(services: CheckedServices) -> str:
+    usage = await asyncio.to_thread(shutil.disk_usage, services.folder)
     free_mb = usage.free // 1_000_000
-    return "" if free_mb >= parts.least_free_mb else f"only {free_mb} MB are free beside the store"
+    return "" if free_mb >= services.least_free_mb else f"only {free_mb} MB are free beside the store"
 
 
 # fmt: off
@@ -129,8 +129,8 @@ READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source:
 class Readiness:
     """Runs all checks, at most once a second."""
 
-    def __init__(self, parts: CheckedServices) -> None:
-        self.parts = parts
+    def __init__(self, services: CheckedServices) -> None:
+        self.services = services
         self._running_checks: asyncio.Task[dict[str, str]] | None = None
         self._reasons: dict[str, str] = {}
         self._until_s = 0.0
@@ -140,18 +140,18 @@ class Readiness:
     async def reasons(self) -> dict[str, str]:
         """Return for each check why it fails; an empty text where it passes."""
         now_s = asyncio.get_running_loop().time()
-        if now_s < self._until_s and bool(self._reasons.get("stopping")) == self.parts.stopping:
+        if now_s < self._until_s and bool(self._reasons.get("stopping")) == self.services.stopping:
             return self._reasons
         if self._running_checks is None or self._running_checks.done():
             self._running_checks = asyncio.create_task(self._run_checks())
         return await asyncio.shield(self._running_checks)
 
     async def _run_checks(self) -> dict[str, str]:
-        results = await asyncio.gather(*(check(self.parts) for check, _ in READINESS_CHECKS.values()))
+        results = await asyncio.gather(*(check(self.services) for check, _ in READINESS_CHECKS.values()))
         self._reasons = dict(zip(READINESS_CHECKS, results, strict=True))
         self._until_s = asyncio.get_running_loop().time() + CHECKS_CACHE_S
         failing = {name: why for name, why in self._reasons.items() if why}
-        if bool(failing) == self._was_ready and not self.parts.stopping:
+        if bool(failing) == self._was_ready and not self.services.stopping:
             self._log.warning("not ready", **failing) if failing else self._log.info("ready again")
         self._was_ready = not failing
         return self._reasons

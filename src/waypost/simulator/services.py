@@ -32,7 +32,7 @@ from waypost.simulator.messages.call_faults import CallFaults
 from waypost.simulator.messages.delivery_planning import DeliveryPlanner
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.message_checks import MessageChecker
-from waypost.simulator.messages.message_plans import MessageWriter
+from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.messages.sending_limits import SendingLimits

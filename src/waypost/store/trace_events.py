@@ -9,7 +9,7 @@ from sqlalchemy import Connection, bindparam, select
 from waypost.store.bulk_statements import BulkInsert
 from waypost.store.tables import message_events
 
-SEND_ATTEMPTED: Final = "send attempted"
+SEND_ATTEMPTED: Final = "attempted"
 """Event of an attempt at the operator that did not end a message; its detail has the error code and the reason."""
 
 

@@ -62,7 +62,7 @@ class ServiceAndSimulator:
         stand = ConsoleOptions(control, demo.PARTNER.id)
         self.waypost = Waypost(settings, clock, ids, console_options=stand)
         self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=snapshots)
-        self.waypost.observability.readiness.parts.simulator = lambda: self.simulator.failure_reason
+        self.waypost.observability.readiness.services.simulator = lambda: self.simulator.failure_reason
 
     async def open(self, urls: BaseUrls) -> None:
         """Open both stores and seed the demonstration; no worker is started yet.

@@ -12,7 +12,7 @@ from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.groups import group_contact
 from waypost.simulator.messages.message_checks import MessageChecker
 from waypost.simulator.messages.message_ids import sent_wamid
-from waypost.simulator.messages.message_plans import MessageWriter
+from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.sending_limits import SendingLimits
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.tables.messages import SimulatedMessage

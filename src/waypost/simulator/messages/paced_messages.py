@@ -10,7 +10,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.clock import Clock
 from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.messages.delivery_planning import DeliveryDecision
-from waypost.simulator.phones.conditions import lifetime_ms
+from waypost.simulator.phones.conditions import lifetime_ms as template_lifetime_ms
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
@@ -36,9 +36,9 @@ class _HeldMessage(msgspec.Struct, frozen=True):
 
     waba_id: str
     message: SimulatedMessage  # without its content
-    fate: DeliveryPlan
+    delivery_plan: DeliveryPlan
     is_awaited: bool  # its phone was offline
-    lives_ms: int
+    lifetime_ms: int
     read_after_ms: int | None
     updates: list[Update]
     dropped: list[Update]
@@ -84,16 +84,16 @@ class PacedMessages:
             updates: its statuses in that case.
             dropped: its statuses if it is dropped.
         """
-        fate = decision.delivery_plan
+        delivery_plan = decision.delivery_plan
         read_after_ms = decision.read_after_ms
-        if fate.delivered_ms is not None and fate.read_ms is not None:
-            read_after_ms = fate.read_ms - fate.delivered_ms
+        if delivery_plan.delivered_ms is not None and delivery_plan.read_ms is not None:
+            read_after_ms = delivery_plan.read_ms - delivery_plan.delivered_ms
         plan = _HeldMessage(
             waba_id=waba_id,
             message=replace(message, shown="", body=""),
-            fate=fate,
+            delivery_plan=delivery_plan,
             is_awaited=decision.waits_until_ms is not None,
-            lives_ms=lifetime_ms(template),
+            lifetime_ms=template_lifetime_ms(template),
             read_after_ms=read_after_ms,
             updates=updates,
             dropped=dropped,
@@ -146,17 +146,17 @@ class PacedMessages:
         if self._phones.find_or_default(message.phone).is_offline:
             rest = held_message.updates[0].rest if held_message.updates else ""
             waiting_message = build_waiting_message(
-                message, held_message.waba_id, now_ms + held_message.lives_ms, held_message.read_after_ms, rest
+                message, held_message.waba_id, now_ms + held_message.lifetime_ms, held_message.read_after_ms, rest
             )
             return [WAITING_MESSAGES.insert(waiting_message), *self._shift_updates(held_message.updates[:1], delay_ms)]
-        fate, updates = held_message.fate, held_message.updates
+        delivery_plan, updates = held_message.delivery_plan, held_message.updates
         if held_message.is_awaited:  # its phone is online again
-            fate = replace(fate, delivered_ms=message.at_ms, read_ms=None)
+            delivery_plan = replace(delivery_plan, delivered_ms=message.at_ms, read_ms=None)
             updates = [
                 replace(update, kind=kind) for update in held_message.updates[:1] for kind in ("sent", "delivered")
             ]
-        times_ms = {name: at_ms + delay_ms for name, at_ms in asdict(fate).items() if at_ms is not None}
-        shifted = DeliveryPlan(**times_ms | {"failed_code": fate.failed_code})
+        times_ms = {name: at_ms + delay_ms for name, at_ms in asdict(delivery_plan).items() if at_ms is not None}
+        shifted = DeliveryPlan(**times_ms | {"failed_code": delivery_plan.failed_code})
         return [
             MESSAGES.update(asdict(shifted), position=position),
             resume_message_actions(message.wamid, shifted.delivered_ms),

@@ -65,7 +65,7 @@ class MessageWriter:
         template, rendered, direct = checked.template, checked.rendered, checked.direct
         phone, now_ms = message.phone, message.at_ms
         handset, is_new = self._phones.find_or_create(phone)
-        reception = self._delivery_planner.decide(
+        decision = self._delivery_planner.decide(
             number,
             handset,
             template,
@@ -85,31 +85,31 @@ class MessageWriter:
             category=direct.category or "service" if template is None else template.category.lower(),
             is_in_window=is_in_window,
         )
-        updates = self._plan_updates(sent, reception.delivery_plan)
+        updates = self._plan_updates(sent, decision.delivery_plan)
         if is_new:
             extra_statements = [*extra_statements, self._phones.add_statement(phone)]
         if template is not None and template.is_paced:
             dropped = self._plan_updates(sent, DeliveryPlan(failed_ms=now_ms, failed_code=DROPPED_CODE))
-            held_statement = self._paced_messages.hold(template, message, number.waba_id, reception, updates, dropped)
+            held_statement = self._paced_messages.hold(template, message, number.waba_id, decision, updates, dropped)
             await self._store.write(
                 write_messages,
                 MessageWrite(
-                    message, [], [*extra_statements, held_statement], script_plan=reception.script_plan.postpone()
+                    message, [], [*extra_statements, held_statement], script_plan=decision.script_plan.postpone()
                 ),
             )
             self._paced_messages.notify_held(template)  # it may have been released meanwhile: check again
             return
-        message = msgspec.structs.replace(message, **msgspec.structs.asdict(reception.delivery_plan))
+        message = msgspec.structs.replace(message, **msgspec.structs.asdict(decision.delivery_plan))
         waiting_message: WaitingMessage | None = None
-        if reception.waits_until_ms is not None:  # the later status has the same price as `sent`
+        if decision.waits_until_ms is not None:  # the later status has the same price as `sent`
             rest = updates[0].rest if updates else ""
             waiting_message = build_waiting_message(
-                message, number.waba_id, reception.waits_until_ms, reception.read_after_ms, rest
+                message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, rest
             )
         await self._store.write(
-            write_messages, MessageWrite(message, updates, extra_statements, waiting_message, reception.script_plan)
+            write_messages, MessageWrite(message, updates, extra_statements, waiting_message, decision.script_plan)
         )
-        if reception.script_plan.actions:
+        if decision.script_plan.actions:
             self._signals.actions_planned.set()
         self._outbox.wake_events(number.waba_id).set()
         self._signals.wake(phone)
