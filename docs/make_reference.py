@@ -354,7 +354,7 @@ def callbacks_page() -> str:
             ],
         ),
         "## Modes",
-        "The `mode` of a subscription is the sum of the bits of its modes. `MODE_ALL` means every mode in version 3, and adds "
+        "The `mode` of a subscription is the sum of the bits of its modes. `ALL` means every mode in version 3, and adds "
         "nothing in version 2.",
         table(
             ("Mode", "Bit", "Also written"),
