@@ -29,135 +29,17 @@ RETIRED: Final = re.compile(
 RETIRED_PHRASES: Final = re.compile(
     r"\b(order key|whole way|set aside|in hand|put away|takes nothing)\b", re.IGNORECASE
 )
-PREPOSITIONS: Final = frozenset(
-    [
-        "of",
-        "as",
-        "with",
-        "in",
-        "at",
-        "by",
-        "for",
-        "from",
-        "on",
-        "to",
-        "into",
-        "about",
-        "beside",
-        "around",
-        "after",
-        "before",
-        "under",
-        "over",
-        "within",
-        "without",
-        "until",
-        "since",
-        "between",
-        "against",
-        "among",
-        "per",
-        "upon",
-        "off",
-        "up",
-        "down",
-        "through",
-    ]
+PREPOSITIONS: Final = re.compile(
+    r"of|as|with|in|at|by|for|from|on|to|into|about|beside|around|after|before|under|over|within|"
+    r"without|until|since|between|against|among|per|upon|off|up|down|through"
 )
-SAYS_NOTHING: Final = frozenset(
-    [
-        "anew",
-        "whose",
-        "told",
-        "taken",
-        "said",
-        "around",
-        "asked",
-        "found",
-        "given",
-        "done",
-        "seen",
-        "shown",
-        "kept",
-        "held",
-        "heard",
-        "left",
-        "gone",
-        "sent",
-        "one",
-        "ones",
-        "thing",
-        "things",
-        "it",
-        "them",
-        "they",
-        "who",
-        "whom",
-        "which",
-        "what",
-        "where",
-        "when",
-        "how",
-        "here",
-        "there",
-        "place",
-        "places",
-        "row",
-        "line",
-        "lines",
-        "part",
-        "parts",
-        "piece",
-        "pieces",
-        "word",
-        "words",
-        "look",
-        "looks",
-        "act",
-        "acts",
-        "way",
-        "ways",
-        "again",
-        "more",
-        "most",
-        "first",
-        "last",
-        "other",
-        "others",
-        "same",
-        "both",
-        "each",
-        "all",
-        "any",
-        "some",
-        "none",
-        "nothing",
-        "something",
-        "anything",
-        "so",
-        "then",
-        "now",
-        "only",
-        "utils",
-        "helpers",
-        "common",
-        "manager",
-        "handler",
-        "process",
-        "data",
-        "info",
-        "wish",
-        "hand",
-        "hear",
-        "telling",
-        "waiting",
-        "standing",
-        "item",
-        "shape",
-        "state",
-        "result",
-        "kind",
-    ]
+SAYS_NOTHING: Final = re.compile(
+    r"anew|whose|told|taken|said|around|asked|found|given|done|seen|shown|kept|held|heard|left|gone|"
+    r"sent|one|ones|thing|things|it|them|they|who|whom|which|what|where|when|how|here|there|place|"
+    r"places|row|line|lines|part|parts|piece|pieces|word|words|look|looks|act|acts|way|ways|again|more"
+    r"|most|first|last|other|others|same|both|each|all|any|some|none|nothing|something|anything|so|then"
+    r"|now|only|utils|helpers|common|manager|handler|process|data|info|wish|hand|hear|telling|waiting|"
+    r"standing|item|shape|state|result|kind"
 )
 DOCSTRING_START: Final = re.compile(
     r"(What|Whether|Who|Whom|Whose|How|Where|Which|When|Whoever|As|So|That|There|Of|With|In)\b"
@@ -178,10 +60,10 @@ WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("src/waypost/wire/media.py",                             "answers",                                 "the same"),
     ("src/waypost/wire/callbacks/inbound_v2.py",              "street",                                  "a member of an address on the wire"),
     ("src/waypost/console/bubbles/media.py",                  "street",                                  "the same"),
-    ("src/waypost/*/*.py",                                    "street",                                  "a sample address"),
+    ("src/waypost/api/request_fields.py",                    "street",                                  "a sample address"),
     ("src/waypost/console/templates/sending.py",              "street",                                  "a sample address"),
     ("src/waypost/outbound/failures.py",                      "refused",                                 "connection refused"),
-    ("src/waypost/*/store.py",                                "journal",                                 "a setting of SQLite"),
+    ("src/waypost/simulator/store.py",                                "journal",                                 "a setting of SQLite"),
     ("src/waypost/store/engines/sqlite.py",                   "journal",                                 "the same"),
     ("docs/explanation/storage.md",                           "journal",                                 "the same"),
     ("src/waypost/assembly/snapshots/size_limits.py",         "tell",                                    "a method of files"),
@@ -291,7 +173,9 @@ def test_class_names_are_unique() -> None:
 
 @pytest.mark.parametrize("kind", [ast.Module, ast.ClassDef, ast.FunctionDef])
 def test_no_name_is_only_a_pronoun_a_participle_or_filler(kind: type[ast.AST]) -> None:
-    offenders = {name: places for name, places in by_name(kind).items() if name.strip("_").lower() in SAYS_NOTHING}
+    offenders = {
+        name: places for name, places in by_name(kind).items() if SAYS_NOTHING.fullmatch(name.strip("_").lower())
+    }
 
     assert {name: places for name, places in offenders.items() if name not in NAMES_ALLOWED} == {}
 
@@ -300,7 +184,7 @@ def test_no_function_begins_with_a_preposition() -> None:
     offenders = {
         name: places
         for name, places in by_name(ast.FunctionDef).items()
-        if not name.startswith("__") and name.strip("_").split("_")[0] in PREPOSITIONS
+        if not name.startswith("__") and PREPOSITIONS.fullmatch(name.strip("_").split("_")[0])
     }
 
     assert {name: places for name, places in offenders.items() if name not in NAMES_ALLOWED} == {}

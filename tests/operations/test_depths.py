@@ -10,8 +10,9 @@ from sqlalchemy.event import listen, remove
 from tests.support.store_locations import ENGINES, StoreLocation
 from waypost.store.database import Database
 from waypost.store.queue import depths as counted_depths
+from waypost.store.queue.dead_letters import read_dead_letters
 from waypost.store.queue.depths import QueueDepths, read_queue_depths
-from waypost.store.queue.jobs import JobState, QueueName, read_dead_letters
+from waypost.store.queue.jobs import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions
 
 LIMIT = 200

@@ -7,14 +7,8 @@ from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
-from waypost.store.queue.jobs import (
-    JobState,
-    QueueName,
-    count_jobs_by_state,
-    read_dead_letters,
-    remove_dead_letter,
-    reopen_dead_letter,
-)
+from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.jobs import JobState, QueueName, count_jobs_by_state
 
 ERROR = ValueError("a defect")
 

@@ -44,7 +44,7 @@ class AdminGate:
     Args:
         token: the admin token; None: only the console is admitted.
         console_token: the token of this process's console; its pages record people's actions themselves.
-        hosts: host names that count as this service's own beside loopback.
+        hosts: host names that count as this service's own in addition to loopback.
         limits: limits of wrong tokens.
         address_of: returns the address that a client is counted by and logged with.
         audit: the audit log.

@@ -50,7 +50,7 @@ class ReportQuery(msgspec.Struct):
 
 
 class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
-    """The rotation of a key: how long the old key signs beside the new one."""
+    """The rotation of a key: how long the old key signs in addition to the new one."""
 
     keep_old_for_s: int = 86_400
 

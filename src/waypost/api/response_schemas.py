@@ -43,7 +43,7 @@ def object_of(*, optional: tuple[str, ...] = (), open: bool = False, **members: 
 
 
 def success_object(*, optional: tuple[str, ...] = (), **members: Schema) -> Schema:
-    """Return the schema of the usual response: `status` is `success`, beside these members."""
+    """Return the schema of the usual response: `status` is `success`, in addition to these members."""
     return object_of(optional=optional, open=False, status=constant("success"), **members)
 
 

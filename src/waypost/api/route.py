@@ -42,7 +42,7 @@ class RouteRow:
         statuses: the statuses of its responses except 429, 413 and 500, which any route may return.
         response_schema: the name of its successful response in the table of schemas; empty: no body.
         calls_out: True if it may make an outgoing call before it responds (decision 0026).
-        errors: its error codes beside those that follow from its credential, its body and its key.
+        errors: its error codes in addition to those that follow from its credential, its body and its key.
         idempotency: its handling of an idempotency key.
         deprecated_s: since when its path is deprecated, in seconds since the epoch: every response then
             has the header `Deprecation`. Source: RFC 9745.

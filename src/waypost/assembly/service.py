@@ -93,12 +93,12 @@ class Waypost:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
         chance = random.Random()  # noqa: S311  spreads retries; not used for secrets
-        seals = SecretBox(settings.secret_key)
+        secret_box = SecretBox(settings.secret_key)
         self._settings = settings
         self._log = log("assembly")
         throttle_library("uvicorn.error")  # it logs a record for each malformed request
         self.database = Database(make_engine(settings))
-        self.directory = Directory(self.database, seals, clock)
+        self.directory = Directory(self.database, secret_box, clock)
         self.passwords = Argon2Hasher()
         holder = ids.new()
         self.queue = JobQueue(
@@ -114,7 +114,7 @@ class Waypost:
         self.admin_context = AdminContext(
             database=self.database,
             directory=self.directory,
-            secret_box=seals,
+            secret_box=secret_box,
             ids=ids,
             clock=clock,
             operators=self._operators,
@@ -136,7 +136,7 @@ class Waypost:
         services = Services(
             clock=clock,
             ids=ids,
-            secret_box=seals,
+            secret_box=secret_box,
             database=self.database,
             directory=self.directory,
             limiter=limiter,
@@ -239,7 +239,7 @@ class Waypost:
         callbacks = CallbackSender(
             database=self.database,
             queue=self.queue,
-            reader=CallbackReader(database=self.database, directory=self.directory, seals=seals, clock=clock),
+            reader=CallbackReader(database=self.database, directory=self.directory, secret_box=secret_box, clock=clock),
             pausing=SubscriptionPauser(
                 database=self.database, clock=clock, ids=ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
             ),
@@ -248,7 +248,6 @@ class Waypost:
             chance=chance,
             order_hold_ms=settings.order_hold_s * 1000,
         )
-        self._callbacks = callbacks
         media_fetch = InboundMediaFetcher(
             database=self.database,
             queue=self.queue,
@@ -258,7 +257,7 @@ class Waypost:
             clock=clock,
             chance=chance,
         )
-        public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=seals, clock=clock)
+        public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=secret_box, clock=clock)
         stages = (
             StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=pacer),
             StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
@@ -295,7 +294,7 @@ class Waypost:
             ready=self.observability.readiness.reasons,
             clock=clock,
             ids=ids,
-            secret_box=seals,
+            secret_box=secret_box,
             proxies=services.proxies,
             audit=audit,
             admin_token=console_token,

@@ -64,7 +64,7 @@ def readable_by_others(folder: Path) -> list[tuple[Path, int]]:
 
 
 def _access_classes(mode: int, *, execute: bool) -> frozenset[str]:
-    """Return the classes beside the owner that may enter a folder or read a file: `group`, `right`."""
+    """Return the classes other than the owner that may enter a folder or read a file: `group`, `right`."""
     group, other = (stat.S_IXGRP, stat.S_IXOTH) if execute else (stat.S_IRGRP, stat.S_IROTH)
     classes = (("group", group), ("other", other))
     return frozenset(name for name, bit in classes if mode & bit)

@@ -35,10 +35,10 @@ class CallbackBatch:
 class CallbackReader:
     """Reads batches of callbacks, with the subscriptions that they go to."""
 
-    def __init__(self, *, database: Database, directory: Directory, seals: SecretBox, clock: Clock) -> None:
+    def __init__(self, *, database: Database, directory: Directory, secret_box: SecretBox, clock: Clock) -> None:
         self._database = database
         self._unseal = directory.unseal
-        self._seals = seals
+        self._secret_box = secret_box
         self._clock = clock
 
     async def read(self, jobs: Sequence[Job]) -> CallbackBatch:
@@ -55,7 +55,7 @@ class CallbackReader:
 
     def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
         serials = subscription.serials(self._clock.now_ms())
-        return tuple(self._seals.callback_key(str(subscription_id), serial) for serial in serials)
+        return tuple(self._secret_box.callback_key(str(subscription_id), serial) for serial in serials)
 
 
 def _read_callback_batch(

@@ -1,4 +1,4 @@
-"""Uploads that run beside the queue: each once, few at a time, and every waiting job is notified of the end."""
+"""Uploads that run alongside the queue: each once, few at a time, and every waiting job is notified of the end."""
 
 import asyncio
 from collections import deque

@@ -116,7 +116,7 @@ class AppRoute:
     account: OperatorAccount
 
 
-MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, beside the app token itself; decision 0024
+MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, in addition to the app token itself; decision 0024
 MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
 MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
 MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS

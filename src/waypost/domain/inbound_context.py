@@ -1,4 +1,4 @@
-"""Our data about a recipient's message, which its callback contains beside the operator's."""
+"""Our data about a recipient's message, which its callback contains in addition to the operator's."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Deletes data whose retention is over, beside the pipeline: a small part at a time, with pauses between.
+"""Deletes data whose retention is over, alongside the pipeline: a small part at a time, with pauses between.
 
 On PostgreSQL it also creates the partitions of tomorrow, and drops those that are no longer needed.
 """

@@ -44,7 +44,7 @@ class LimitUsage:
 
 @dataclass(frozen=True, slots=True)
 class AccountField:
-    """A field of an operator account that its adapter needs, beside the base URL.
+    """A field of an operator account that its adapter needs, in addition to the base URL.
 
     Attributes:
         meaning: description for the administrator.
@@ -156,7 +156,7 @@ class Operator(Protocol):
         ...
 
     def sample_owner(self, account: OperatorAccount) -> str:
-        """Return the owner of an account's samples beside the account: handles of another owner are of no use."""
+        """Return the owner of an account's samples in addition to the account: handles of another owner are of no use."""
         ...
 
     def explain(self, code: int) -> OperatorProblem | None:

@@ -1,4 +1,4 @@
-"""Contents too large for rows: one file each, in a folder beside the simulator's own file.
+"""Contents too large for rows: one file each, in a folder next to the simulator's own file.
 
 A file is written before the row that names it, so a crash leaves at most a file without a row; such
 files are deleted when the simulator opens.

@@ -52,7 +52,7 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
     # Source: facts 7.3, 7.5: since 2026
     statuses_contacts: Annotated[bool, Meta(description="Send `contacts` with statuses.")] = True
     # Source: facts 7.5: since April 2026
-    user_ids: Annotated[bool, Meta(description="Give every phone's owner a business-scoped user id beside the number.")] = True
+    user_ids: Annotated[bool, Meta(description="Give every phone's owner a business-scoped user id in addition to the number.")] = True
     skips_delivered: Annotated[bool, Meta(description="Send no `delivered` status for a message that is read.")] = False
 # fmt: on
 

@@ -41,7 +41,7 @@ async def test_fault_kind_shows_its_accepted_values_and_extra_parameters(bench: 
         "accepted": "html, truncated, empty or not_json",
         "choices": ["html", "truncated", "empty", "not_json"],
     }
-    assert garbage["beside"][0] == {
+    assert garbage["parameters"][0] == {
         "name": "status",
         "type": "whole",
         "accepted": "a whole number from 200 to 599",

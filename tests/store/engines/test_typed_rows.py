@@ -20,8 +20,9 @@ from waypost.store.callbacks.deliveries import DeliveryJob
 from waypost.store.callbacks.receivers import ReceiverRow
 from waypost.store.callbacks.subscriptions import ActiveSubscription
 from waypost.store.messages.messages import MessageRow
+from waypost.store.queue.dead_letters import DeadLetter
 from waypost.store.queue.inbound_webhooks import WebhookItemRow
-from waypost.store.queue.jobs import DeadLetter, JobRow
+from waypost.store.queue.jobs import JobRow
 from waypost.store.typed_rows import RowReader
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (

@@ -1,4 +1,4 @@
-"""Endpoints for an app's credentials beside its app token: additional keys, and minted tokens, which expire."""
+"""Endpoints for an app's credentials in addition to its app token: additional keys, and minted tokens, which expire."""
 
 from collections.abc import Callable
 from functools import partial

@@ -22,7 +22,7 @@ from waypost.wire.templates.drafts import read_draft
 async def check_template(services: Services, request: Request) -> ApiResponse:
     """Return every violation in a draft: those that creation would reject, and those that the review would.
 
-    Checks beside the rules of the table: the name is free, samples have their headers' types, an edited
+    Checks in addition to the rules of the table: the name is free, samples have their headers' types, an edited
     template is editable, and an edit does not change the category of an approved template. URLs of
     samples are not fetched.
 

@@ -35,7 +35,7 @@ from waypost.wire.media import (
 )
 
 MAX_OVERHEAD_BYTES: Final = 1024 * 1024
-"""The limit of a body's bytes beside the file."""
+"""The limit of a body's bytes without the file."""
 MAX_UPLOAD_FIELD_BYTES: Final = 4096
 _ID_TRIES: Final = 5
 

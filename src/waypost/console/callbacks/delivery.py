@@ -27,12 +27,16 @@ _MAX_OLD_KEYS: Final = 5
 
 
 def explain_signature(
-    seals: SecretBox, subscription: Subscription | None, body: bytes, request_headers: Mapping[str, str], now_ms: int
+    secret_box: SecretBox,
+    subscription: Subscription | None,
+    body: bytes,
+    request_headers: Mapping[str, str],
+    now_ms: int,
 ) -> dict[str, Any] | None:
     """Return what the page explains about the signature of an attempt; None if it carried none.
 
     Args:
-        seals: derives the keys.
+        secret_box: derives the keys.
         subscription: the subscription; None if it is deleted.
         body: the exact bytes.
         request_headers: request headers of the attempt.
@@ -50,7 +54,9 @@ def explain_signature(
         "signatures": [
             {
                 "text": text,
-                "made_with": _describe_signing_key(seals, subscription, callback_id, int(stamp), body, text, now_ms),
+                "made_with": _describe_signing_key(
+                    secret_box, subscription, callback_id, int(stamp), body, text, now_ms
+                ),
             }
             for text in signatures
         ],
@@ -58,12 +64,12 @@ def explain_signature(
 
 
 def _describe_signing_key(
-    seals: SecretBox, subscription: Subscription | None, id: str, at_s: int, body: bytes, signature: str, now_ms: int
+    secret_box: SecretBox, subscription: Subscription | None, id: str, at_s: int, body: bytes, signature: str, now_ms: int
 ) -> str:  # fmt: skip
     if subscription is None:
         return "a key of a deleted subscription"
     for serial in range(subscription.key_serial, max(subscription.key_serial - _MAX_OLD_KEYS, 0), -1):
-        key = seals.callback_key(subscription.id, serial)
+        key = secret_box.callback_key(subscription.id, serial)
         if secrets_equal(signature_headers(id, at_s, body, [key])["webhook-signature"], signature):
             if serial == subscription.key_serial:
                 return "the current key"

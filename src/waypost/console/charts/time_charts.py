@@ -145,5 +145,5 @@ def _path(points: Sequence[tuple[float, float | None]], y_position: Callable[[fl
 
 
 def _is_alone(values: Sequence[float | None], at: int) -> bool:
-    beside = (values[at - 1] if at else None, values[at + 1] if at + 1 < len(values) else None)
-    return all(value is None for value in beside)
+    neighbours = (values[at - 1] if at else None, values[at + 1] if at + 1 < len(values) else None)
+    return all(value is None for value in neighbours)

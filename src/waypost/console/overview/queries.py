@@ -29,7 +29,7 @@ from waypost.store.console.overview import (
 )
 from waypost.store.database import Database
 from waypost.store.messages.lists import messages_of_app, template_names_by_ids
-from waypost.store.queue.jobs import DeadLetter
+from waypost.store.queue.dead_letters import DeadLetter
 
 REJECTED_TEMPLATE_MS: Final = 7 * DAY_MS
 """For this time a rejected template is listed under "Needs attention"."""

@@ -48,7 +48,7 @@ def build_fault(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> 
     """
     on: str = kind["on"]
     what: dict[str, Any] = {}
-    for parameter in (kind["value"], *kind["beside"]):
+    for parameter in (kind["value"], *kind["parameters"]):
         name: str = parameter["name"]
         text = typed.get(f"what.{name}", "").strip()
         if parameter["type"] == "true":

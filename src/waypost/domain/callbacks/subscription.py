@@ -11,7 +11,7 @@ MODE_ALL: Final = "ALL"
 # fmt: off
 CALLBACK_VERSIONS: Final = {  # versions of callback bodies. Source: facts 4.2, 6, 7
     2: "bodies of this service's own",
-    3: "the operator's own bodies, with our ids beside its",
+    3: "the operator's own bodies, with our ids in addition to its",
 }
 MODE_BITS: Final = {  # Source: facts 4.3: bits 0 to 13 in this order
     "SENT":          1 << 0,

@@ -119,7 +119,7 @@ class FieldLimit:
 
 
 class SendContext(NamedTuple):
-    """The inputs of a request body beside the content.
+    """The inputs of a request body in addition to the content.
 
     Attributes:
         message_id: ours; choices refer to it.
@@ -206,7 +206,7 @@ class HeaderMediumObject:
 
 @dataclass(slots=True)
 class HeaderObject(TextObject):
-    """A header: a text, or a medium, beside its type or under the type's name."""
+    """A header: a text, or a medium, next to its type or under the type's name."""
 
     type: Text | None = None
     id: Text | None = None

@@ -1,4 +1,4 @@
-"""Template components beside header, body, footer, buttons and cards: a class for each, and the table of them.
+"""Template components other than header, body, footer, buttons and cards: a class for each, and the table of them.
 
 The operator's bodies, the record, its text, the preview and the strict checks of a send use every row. The form's
 fields are rows of `fields.py`, and their rules are in `rules.py`.

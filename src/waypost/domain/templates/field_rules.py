@@ -226,7 +226,7 @@ _TOKEN: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30
 
 
 def has_enough_text(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that there are at least 2n + 1 words beside n variables."""
+    """Check that there are at least 2n + 1 words in addition to n variables."""
     count = len(variable_names(draft.content))
     matches = len(_TOKEN.findall(" ".join(split_at_variables(draft.content or ""))))
     if not count or matches > 2 * count:

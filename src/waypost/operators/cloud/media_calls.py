@@ -33,7 +33,7 @@ COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the opera
     "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
     "handle": DAY_MS,                  # not documented; needed only while a template is submitted
 }
-MEDIA_HOSTS: Final = (  # hosts of media beside the operator's base URL; our token goes nowhere else
+MEDIA_HOSTS: Final = (  # hosts of media in addition to the operator's base URL; our token goes nowhere else
     "fbsbx.com",
     "fbcdn.net",
     "facebook.com",

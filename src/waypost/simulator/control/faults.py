@@ -40,7 +40,7 @@ async def list_fault_kinds() -> dict[str, Any]:
                 "only": kind.only_call or None,
                 "sees": kind.effect,
                 "value": _parameter_view(kind.parameter),
-                "beside": [_parameter_view(parameter) for parameter in kind.extra_parameters],
+                "parameters": [_parameter_view(parameter) for parameter in kind.extra_parameters],
             }
             for kind in FAULT_KINDS
         ],

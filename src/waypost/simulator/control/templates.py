@@ -173,7 +173,7 @@ _TEMPLATE_MEMBERS: Final = (
     "category_due_ms", "is_paced", "pace_due_ms", "delete_due_ms", "pauses", "resume_due_ms",
 )
 # fmt: on
-"""The fields shown beside a template's node."""
+"""The fields shown next to a template's node."""
 
 
 def _template_view(template: SimulatedTemplate) -> dict[str, Any]:

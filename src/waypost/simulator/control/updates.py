@@ -86,7 +86,7 @@ async def emit_webhook(
 
 
 def _recipient(services: SimulatorServices, phone: str, body: StatusBody) -> tuple[str, str]:
-    """Return the recipient members of the status, and the contact beside it; both may be empty."""
+    """Return the recipient members of the status, and the contact next to it; both may be empty."""
     known = services.phones.fill_user_id(services.phones.by_digits.get(phone) or SimulatedPhone(phone, ""))
     if body.recipient_user_id is not None:
         known = replace(known, user_id=body.recipient_user_id, shows_number=body.names_recipient)

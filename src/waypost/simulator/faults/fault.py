@@ -56,7 +56,7 @@ class ArmedFault(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def effect(self) -> dict[str, Any]:
-        """The member of its kind, and the optional ones beside it."""
+        """The member of its kind, and its optional parameters."""
         return self.given["what"]
 
     @property

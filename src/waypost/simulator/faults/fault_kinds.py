@@ -73,7 +73,7 @@ class FaultKind:
     Args:
         each: the unit it counts: a call, an update that a webhook would carry, or a POST.
         parameter: the member of `what` that names the kind, and its values.
-        extra_parameters: optional members beside it.
+        extra_parameters: optional members in addition to it.
         effect: the effect on the business, for people.
         only_call: the only call it applies to; empty for all.
     """

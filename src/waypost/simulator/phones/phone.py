@@ -15,7 +15,7 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
         deliver_after_ms: from `sent` to `delivered`; None: as in the settings.
         read_after_ms: from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically.
         user_id: the business-scoped user id; empty: businesses see none.
-        username: shown beside the profile name; may be empty.
+        username: shown next to the profile name; may be empty.
         shows_number: whether businesses see the number; if not, there is a user id.
         condition: why messages fail on it, one of `conditions.PHONE_CONDITIONS`; empty: they do not fail.
         sends_read_receipts: whether businesses get `read` statuses.

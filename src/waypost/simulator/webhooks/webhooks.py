@@ -173,7 +173,7 @@ class WebhookSender:
             )
         if text != challenge:
             raise EndpointVerificationFailed(
-                f"the address did not return the bare challenge {challenge} but with {text[:200]!r}"
+                f"the address must return the bare challenge {challenge}; it returned {text[:200]!r}"
             )
 
     async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, case, func, select
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
 from waypost.store.callbacks.subscriptions import live_group, replay_group
-from waypost.store.queue.jobs import DeadLetter, JobState, QueueName, read_dead_letters
+from waypost.store.queue.dead_letters import DeadLetter, read_dead_letters
+from waypost.store.queue.jobs import JobState, QueueName
 from waypost.store.tables import (
     callbacks,
     inbound_messages,

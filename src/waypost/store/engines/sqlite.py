@@ -40,7 +40,7 @@ UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors.
 
 
 class SqliteEngine:
-    """One SQLite file. A lock file beside it keeps a second process out.
+    """One SQLite file. A lock file next to it keeps a second process out.
 
     Args:
         path: the file; its folder is created if missing.

@@ -6,7 +6,8 @@ from typing import Final
 
 from sqlalchemy import Connection, bindparam, case, func, select
 
-from waypost.store.queue.jobs import IS_DEAD_LETTER, JobState, QueueName
+from waypost.store.queue.dead_letters import IS_DEAD_LETTER
+from waypost.store.queue.jobs import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions
 
 MAX_COUNTED_PER_QUEUE: Final = 20_000

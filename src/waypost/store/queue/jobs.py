@@ -5,21 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    Connection,
-    Text,
-    all_,
-    bindparam,
-    column,
-    delete,
-    func,
-    insert,
-    literal_column,
-    select,
-    true,
-)
+from sqlalchemy import ARRAY, BigInteger, Connection, Text, all_, bindparam, column, func, literal_column, select, true
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkUpdate
 from waypost.store.queue.job_subjects import (
@@ -341,56 +327,6 @@ def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[J
     return {JobState(state): count for state, count in rows}
 
 
-class DeadLetter(NamedTuple):
-    """A job that waits for a person, with the reason why it was parked."""
-
-    position: int
-    queue: int
-    concurrency_group: str
-    ref: str
-    defects: int
-    note: str | None
-
-
-def read_dead_letters(connection: Connection, *, at_most: int = 100) -> list[DeadLetter]:
-    """Return dead letters by queue and position, as in their index."""
-    return list(map(DeadLetter._make, connection.execute(_OLDEST_DEAD_LETTERS.limit(at_most))))
-
-
-def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bool:
-    """Move a dead letter to the end of its queue, to be worked again.
-
-    One that may have been sent becomes in flight, so that it is not sent again.
-    """
-    row = connection.execute(
-        delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
-    ).one_or_none()
-    if row is None:
-        return False
-    was_in_flight = row.state == JobState.DEAD_LETTER_IN_FLIGHT
-    connection.execute(
-        insert(queue_jobs),
-        {
-            "queue": row.queue,
-            "concurrency_group": row.concurrency_group,
-            "ordering_key": row.ordering_key,
-            "ref": row.ref,
-            "due_ms": due_ms,
-            "state": int(JobState.IN_FLIGHT if was_in_flight else JobState.OPEN),
-            "detached": row.detached,
-            "replay": row.replay,
-        },
-    )
-    enqueued_jobs(connection).add_group(row.queue, row.concurrency_group)
-    return True
-
-
-def remove_dead_letter(connection: Connection, position: int) -> bool:
-    """Delete a dead letter; its work is not done."""
-    deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
-    return deleted.rowcount == 1
-
-
 _SUBJECT_READERS: Final = {
     QueueName.OUTBOUND: read_submission,
     QueueName.WEBHOOKS: read_item,
@@ -398,11 +334,6 @@ _SUBJECT_READERS: Final = {
     QueueName.UNCONFIRMED: single_kind_reader(SubjectKind.UNCONFIRMED_MESSAGE),
     QueueName.MEDIA: read_medium,
 }
-IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
-"""As in the partial index: with a parameter instead, a planner does not know that it may use the index."""
-_OLDEST_DEAD_LETTERS: Final = (
-    select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
-)
 _ENQUEUE: Final = BulkInsert(
     queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", returns_ids=True
 )

@@ -1,4 +1,4 @@
-"""Version 3 callback bodies: the operator's own envelope, with our ids beside the operator's.
+"""Version 3 callback bodies: the operator's own envelope, with our ids in addition to the operator's.
 
 A status or message is passed on as received, but our own data in it (callback data, references in button
 payloads) is removed, and the partner's own is restored.
@@ -69,7 +69,7 @@ def failed_body(
 
 
 def status_body(app: App, event: StatusEvent | PaymentEvent | OtherStatusEvent, *, message_id: str) -> bytes:
-    """Return the body of a status as received, with `gs_id` beside its `id`. Source: facts 7, statuses."""
+    """Return the body of a status as received, with `gs_id` in addition to its `id`. Source: facts 7, statuses."""
     return _statuses_body(app, _remove_our_data(event.raw) | {"gs_id": message_id})
 
 

@@ -88,7 +88,7 @@ class CardMedium(msgspec.Struct):
 class TemplateMessage(msgspec.Struct):
     """The `message` of a template form, with the members of all types.
 
-    Source: facts 9.2; spec, "Location message": its long object has the location's members beside others.
+    Source: facts 9.2; spec, "Location message": its long object has the location's members among others.
     """
 
     type: str | None = None

@@ -30,7 +30,7 @@ if (document.querySelector("[data-clock]")) {
   setInterval(show, 250);
 }
 
-// Typing into a field selects the option beside it.
+// Typing into a field selects the option next to it.
 document.addEventListener("input", (event) => {
   const choice = document.getElementById(event.target.dataset?.chooses ?? "");
   if (choice) choice.checked = true;

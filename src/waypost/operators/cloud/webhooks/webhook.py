@@ -93,7 +93,7 @@ def _split_change(
     ]
     if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
         return items
-    # Errors of the account, clicks and other content beside messages is an item of its own.
+    # Errors of the account, clicks and other content in addition to messages are items of their own.
     rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
     return [*items, _change_item(account, path, entry, field or MESSAGES_FIELD, rest if items else change.get("value"))]
 
