@@ -86,7 +86,7 @@ def numbers_per_app(apps: int, count: int) -> int:
 
 def _drop_indexes(connection: Connection) -> list[str]:
     """Drop the indexes that can be rebuilt afterwards; return the statements that rebuild them."""
-    filled = ("messages", "message_events", "webhook_items", "callbacks", "attempts", "recipients")
+    filled = ("messages", "callbacks", "recipients")
     if connection.dialect.name == "sqlite":
         rows = connection.exec_driver_sql(
             "SELECT name, sql, tbl_name FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
@@ -127,13 +127,10 @@ def _inserts(dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, cou
         "INSERT INTO recipients (id, partner_id, app_id, phone_number, name) SELECT "
         f"1 + {recipient}, {partner_id}, {app}, {number}, '' FROM {sql['series']} WHERE n <= {each_app * len(apps)}",
         "INSERT INTO messages (id, partner_id, app_id, source, destination, recipient_id, kind, content, request, sandbox, state, "
-        "unconfirmed, operator_message_id, accepted_on_ms, changed_on_ms) SELECT "
+        "unconfirmed, operator_message_id, accepted_on_ms, changed_on_ms, enqueued_on_ms, sent_on_ms, delivered_on_ms, "
+        "read_on_ms) SELECT "
         f"{message_id}, {partner_id}, {app}, {source}, {number}, 1 + {recipient}, 'text', {content}, {request}, {sql['no']}, 'read', "
-        f"{sql['no']}, 'wamid.' || {sql['word']}, {at_ms}, {at_ms} + 900 FROM {sql['series']}",
-        "INSERT INTO webhook_items (operator_account_id, dedupe_key, webhook_id, path, item, received_on_ms) SELECT "
-        f"'demo', 'status ' || {sql['word']}, {sql['uuid'].format(ms=at_ms, kind='5')}, '0.0.statuses.0', "
-        + sql["blob"].format("""('{"status":{"id":"wamid.' || n || '","status":"read"},"phone_number_id":"1"}')""")
-        + f", {at_ms} FROM {recent}",
+        f"{sql['no']}, 'wamid.' || {sql['word']}, {at_ms}, {at_ms} + 900, {at_ms} + 100, {at_ms} + 200, {at_ms} + 400, {at_ms} + 900 FROM {sql['series']}",
     ]
     for nth, event in enumerate(EVENTS):
         callback_id = sql["uuid"].format(ms=at_ms, kind=str(16 + nth))
@@ -142,13 +139,10 @@ def _inserts(dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, cou
             f'"id":"\' || n || \'","type":"{event}","destination":"\' || {number} || \'"}}}}\')'
         )
         statements += [
-            "INSERT INTO message_events (message_id, event, at_ms, applied, detail) SELECT "
-            f"{message_id}, '{event}', {at_ms} + {100 * nth}, {sql['yes']}, '' FROM {recent}",
             "INSERT INTO callbacks (id, partner_id, app_id, subscription_id, subject, sequence, message_id, event, body, "
-            f"created_on_ms, ended_on_ms, delivered) SELECT {callback_id}, {partner_id}, {app}, 1 + n % {len(apps)}, "
-            f"CAST({recipient} AS TEXT), n, {message_id}, '{event}', {body}, {at_ms} + {100 * nth}, {at_ms} + 1000, {sql['yes']} "
-            f"FROM {recent}",
-            "INSERT INTO attempts (callback_id, at_ms, duration_ms, status, response_body) SELECT "
-            f"{callback_id}, {at_ms} + 500, 4, 200, {sql['blob'].format(chr(39) * 2)} FROM {recent}",
+            "created_on_ms, ended_on_ms, delivered, position, due_ms, attempted_on_ms, duration_ms, status, "
+            f"request_headers, response_headers) SELECT {callback_id}, {partner_id}, {app}, 1 + n % {len(apps)}, "
+            f"CAST({recipient} AS TEXT), n, {message_id}, '{event}', {body}, {at_ms} + {100 * nth}, {at_ms} + 1000, {sql['yes']}, n, "
+            f"{at_ms}, {at_ms} + 500, 4, 200, '{{}}', '{{}}' FROM {recent}"
         ]
     return statements

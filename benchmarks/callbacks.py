@@ -11,8 +11,7 @@ from benchmarks.measurements import Measurement
 from benchmarks.processes import Child
 from benchmarks.seeding import connect_store
 from benchmarks.stores import Store, Stores
-from waypost.store.queue.jobs import QueueName
-from waypost.store.tables import callbacks, queue_jobs, sequences, subscriptions
+from waypost.store.tables import callbacks, sequences, subscriptions
 
 TARGET = 0.5  # Source: decision 0087, T4
 CONCURRENCY = 64
@@ -89,11 +88,11 @@ async def _ours(store: Store, count: int) -> dict[str, Any]:
 
 
 def _queue(store: Store, count: int) -> None:
-    """Insert queued callbacks of many recipients, each with its job, as the stages enqueue them."""
+    """Insert queued callbacks of many recipients, as the stages enqueue them."""
     now_ms = int(time.time() * 1000)
     with connect_store(store) as connection:
         subscription = connection.execute(subscriptions.select().limit(1)).one()
-        rows, jobs = [], []
+        rows = []
         for n in range(count):
             recipient = n % RECIPIENTS
             callback_id = f"01990000-0000-7000-8000-{n:012x}"
@@ -101,15 +100,10 @@ def _queue(store: Store, count: int) -> None:
                 "id": callback_id, "partner_id": subscription.partner_id, "app_id": subscription.app_id,
                 "subscription_id": subscription.id, "subject": str(recipient), "sequence": 1 + n // RECIPIENTS,
                 "message_id": callback_id, "event": "read", "body": BODY % (callback_id.encode(), recipient),
-                "created_on_ms": now_ms,
-            })  # fmt: skip
-            jobs.append({
-                "queue": int(QueueName.CALLBACKS), "concurrency_group": f"subscription {subscription.id}",
-                "ordering_key": f"{subscription.id} {recipient}", "ref": callback_id, "due_ms": now_ms,
+                "created_on_ms": now_ms, "position": 1 + n, "due_ms": now_ms,
             })  # fmt: skip
         for low in range(0, count, 1000):
             connection.execute(insert(callbacks), rows[low : low + 1000])
-            connection.execute(insert(queue_jobs), jobs[low : low + 1000])
         connection.execute(
             insert(sequences),
             [

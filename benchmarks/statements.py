@@ -2,14 +2,18 @@
 
 import pickle
 import re
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
+
+from waypost.store import bulk_statements
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 """First words of the statements that have a plan."""
@@ -27,7 +31,8 @@ class Statement:
 class Statements:
     """Records every statement that this process executes on one store from now on, by any code.
 
-    On SQLite through SQLAlchemy; on PostgreSQL at the driver, because the busiest writes use it directly.
+    On SQLite through SQLAlchemy and at the bulk statements, on PostgreSQL at the driver: the busiest
+    statements use it directly.
 
     Args:
         store: the path of its file, or the name of its database; None for every store of the process.
@@ -39,6 +44,10 @@ class Statements:
         self._ends = ExitStack()
         event.listen(Engine, "before_cursor_execute", self._record_sqlite)
         self._ends.callback(event.remove, Engine, "before_cursor_execute", self._record_sqlite)
+        get_driver = bulk_statements.driver_connection
+        patch = partial(_RecordingDriver, self._record_bulk, get_driver)
+        self._ends.callback(setattr, bulk_statements, "driver_connection", get_driver)
+        setattr(bulk_statements, "driver_connection", patch)  # noqa: B010
         if find_spec("psycopg") is not None:
             self._patch_psycopg()
 
@@ -71,6 +80,10 @@ class Statements:
         if self._store in (None, connection.engine.url.database):
             self._record(text, parameters[0] if many else parameters)
 
+    def _record_bulk(self, connection: Connection, text: str, parameters: Any) -> None:
+        if self._store in (None, connection.engine.url.database):
+            self._record(text, parameters)
+
     def _record(self, text: str, parameters: Any) -> None:
         if text.lstrip().partition(" ")[0].upper() not in PLANNED:
             return
@@ -90,6 +103,28 @@ class Statements:
     def end(self) -> None:
         """Stop recording."""
         self._ends.close()
+
+
+class _RecordingDriver:
+    """Records what the bulk statements of SQLite execute at the driver, and executes it."""
+
+    def __init__(
+        self,
+        record: Callable[[Connection, str, Any], None],
+        get_driver: Callable[[Connection], Any],
+        connection: Connection,
+    ) -> None:
+        self._record = record
+        self._connection = connection
+        self._driver = get_driver(connection)
+
+    def execute(self, text: str, parameters: Any = ()) -> Any:
+        self._record(self._connection, text, parameters)
+        return self._driver.execute(text, parameters)
+
+    def executemany(self, text: str, rows: Any) -> Any:
+        self._record(self._connection, text, rows[0] if rows else ())
+        return self._driver.executemany(text, rows)
 
 
 def _picklable(parameters: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,11 +11,14 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 from sqlalchemy.pool import NullPool
 
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.callback_jobs import open_callbacks
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import attempts, message_events, messages, queue_jobs
 
 _DRAINED_QUEUES: Final = (QueueName.OUTBOUND, QueueName.WEBHOOKS, QueueName.CALLBACKS, QueueName.MEDIA)
 """The queues that become empty; unconfirmed jobs wait and do not count."""
+_JOBS: Final = (queue_jobs, open_callbacks)
+"""Jobs that are rows of their own, and callbacks that are their own jobs: their positions are of one sequence."""
 
 
 class StoreReader:
@@ -34,19 +38,23 @@ class StoreReader:
 
     def depths(self) -> dict[str, int]:
         """Return the number of jobs of each queue."""
+        depths: Counter[str] = Counter()
         with self._open() as connection:
-            rows = connection.execute(select(queue_jobs.c.queue, func.count()).group_by(queue_jobs.c.queue))
-            return {QueueName(queue_name).name.lower(): count for queue_name, count in rows}
+            for jobs in _JOBS:
+                rows = connection.execute(select(jobs.c.queue, func.count()).group_by(jobs.c.queue))
+                depths.update({QueueName(queue_name).name.lower(): count for queue_name, count in rows})
+        return dict(depths)
 
     def last_position(self) -> int:
         """Return the highest position of a stored job."""
-        return self._column(select(func.coalesce(func.max(queue_jobs.c.position), 0)))[0]
+        return max(self._column(select(func.coalesce(func.max(jobs.c.position), 0)))[0] for jobs in _JOBS)
 
     def count_open_up_to(self, position: int) -> int:
         """Return the number of jobs up to a position that are not complete, without unconfirmed ones."""
-        return self._column(
-            select(func.count()).where(queue_jobs.c.position <= position, queue_jobs.c.queue.in_(_DRAINED_QUEUES))
-        )[0]
+        return sum(
+            self._column(select(func.count()).where(jobs.c.position <= position, jobs.c.queue.in_(_DRAINED_QUEUES)))[0]
+            for jobs in _JOBS
+        )
 
     def states(self) -> dict[str, tuple[str, int | None]]:
         """Return the state of every message, with its code if it has failed."""

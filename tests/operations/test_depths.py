@@ -12,7 +12,7 @@ from waypost.store.database import Database
 from waypost.store.queue import depths as counted_depths
 from waypost.store.queue.dead_letters import read_dead_letters
 from waypost.store.queue.depths import QueueDepths, read_queue_depths
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions
 
 LIMIT = 200

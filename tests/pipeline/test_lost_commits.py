@@ -18,7 +18,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.store_locations import Databases
 from waypost.base.clock import ManualClock
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.names import QueueName
 
 POLL_MS: Final = 5_001
 """Longer than a poll: a lost commit sends no notification, so its jobs wait for the next poll."""
@@ -50,8 +50,15 @@ class LossyStorePipeline:
 
     def steps(self, message_id: str) -> list[tuple[str, bool]]:
         """Return a message's trace: each event, and whether it changed the state."""
-        statement = "SELECT event, applied FROM message_events WHERE message_id = %s ORDER BY id"
-        return [(event, is_change) for event, is_change in self.rows(statement, message_id)]
+        timed = (
+            "('enqueued', enqueued_on_ms), ('sent', sent_on_ms), ('delivered', delivered_on_ms), ('read', read_on_ms)"
+        )
+        statement = (
+            f"SELECT t.name, true FROM messages, LATERAL (VALUES {timed}) AS t(name, at_ms) "
+            "WHERE id = %s AND t.at_ms IS NOT NULL "
+            "UNION ALL SELECT event, applied FROM message_events WHERE message_id = %s"
+        )
+        return [(event, is_change) for event, is_change in self.rows(statement, message_id, message_id)]
 
     def read_state(self, message_id: str) -> str:
         """Return the state of a message."""
@@ -77,7 +84,8 @@ class LossyStorePipeline:
             return queue.count_jobs_in_memory(queue_name)
 
         async def count_in_store() -> int:
-            [(jobs,)] = self.rows("SELECT count(*) FROM queue_jobs")
+            open_callbacks = "SELECT count(*) FROM callbacks WHERE ended_on_ms IS NULL"
+            [(jobs,)] = self.rows(f"SELECT (SELECT count(*) FROM queue_jobs) + ({open_callbacks})")
             return jobs
 
         await poll_until(count_in_memory, lambda jobs: jobs == 0)

@@ -13,7 +13,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.store_locations import SqliteLocation, StoreLocation
 from waypost.store.database import Database
 
-BUSY = {  # read or changed on either engine; PostgreSQL copies new rows in, which has no plan
+BUSY = {  # read or changed on either engine
     "messages",
     "inbound_webhooks",
     "webhook_items",

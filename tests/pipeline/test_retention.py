@@ -13,7 +13,7 @@ from tests.support.store_statements import fetch_column
 from waypost.base.clock import DAY_MS, VirtualClock
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
-from waypost.store.encoding import message_columns
+from waypost.store.encoding import content_kind, encode_content
 from waypost.store.tables import callbacks, messages
 
 
@@ -67,8 +67,19 @@ def _make_old_message(at_ms: int, number: int) -> Message:
 
 
 def _add_delivered(connection: Connection, old: Sequence[Message]) -> None:
-    rows = [{**message_columns(row), "state": MessageState.DELIVERED.value} for row in old]
-    connection.execute(insert(messages), rows)
+    connection.execute(
+        insert(messages),
+        [
+            {
+                "id": row.id, "partner_id": row.partner_id, "app_id": row.app_id, "source": row.source,
+                "destination": row.destination, "kind": content_kind(row.content),
+                "content": encode_content(row.content), "request": "", "sandbox": False,
+                "state": MessageState.DELIVERED.value, "unconfirmed": False,
+                "accepted_on_ms": row.accepted_on_ms, "changed_on_ms": row.accepted_on_ms,
+            }
+            for row in old
+        ],
+    )  # fmt: skip
 
 
 def _count_older(connection: Connection, at_ms: int) -> int:

@@ -17,8 +17,9 @@ from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
 from waypost.store.media.folder import NAME_FILE, check_folder, ensure_folder_name
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import JobState, NewJob, QueueName, count_jobs_by_state, enqueue_jobs
+from waypost.store.queue.jobs import NewJob, count_jobs_by_state, enqueue_jobs
 from waypost.store.queue.leases import SHARD_COUNT
+from waypost.store.queue.names import JobState, QueueName
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4
@@ -108,7 +109,7 @@ async def test_queues_are_worked_by_the_processes_that_run_their_stages(start: S
 
 async def test_job_that_no_process_works_waits_and_is_worked_by_the_next_process(start: Start) -> None:
     api = await start("api")
-    item = NewJob(QueueName.CALLBACKS, "subscription 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
+    item = NewJob(QueueName.CALLBACKS, "replay 7", "nobody", JobSubject(SubjectKind.CALLBACK, "gone"), 0)
     await api.database.write(enqueue_jobs, [item])
     before = await api.database.read(count_jobs_by_state, QueueName.CALLBACKS)
 

@@ -26,7 +26,7 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import messages_by_ids, record_messages
 from waypost.store.migrations import pending_revisions, upgrade_store
 from waypost.store.revision import OLDEST_UPGRADABLE_REVISION, read_schema_status
-from waypost.store.tables import REVISION, messages, queue_jobs, store_properties
+from waypost.store.tables import REVISION, callbacks, messages, queue_jobs, store_properties
 
 NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
 
@@ -128,13 +128,21 @@ def test_column_that_an_earlier_step_replaced_may_be_removed() -> None:
         assert incompatible_operations(operations_of(connection, step), step) == []
 
 
-def test_replays_queued_in_an_older_store_are_recognized(bare: sa.Engine) -> None:
+_INSERT_CALLBACK: Final = (
+    "INSERT INTO callbacks (id, partner_id, app_id, subscription_id, subject, sequence, event, body, created_on_ms) "
+    "VALUES ('c', 1, 'a', 7, 'ann', 1, 'sent', '', 0)"
+)
+
+
+def test_jobs_of_callbacks_in_an_older_store_become_the_callbacks_own_and_replays_stay(bare: sa.Engine) -> None:
     with bare.begin() as connection:
         for step in pending_revisions(0):
             if step.revision == "6":
+                connection.execute(text(_INSERT_CALLBACK))
                 for group in ("subscription 7", "replay 7"):
                     statement = text(
-                        "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms) VALUES (3, :concurrency_group, '', 'c', 0)"
+                        "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms, attempt, note) "
+                        "VALUES (3, :concurrency_group, '', 'c', 5, 2, 'status 503')"
                     )
                     connection.execute(statement, {"concurrency_group": group})
             with Operations.context(MigrationContext.configure(connection)):
@@ -144,7 +152,11 @@ def test_replays_queued_in_an_older_store_are_recognized(bare: sa.Engine) -> Non
             select(queue_jobs.c.concurrency_group, queue_jobs.c.replay).order_by(queue_jobs.c.position)
         ).all()
 
-    assert [tuple(row) for row in rows] == [("subscription 7", False), ("replay 7", True)]
+        columns = (callbacks.c.position, callbacks.c.due_ms, callbacks.c.attempt, callbacks.c.note)
+        job = connection.execute(select(*columns)).one()
+
+    assert [tuple(row) for row in rows] == [("replay 7", True)]
+    assert tuple(job) == (1, 5, 2, "status 503")
 
 
 async def test_store_of_the_first_revision_is_upgraded_at_startup(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ from tests.support.store_locations import Databases
 from tests.support.store_statements import execute, fetch_column, fetch_row
 from waypost.base.clock import DAY_MS, ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
-from waypost.domain.callbacks.callback import CallbackAttempt
+from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
 from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention_loop import RetentionLoop
 from waypost.store.accounts.credentials import CredentialKind, add_credential
-from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, add_callbacks, record_attempts
+from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, enqueue_callbacks, record_attempts
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
@@ -101,12 +101,13 @@ async def add_message(
 
 
 async def add_callback(database: Database, at_ms: int, *, ended: bool, number: int = 0) -> str:
-    """Add a callback of a time, with one attempt; return its id."""
+    """Add a callback of a time, with an attempt that failed, and a retry if it has ended; return its id."""
     callback_id = id_at(at_ms, number)
-    status = 200 if ended else 503
-    attempt = AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, status), True if ended else None)
-    await database.write(add_callbacks, [_callback_row(at_ms, number)])
-    await database.write(record_attempts, [attempt])
+    await database.write(enqueue_callbacks, [_callback_row(at_ms, number)], [at_ms])
+    await database.write(record_attempts, [AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, 503), None)])
+    if ended:
+        delivered = CallbackAttempt(at_ms, 5, 200)
+        await database.write(record_attempts, [AttemptRecord(callback_id, 1, delivered, True, AttemptKind.RETRY)])
     return callback_id
 
 
@@ -225,7 +226,24 @@ async def test_callback_is_retained_as_long_as_set_and_deleted_a_week_later_at_m
     await retention_at(database, stored_ms + (30 + late_days) * DAY_MS + 1).run_turn()
     after = await count(database, callbacks), await count(database, attempts)
 
-    assert (before, after) == ((1, 1), (0, 0))
+    assert (before, after) == ((1, 2), (0, 0))
+
+
+async def test_first_attempt_in_a_callbacks_row_is_retained_for_as_long_as_other_attempts(database: Database) -> None:
+    ids = [id_at(TODAY_MS + days * DAY_MS, 0) for days in (0, 1, 6)]
+    for days, callback_id in zip((0, 1, 6), ids, strict=True):
+        at_ms = TODAY_MS + days * DAY_MS
+        await database.write(enqueue_callbacks, [_callback_row(at_ms, 0)], [at_ms])
+        delivered = AttemptRecord(callback_id, 1, CallbackAttempt(at_ms, 5, 200, b"ok"), True)
+        await database.write(record_attempts, [delivered])
+    periods = replace(PERIODS, attempts_days=3)
+
+    for now_ms in (TODAY_MS + 4 * DAY_MS, TODAY_MS + 5 * DAY_MS):  # the second run continues where the first ended
+        await retention_at(database, now_ms, periods).run_turn()
+
+    assert await fetch_column(database, select(callbacks.c.response_body).order_by(callbacks.c.id)) == [None, None, b"ok"]
+    times_ms = await fetch_column(database, select(callbacks.c.attempted_on_ms).order_by(callbacks.c.id))
+    assert times_ms == [None, None, TODAY_MS + 6 * DAY_MS]
 
 
 async def test_webhook_items_are_deleted_except_those_still_to_be_applied(database: Database) -> None:
@@ -486,7 +504,8 @@ def _callback_row(at_ms: int, number: int) -> CallbackRow:
 
 
 def _add_many(connection: Connection, batches: list[tuple[int, int]]) -> None:
-    add_callbacks(connection, [_callback_row(at_ms, n) for at_ms, count in batches for n in range(count)])
+    rows = [_callback_row(at_ms, n) for at_ms, count in batches for n in range(count)]
+    enqueue_callbacks(connection, rows, [row.created_on_ms for row in rows])
 
 
 def _scans_of(connection: Connection, records: list[AttemptRecord]) -> list[str]:

@@ -15,7 +15,11 @@ from alembic.operations.ops import (
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection
 
-ALLOWED_SQL: Final = ("ALTER TABLE {} SET (", "CREATE TABLE {}_default PARTITION OF {} DEFAULT")
+ALLOWED_SQL: Final = (
+    "ALTER TABLE {} SET (",
+    "ALTER TABLE {} ALTER COLUMN position SET DEFAULT ",
+    "CREATE TABLE {}_default PARTITION OF {} DEFAULT",
+)
 
 
 def operations_of(connection: Connection, step: Any) -> list[MigrateOperation]:
@@ -32,6 +36,7 @@ def incompatible_operations(operations: list[MigrateOperation], step: Any) -> li
     """Describe the operations that a process of the previous revision could not work with.
 
     A step may drop what its header names as replaced by an earlier step: `replaced = {"table.column": "4"}`.
+    A step that no older process works with may move rows from one table to another: `moved = {"from": "to"}`.
     """
     replaced: dict[str, str] = getattr(step, "replaced", {})
     added = {_target(operation) for operation in operations if isinstance(operation, AddColumnOp)}
@@ -49,6 +54,8 @@ def incompatible_operations(operations: list[MigrateOperation], step: Any) -> li
             case AlterColumnOp(modify_nullable=True, modify_name=None, modify_type=None):
                 continue
             case ExecuteSQLOp(sqltext=text) if _is_allowed(str(text)) or _filled_column(str(text)) in added:
+                continue
+            case ExecuteSQLOp(sqltext=text) if _is_move(str(text), step):
                 continue
             case _ if target in replaced and int(replaced[target]) < int(step.revision):
                 continue
@@ -70,6 +77,14 @@ def _filled_column(sql: str) -> str:
     """Return the column that an UPDATE sets."""
     update = re.match(r"UPDATE (\w+) SET (\w+) = \w+ WHERE ", sql)
     return ".".join(update.groups()) if update else ""
+
+
+def _is_move(sql: str, step: Any) -> bool:
+    moved: dict[str, str] = getattr(step, "moved", {})
+    is_exclusive = getattr(step, "works_with", 0) == int(step.revision)
+    return is_exclusive and any(
+        sql.startswith((f"UPDATE {target} SET ", f"DELETE FROM {source} WHERE ")) for source, target in moved.items()
+    )
 
 
 def _is_allowed(sql: str) -> bool:

@@ -30,7 +30,7 @@ from waypost.config import Settings
 from waypost.domain.callbacks.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.names import QueueName
 from waypost.store.tables import messages, queue_jobs
 from waypost.testing.trace import parse_trace
 

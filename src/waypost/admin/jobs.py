@@ -6,7 +6,8 @@ from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.store.console.trace import message_counts, message_trace
 from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
-from waypost.store.queue.jobs import QueueName, count_jobs_by_state
+from waypost.store.queue.jobs import count_jobs_by_state
+from waypost.store.queue.names import QueueName
 
 
 async def list_queues(context: AdminContext) -> Any:

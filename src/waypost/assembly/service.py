@@ -61,7 +61,7 @@ from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.names import QueueName
 from waypost.store.retention.rules import RetentionPeriods
 
 WEBHOOK_PATH: Final = "/operator/webhook"
@@ -174,8 +174,18 @@ class Waypost:
             audit=audit,
             directory=self.directory,
         )
-        webhook = WebhookEndpoint(
+        ingest = EventIngester(
             database=self.database,
+            queue=self.queue,
+            directory=self.directory,
+            operators=self._operators,
+            clock=clock,
+            ids=ids,
+            public_url=settings.address,
+            hold_ms=settings.hold_events_s * 1000,
+        )
+        webhook = WebhookEndpoint(
+            ingester=ingest,
             directory=self.directory,
             operators=self._operators,
             clock=clock,
@@ -225,16 +235,6 @@ class Waypost:
         )
         unconfirmed = UnconfirmedExpiry(
             database=self.database, queue=self.queue, directory=self.directory, messages=messages
-        )
-        ingest = EventIngester(
-            database=self.database,
-            queue=self.queue,
-            directory=self.directory,
-            operators=self._operators,
-            clock=clock,
-            ids=ids,
-            public_url=settings.address,
-            hold_ms=settings.hold_events_s * 1000,
         )
         callbacks = CallbackSender(
             database=self.database,

@@ -26,14 +26,21 @@ from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
-from waypost.store.callbacks.subscriptions import group_subscription_id, live_group, replay_group
 from waypost.store.database import Database
-from waypost.store.queue.jobs import QueueName, complete_jobs
+from waypost.store.queue.callback_jobs import group_subscription_id, live_group, replay_group
+from waypost.store.queue.jobs import complete_jobs
+from waypost.store.queue.names import QueueName
 
 
 @dataclass(frozen=True, slots=True)
 class _CallbackProgress:
-    position: int
+    """Changes that an attempt causes.
+
+    Attributes:
+        replay_position: of the replay's job, if this ends one; a callback that ends is its own job.
+    """
+
+    replay_position: int | None
     attempt_record: AttemptRecord | None = None
     health: ReceiverStatus | None = None
 
@@ -145,12 +152,12 @@ class CallbackSender:
         subscription_id = group_subscription_id(job.concurrency_group)
         row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
         if row is None:  # too old: it has been deleted
-            await self._complete(job, _CallbackProgress(job.position))
+            await self._complete(job, _CallbackProgress(_replay_position(job)))
             return
         if subscription is None:  # deleted meanwhile; there is no URL to send to
             attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
             await self._complete(
-                job, _CallbackProgress(job.position, self._make_attempt_record(job, row, attempt, False))
+                job, _CallbackProgress(_replay_position(job), self._make_attempt_record(job, row, attempt, False))
             )
             return
         if not self._queue.is_lease_held(
@@ -192,7 +199,7 @@ class CallbackSender:
         receiver.circuit.record_delivered(self._clock.now_ms())
         self.metrics.record_attempt(job, row, attempt, ended=True)
         tried = self._make_attempt_record(job, row, attempt, True)
-        await self._complete(job, _CallbackProgress(job.position, tried, health))
+        await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))
 
     async def _record_failed(
         self,
@@ -226,9 +233,9 @@ class CallbackSender:
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
             receiver.circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
-            await self._complete(job, _CallbackProgress(job.position, tried, health))
+            await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))
         else:
-            await self._database.join(_record, _CallbackProgress(0, tried, health))
+            await self._database.join(_record, _CallbackProgress(None, tried, health))
             await self._queue.retry_later(
                 job,
                 due_ms=self._retry_due_ms(circuit, now_ms, delay_ms, retry_after_ms),
@@ -281,6 +288,10 @@ class CallbackSender:
         self._queue.clear_not_before(QueueName.CALLBACKS, group)
 
 
+def _replay_position(job: Job) -> int | None:
+    return job.position if job.is_replay else None
+
+
 def _kind_of(job: Job) -> AttemptKind:
     if job.is_replay:
         return AttemptKind.REPLAY
@@ -290,5 +301,5 @@ def _kind_of(job: Job) -> AttemptKind:
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:
     record_attempts(connection, [record.attempt_record for record in records if record.attempt_record is not None])
     record_receiver_statuses(connection, [record.health for record in records if record.health is not None])
-    complete_jobs(connection, [record.position for record in records if record.position])
+    complete_jobs(connection, [record.replay_position for record in records if record.replay_position is not None])
     return [None] * len(records)

@@ -33,7 +33,9 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
     state, unconfirmed = recorder.state_of(row)
     steps = message_transitions(state, event.state, unconfirmed=unconfirmed)
     if not steps:
-        recorder.add_trace_event(row.id, event.state.value, f"behind {state.value}")
+        # The webhook of one recipient's status is not stored by item: its repetition is recognised here.
+        if event.is_of_group or not _is_known(context, row, event.state):
+            recorder.add_trace_event(row.id, event.state.value, f"behind {state.value}")
         if event.is_of_group:  # each member's status counts, and only the first of them moves the message
             _forward_status(context, app, row, event, mode=GROUP_STATUS.mode, event_name=event.state.value)
         return
@@ -52,6 +54,16 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
         _emit_mismatch(context, app, row, event, recipient)
     if event.pricing and recorder.has_subscription(app, BILLING.mode):
         _emit_billing(context, app, row, event, recipient, is_first=state in _STATES_BEFORE_STATUSES)
+
+
+def _is_known(context: EventContext, row: MessageRow, state: MessageState) -> bool:
+    """Return True if the trace of a message has a state already."""
+    recorder = context.recorder
+    return (
+        recorder.time_of(row, state) is not None
+        or recorder.has_trace_event(row.id, state.value)
+        or has_trace_event(context.connection, row.id, state.value)
+    )
 
 
 def apply_payment(context: EventContext, account_id: str, event: PaymentEvent) -> None:

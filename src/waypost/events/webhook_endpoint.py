@@ -1,4 +1,4 @@
-"""The operator's webhook: verify, store, respond. Nothing is interpreted here."""
+"""The operator's webhook: verify, store and apply, respond."""
 
 from collections import Counter
 
@@ -11,10 +11,9 @@ from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
 from waypost.domain.inbound_webhook import InboundWebhook
+from waypost.events.worker import EventIngester
 from waypost.operators.contract import Operators
-from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.inbound_webhooks import record_webhooks
 
 MAX_WEBHOOK_BYTES = 8 * 1024 * 1024
 """Maximum size of one body; the operator's own limit is documented as 3 MB (operator's facts 7.1)."""
@@ -26,7 +25,7 @@ class WebhookEndpoint:
     def __init__(
         self,
         *,
-        database: Database,
+        ingester: EventIngester,
         directory: Directory,
         operators: Operators,
         clock: Clock,
@@ -34,7 +33,7 @@ class WebhookEndpoint:
         held: bool = False,
     ) -> None:
         self._held = held
-        self._database = database
+        self._ingester = ingester
         self._directory = directory
         self._operators = operators
         self._clock = clock
@@ -53,7 +52,7 @@ class WebhookEndpoint:
         return PlainTextResponse(challenge)
 
     async def receive(self, request: Request) -> Response:
-        """Respond to `POST` with 200 once the raw body and its items are on disk.
+        """Respond to `POST` with 200 once the raw body, and what its items change, are on disk.
 
         A wrong signature gets 401 and nothing is stored; a body that is not JSON but correctly signed is
         stored all the same.
@@ -72,7 +71,7 @@ class WebhookEndpoint:
             return PlainTextResponse("wrong signature", 401)
         items = tuple(self._operators.adapter(account).split(account, body))
         webhook = InboundWebhook(self._ids.new(), account.id, self._clock.now_ms(), body, items)
-        await self._database.join_from_request(record_webhooks, webhook)
+        await self._ingester.receive(account, webhook)
         self.counts["stored"] += 1
         self.counts["items"] += len(items)
         return Response(status_code=200)

@@ -1,9 +1,9 @@
-"""Claims webhook items, applies them to the state, and enqueues the callbacks they cause."""
+"""Applies webhook items to the state, and enqueues the callbacks they cause."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -24,6 +24,7 @@ from waypost.domain.event import (
     StatusEvent,
     UnknownEvent,
 )
+from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
@@ -35,22 +36,62 @@ from waypost.operators.contract import Operator, Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs, failing_work
+from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.inbound_webhooks import CACHED_ITEMS, items_by_ids
+from waypost.store.queue.inbound_webhooks import (
+    CACHED_ITEMS,
+    NewItem,
+    busy_groups,
+    items_by_ids,
+    record_bodies,
+    record_items,
+    record_webhooks,
+)
 from waypost.store.queue.jobs import complete_jobs
 
 
-@dataclass(frozen=True, slots=True)
-class _ReadItem:
+class _ReadItem(NamedTuple):
+    """An item with its event.
+
+    Attributes:
+        position: of its job; 0 if it is applied in the transaction that stores it.
+        item_id: of its row; 0 if it needs none.
+    """
+
     position: int
     item_id: int
     operator_account_id: str
     event: Event
 
 
+class _ReceivedWebhook(NamedTuple):
+    """A webhook with the event of each item; None for an item that our own code cannot read."""
+
+    webhook: InboundWebhook
+    events: tuple[Event | None, ...]
+
+
+class _ReceivedItem(NamedTuple):
+    """An item of a webhook that is being stored.
+
+    Attributes:
+        is_queued: a job applies it later.
+        is_stored: it gets a row, by which a repetition is recognised and a job finds it.
+    """
+
+    webhook: InboundWebhook
+    item: WebhookItem
+    event: Event | None
+    is_queued: bool
+    is_stored: bool
+
+
 class EventIngester:
-    """The work of the queue `webhooks`.
+    """Applies the items of webhooks: in the transaction that stores them, or as the work of the queue `webhooks`.
+
+    An item that our own code fails on becomes a job, as does one that follows such an item. So does every
+    item of a webhook that cannot be applied as a whole: then each is tried alone.
 
     Args:
         public_url: where receivers fetch media, without a slash at its end.
@@ -81,6 +122,48 @@ class EventIngester:
         self.counts: Counter[str] = Counter()
         """Events that have been applied, by kind; statuses by state."""
 
+    async def receive(self, account: OperatorAccount, webhook: InboundWebhook) -> None:
+        """Store a webhook and apply its items; return once that is on disk."""
+        received = _ReceivedWebhook(webhook, tuple(self._read_events(account, webhook)))
+        try:
+            applied = await self._database.join(self._store_and_apply, received)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001  a defect belongs to an item, and the operator has done its part
+            self._log.error("a webhook could not be applied; each of its items is tried alone", exc_info=error)
+            await self._database.join(record_webhooks, webhook)
+        else:
+            for item in applied:
+                self._count(item)
+
+    def _read_events(self, account: OperatorAccount, webhook: InboundWebhook) -> Iterator[Event | None]:
+        adapter = self._operators.adapter(account)
+        for item in webhook.items:
+            try:
+                yield adapter.read(item.payload)
+            except Exception as error:  # noqa: BLE001  a defect belongs to its job
+                self._log.error("an item of a webhook could not be read", path=item.path, exc_info=error)
+                yield None
+
+    def _store_and_apply(
+        self, connection: Connection, received: Sequence[_ReceivedWebhook]
+    ) -> list[Sequence[_ReadItem]]:
+        """Store webhooks, and apply what does not have to wait for an earlier item; return what was applied of each."""
+        record_bodies(connection, [webhook for webhook, _ in received])
+        items = list(_classify_items(connection, received))
+        stored = [item for item in items if item.is_stored]
+        ids = record_items(connection, [NewItem(item.webhook, item.item, item.is_queued) for item in stored])
+        ids_by_item = {id(item): item_id for item, item_id in zip(stored, ids, strict=True)}
+        applied: dict[str, list[_ReadItem]] = {webhook.id: [] for webhook, _ in received}
+        for item in items:
+            item_id = ids_by_item.get(id(item), 0)
+            if item.event is None or item.is_queued or item_id is None:  # None: the operator has sent it before
+                continue
+            webhook = item.webhook
+            applied[webhook.id].append(_ReadItem(0, item_id, webhook.operator_account_id, item.event))
+        self._apply_events(connection, [item for items in applied.values() for item in items])
+        return list(applied.values())
+
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Apply a batch: at most one read, one write; nothing of it waits for an outside system.
 
@@ -105,7 +188,10 @@ class EventIngester:
             else:
                 items.append((job, _ReadItem(job.position, item_id, job.subject.account_id, event)))
         not_completed = await self._queue.complete_all(items, self._apply)
-        self._count(items, {id(job) for job, _ in not_completed})
+        lost = {id(job) for job, _ in not_completed}
+        for job, item in items:
+            if id(job) not in lost:
+                self._count(item)
         failed += not_completed
         return [(job, failing_work(error)) for job, error in failed]
 
@@ -115,31 +201,29 @@ class EventIngester:
             raise LookupError(f"operator account {job.subject.account_id} is not there any more")
         return self._operators.adapter(account)
 
-    def _count(self, items: Sequence[tuple[Job, _ReadItem]], not_completed: set[int]) -> None:
-        for job, item in items:
-            if id(job) in not_completed:
-                continue
-            event = item.event
-            self.counts[_event_label(event)] += 1
-            if not isinstance(event, StatusEvent):
-                continue
-            failed = event.state is MessageState.FAILED
-            if (tracer.is_enabled or failed) and is_uuid(event.message_id or ""):
-                tracer.record(
-                    TraceStep.STATUS,
-                    event.message_id or "",
-                    failed=failed,
-                    position=job.position,
-                    state=event.state.value,
-                )
+    def _count(self, item: _ReadItem) -> None:
+        event = item.event
+        self.counts[_event_label(event)] += 1
+        if not isinstance(event, StatusEvent):
+            return
+        failed = event.state is MessageState.FAILED
+        if (tracer.is_enabled or failed) and is_uuid(event.message_id or ""):
+            tracer.record(
+                TraceStep.STATUS, event.message_id or "", failed=failed, position=item.position, state=event.state.value
+            )
 
     def _apply(self, connection: Connection, items: Sequence[_ReadItem]) -> list[None]:
-        """Apply events: states, trace, callbacks and completed jobs in one transaction."""
-        at_ms = self._clock.now_ms()
+        """Apply events and complete their jobs."""
         # First: an item that another process has applied, since it works this shard now, is not applied again.
         completed = complete_jobs(connection, [item.position for item in items])
-        results = [None] * len(items)
-        items = [item for item in items if item.position in completed]
+        self._apply_events(connection, [item for item in items if item.position in completed])
+        return [None] * len(items)
+
+    def _apply_events(self, connection: Connection, items: Sequence[_ReadItem]) -> None:
+        """Apply events: states, trace and callbacks, in the caller's transaction."""
+        if not items:
+            return
+        at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         lookup = EventLookup(connection, (item.event for item in items))
         context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url)
@@ -163,7 +247,31 @@ class EventIngester:
                 case UnknownEvent(description=what):
                     self._log.info("an event that names no app of ours was stored", what=what)
         recorder.write()
-        return results
+
+
+def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]) -> Iterator[_ReceivedItem]:
+    """Yield the items of webhooks in order; one that follows an item with a job gets a job too."""
+    items = [
+        (webhook, item, event)
+        for webhook, events in received
+        for item, event in zip(webhook.items, events, strict=True)
+    ]
+    busy = busy_groups(connection, {item.concurrency_group for _, item, _ in items})
+    queued_keys: set[tuple[str, str]] = set()
+    for webhook, item, event in items:
+        key = (item.concurrency_group, item.ordering_key)
+        is_queued = event is None or item.concurrency_group in busy or key in queued_keys
+        if is_queued:
+            queued_keys.add(key)
+        yield _ReceivedItem(webhook, item, event, is_queued, is_queued or not _is_idempotent(event))
+
+
+def _is_idempotent(event: Event | None) -> bool:
+    """Return True if applying an event twice has no effect: the message's row says that it was applied.
+
+    Such an event needs no row of its own. A group's message has one row, and a status for each member.
+    """
+    return isinstance(event, StatusEvent) and not event.is_of_group
 
 
 def _event_label(event: Event) -> str:

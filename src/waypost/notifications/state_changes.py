@@ -16,11 +16,9 @@ from waypost.domain.callbacks.subscription import MODE_ALL
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageState
 from waypost.notifications.message_bodies import MessageEventBody
-from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks, reserve_sequence_numbers
-from waypost.store.callbacks.subscriptions import active_subscriptions, live_group
-from waypost.store.messages.messages import MessageChange, MessageRow, change_messages
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
+from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks, reserve_sequence_numbers
+from waypost.store.callbacks.subscriptions import active_subscriptions
+from waypost.store.messages.messages import TIMED_STATES, MessageChange, MessageRow, change_messages
 from waypost.store.trace_events import MessageTraceEvent
 from waypost.wire.callbacks.kinds import GROUP_STATUS, STATUS_KINDS
 
@@ -76,6 +74,7 @@ class StateChangeRecorder:
         self._trace_events: list[MessageTraceEvent] = []
         self._traced_names: set[tuple[str, str]] = set()
         self._callbacks: list[_PendingCallback] = []
+        self._times_ms: dict[str, list[int | None]] = {}
         self._subscriptions_by_app: dict[str, list[_ActiveSubscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
@@ -84,6 +83,21 @@ class StateChangeRecorder:
         if change is not None:
             return change.state, change.unconfirmed
         return MessageState(row.state), row.unconfirmed
+
+    def time_of(self, row: MessageRow, state: MessageState) -> int | None:
+        """Return when a message reached a state of `TIMED_STATES`; None if it has not, or has passed it by."""
+        return self._times_of(row)[TIMED_STATES.index(state)] if state in TIMED_STATES else None
+
+    def _times_of(self, row: MessageRow) -> list[int | None]:
+        times_ms = self._times_ms.get(row.id)
+        if times_ms is None:
+            times_ms = self._times_ms[row.id] = [
+                row.enqueued_on_ms,
+                row.sent_on_ms,
+                row.delivered_on_ms,
+                row.read_on_ms,
+            ]
+        return times_ms
 
     def add_trace_event(self, message_id: str, event_name: str, detail: str = "") -> None:
         """Add an event that changes no state: trace only."""
@@ -122,10 +136,14 @@ class StateChangeRecorder:
             reason: of a failure.
             unconfirmed: the failure is an assumption of ours.
         """
+        times_ms = self._times_of(row)
         for state in states:
-            self._trace_events.append(
-                MessageTraceEvent(row.id, state.value, self._at_ms, is_applied=True, detail=reason or "")
-            )
+            if state in TIMED_STATES:
+                times_ms[TIMED_STATES.index(state)] = self._at_ms
+            else:
+                self._trace_events.append(
+                    MessageTraceEvent(row.id, state.value, self._at_ms, is_applied=True, detail=reason or "")
+                )
             if state is not MessageState.UNCERTAIN:
                 self.emit_callback(
                     app,
@@ -146,6 +164,7 @@ class StateChangeRecorder:
             unconfirmed,
             code,
             reason,
+            tuple(times_ms),
             changes_ids=(recipient_id, operator_message_id) != known,
         )
 
@@ -189,36 +208,26 @@ class StateChangeRecorder:
         remaining = Counter((subscription, callback.subject) for subscription, callback, _ in rendered)
         last_sequences = reserve_sequence_numbers(self._connection, remaining)
         rows: list[CallbackRow] = []
-        jobs: list[NewJob] = []
+        due_ms: list[int] = []
         for subscription_id, callback, body in rendered:
             key = (subscription_id, callback.subject)
             remaining[key] -= 1
-            callback_id = self._ids.new()
             rows.append(
                 CallbackRow(
-                    id=callback_id,
-                    partner_id=callback.app.partner_id,
-                    app_id=callback.app.id,
-                    subscription_id=subscription_id,
-                    subject=callback.subject,
-                    sequence=last_sequences[key] - remaining[key],
-                    message_id=callback.message_id,
-                    event=callback.event_name,
-                    body=body,
-                    created_on_ms=self._at_ms,
+                    self._ids.new(),
+                    callback.app.partner_id,
+                    callback.app.id,
+                    subscription_id,
+                    callback.subject,
+                    last_sequences[key] - remaining[key],
+                    callback.message_id,
+                    callback.event_name,
+                    body,
+                    self._at_ms,
                 )
             )
-            jobs.append(
-                NewJob(
-                    QueueName.CALLBACKS,
-                    concurrency_group=live_group(subscription_id),
-                    ordering_key=f"{subscription_id} {callback.subject}",
-                    subject=JobSubject(SubjectKind.CALLBACK, callback_id),
-                    due_ms=max(self._at_ms, callback.not_before_ms),
-                )
-            )
-        add_callbacks(self._connection, rows)
-        enqueue_jobs(self._connection, jobs)
+            due_ms.append(max(self._at_ms, callback.not_before_ms))
+        enqueue_callbacks(self._connection, rows, due_ms)
 
     def _render_callbacks(self) -> list[tuple[int, _PendingCallback, bytes]]:
         """Return each callback for each subscription that includes it: the subscription, the callback and the body."""

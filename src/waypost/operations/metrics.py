@@ -22,7 +22,7 @@ from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
 from waypost.store.database import Database
 from waypost.store.queue.depths import QueueDepth, QueueDepths
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.names import QueueName
 
 
 class MetricKind(StrEnum):

@@ -73,6 +73,8 @@ class RetentionLoop:
         if has_ranges:
             await self._add_partitions()
         for rule in RETENTION_RULES:
+            if not rule.is_due(self._keep):
+                continue
             before_ms = self._clock.now_ms() - rule.days(self._keep) * DAY_MS
             if has_ranges:
                 before_ms = await self._drop_partitions(rule, before_ms)

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from waypost.store.queue.job_subjects import JobSubject
-from waypost.store.queue.jobs import JobRow, JobState, NewJob, QueueName, subject_reader
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import JobRow, NewJob, subject_reader
+from waypost.store.queue.names import JobState, QueueName
 
 
 @dataclass(slots=True, eq=False)
@@ -33,6 +34,11 @@ class Job:
     is_replay: bool = False
     in_flight: bool = False
     blocking_since_ms: int | None = None
+
+    @property
+    def callback_id(self) -> str | None:
+        """The callback that is this job; None for a row of `queue_jobs`, as a replay's is."""
+        return self.subject.id if self.subject.kind is SubjectKind.CALLBACK and not self.is_replay else None
 
     @property
     def key(self) -> str | int:

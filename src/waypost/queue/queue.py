@@ -21,15 +21,8 @@ from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import (
-    InFlightMark,
-    JobRetry,
-    JobState,
-    QueueName,
-    ShardFence,
-    mark_in_flight,
-    retry_jobs_later,
-)
+from waypost.store.queue.jobs import InFlightMark, JobRetry, ShardFence, mark_in_flight, retry_jobs_later
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.trace_events import MessageTraceEvent
 
 Item = TypeVar("Item")
@@ -206,6 +199,7 @@ class JobQueue:
             job.is_detached or detach,
             note,
             self._fence(job),
+            job.callback_id,
             trace_event,
         )
         if not await self._write_with_retries(retry_jobs_later, retry):
@@ -248,7 +242,15 @@ class JobQueue:
         delay_ms = 0 if is_dead_letter else 1000 * DEFECT_DELAYS_S[defects - 1]
         due_ms = self._clock.now_ms() + delay_ms
         retry = JobRetry(
-            job.position, due_ms, job.attempt, defects, state, job.is_detached, repr(error), self._fence(job)
+            job.position,
+            due_ms,
+            job.attempt,
+            defects,
+            state,
+            job.is_detached,
+            repr(error),
+            self._fence(job),
+            job.callback_id,
         )
         if not await self._database.join(retry_jobs_later, retry):
             self.shards.mark_lease_lost(job.queue, [job.concurrency_group])

@@ -1,43 +1,47 @@
-"""The busiest writes: many rows of one table at once, each in the way that suits the engine best.
+"""The busiest statements: many rows of one table at once, each in the way that suits the engine best.
 
 SQLAlchemy's work on each row and each call costs several times what the engine's own costs. Here a
-statement is made once for each engine, and rows go to the driver unchanged. The engine decides how
-they are sent: see `BulkStatements`.
+statement is made once for each engine, and rows are tuples that go to the driver, and come from it,
+unchanged. The engine decides how they are sent: see `BulkStatements`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, Final, Protocol, cast
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
-from sqlalchemy import Connection, Table, bindparam, delete, insert, update
+import msgspec
+from sqlalchemy import Boolean, Connection, Integer, Table
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[tuple[Any, ...]]
+"""Rows to be written. Values are text, integers, bytes, booleans or None: they reach the driver unchanged."""
+
+RowTuple = TypeVar("RowTuple", bound=NamedTuple)
 
 BULK_STATEMENTS: Final = "bulk_statements"
-"""Key of the engine's bulk statements on a writing connection: `connection.info[BULK_STATEMENTS]`."""
+"""Key of the engine's bulk statements on a connection: `connection.info[BULK_STATEMENTS]`."""
+
+IS_WRITER: Final = "is_writer"
+"""Key of a writing connection in `connection.info`: what it reads to decide a change is locked."""
 
 
 class BulkInsert:
     """New rows of a table; values that are not given are the table's defaults.
 
-    Values are text, integers, bytes, booleans or None: they reach the driver unchanged.
-
     Args:
         table: the table.
-        columns: those that are given.
-        returns_ids: the table numbers its rows, each higher than any before, and the caller needs the numbers.
+        columns: those that are given, in the order of the tuples' values.
+        positions: the column that numbers the rows as jobs, each higher than any job before; it is not given.
     """
 
-    def __init__(self, table: Table, *columns: str, returns_ids: bool = False) -> None:
+    def __init__(self, table: Table, *columns: str, positions: str | None = None) -> None:
         self.table = table
         self.columns = columns
-        self.returns_ids = returns_ids
+        self.positions = positions
 
     def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
-        """Insert the rows in order; without rows, run nothing. A row may hold more than is inserted.
+        """Insert the rows in order; without rows, run nothing.
 
         Returns:
-            The number of each row, if the table numbers its rows and the engine returns the numbers.
+            The position of each row, if the table has positions and the engine returns them.
         """
         return _get_bulk_statements(connection).insert(connection, self, rows) if rows else ()
 
@@ -45,7 +49,7 @@ class BulkInsert:
 class BulkUpdate:
     """New values for rows identified by one column.
 
-    Each row has the key under `at`, and the new values under the names of their columns.
+    Each tuple has the new values, in the order of their columns, and the key at its end.
     """
 
     def __init__(self, table: Table, key: str, *columns: str) -> None:
@@ -75,11 +79,74 @@ class BulkDelete:
         return _get_bulk_statements(connection).delete(connection, self, keys) if keys else set()
 
 
+class BulkCount:
+    """Counters that are raised, or begun at the number by which they are raised.
+
+    Args:
+        table: the table; its primary key identifies a counter.
+        key: the columns of the primary key.
+        column: the counter.
+    """
+
+    def __init__(self, table: Table, key: Sequence[str], column: str) -> None:
+        self.table = table
+        self.key = tuple(key)
+        self.column = column
+
+    def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
+        """Raise counters; no key may occur twice.
+
+        Args:
+            connection: the writer's.
+            rows: each has the key, and by how much it is raised; sorted, so that two transactions cannot deadlock.
+
+        Returns:
+            Each key with its new count, in any order.
+        """
+        return _get_bulk_statements(connection).count(connection, self, rows) if rows else []
+
+
+class BulkSelect(Generic[RowTuple]):
+    """Rows found by one column, as named tuples.
+
+    A writing connection locks them until its transaction ends, so that what it decides from is still true
+    when it writes; in the order of the table's primary key, so that two transactions cannot deadlock.
+
+    Args:
+        table: the table.
+        row: its fields name the columns.
+        key: the column.
+    """
+
+    def __init__(self, table: Table, row: type[RowTuple], key: str) -> None:
+        self.table = table
+        self.columns: tuple[str, ...] = row._fields
+        self.key = key
+        self._make = cast("Any", row)._make
+        flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
+        self._flags = tuple(flags)
+
+    def run(self, connection: Connection, keys: Collection[Any]) -> list[RowTuple]:
+        """Return the rows with one of these keys; without keys, none."""
+        if not keys:
+            return []
+        rows = _get_bulk_statements(connection).select(connection, self, keys)
+        return list(map(self._make, self._read_flags(rows) if self._flags else rows))
+
+    def _read_flags(self, rows: Iterable[Sequence[Any]]) -> Iterable[list[Any]]:
+        """Yield rows with booleans where the engine has numbers."""
+        for row in rows:
+            values = list(row)
+            for n in self._flags:
+                values[n] = bool(values[n]) if values[n] is not None else None
+            yield values
+
+
 class BulkStatements(Protocol):
     """Bulk statements of an engine, its lock for rare writes, and its clock."""
 
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
-        """Insert rows; return their numbers where the engine returns them."""
+        """Insert rows; return their positions where the engine returns them."""
         ...
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
@@ -88,6 +155,20 @@ class BulkStatements(Protocol):
 
     def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
         """Delete rows; return the keys that existed."""
+        ...
+
+    def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
+        """Raise counters; return each key with its new count."""
+        ...
+
+    def select(
+        self, connection: Connection, statement: BulkSelect[Any], keys: Collection[Any]
+    ) -> Sequence[Sequence[Any]]:
+        """Return the rows with one of these keys, locked if the connection is the writer's."""
+        ...
+
+    def next_position(self, connection: Connection) -> int:
+        """Return the position of a new job: it is higher than all before."""
         ...
 
     def lock_rare_writes(self, connection: Connection) -> None:
@@ -100,45 +181,75 @@ class BulkStatements(Protocol):
 
 
 class SqliteBulkStatements:
-    """Bulk statements of an in-process engine: a statement compiled once, run for each row."""
+    """Bulk statements of an in-process engine: a statement prepared once, run for each row."""
 
     def __init__(self) -> None:
-        self._compiled: dict[Any, tuple[str, Callable[[Any], Any] | None]] = {}
+        self._texts: dict[Any, str] = {}
 
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
-        """Insert rows. There is one writer, so their numbers are consecutive."""
-        if statement not in self._compiled:
-            compiled = insert(statement.table).compile(dialect=connection.dialect, column_keys=list(statement.columns))
-            self._compiled[statement] = (str(compiled), _make_row_encoder(compiled))
-        self._run(connection, statement, rows)
-        if not statement.returns_ids:
+        """Insert rows. There is one writer, so their positions are consecutive."""
+        text = self._texts.get(statement)
+        numbers_itself = statement.positions is not None and statement.table.c[statement.positions].primary_key
+        if text is None:
+            columns = statement.columns
+            if statement.positions and not numbers_itself:
+                columns = (*columns, statement.positions)
+            names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
+            text = f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks})"  # noqa: S608
+            self._texts[statement] = text
+        driver = driver_connection(connection)
+        if statement.positions is None:
+            driver.executemany(text, rows)
             return None
-        last: int = connection.exec_driver_sql("SELECT last_insert_rowid()").scalar_one()
-        return range(last - len(rows) + 1, last + 1)
+        if numbers_itself:
+            driver.executemany(text, rows)
+            last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
+            return range(last - len(rows) + 1, last + 1)
+        positions = _reserve_positions(driver, len(rows))
+        driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
+        return positions
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
-        if statement not in self._compiled:
-            compiled = (
-                update(statement.table)
-                .where(statement.table.c[statement.key] == bindparam("at"))
-                .values({name: bindparam(f"new_{name}") for name in statement.columns})
-                .compile(dialect=connection.dialect)
-            )
-            self._compiled[statement] = (str(compiled), _make_row_encoder(compiled, prefix="new_"))
-        self._run(connection, statement, rows)
+        text = self._texts.get(statement)
+        if text is None:
+            assigned = ", ".join(f"{_quote(name)} = ?" for name in statement.columns)
+            table, key = statement.table.name, _quote(statement.key)
+            text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"  # noqa: S608
+        driver_connection(connection).executemany(text, rows)
 
     def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
         """Delete rows."""
-        if statement not in self._compiled:
-            compiled = (
-                delete(statement.table)
-                .where(statement.table.c[statement.key] == bindparam("at"))
-                .compile(dialect=connection.dialect)
-            )
-            self._compiled[statement] = (str(compiled), None)
-        connection.exec_driver_sql(self._compiled[statement][0], [(key,) for key in keys])
+        text = f"DELETE FROM {statement.table.name} WHERE {_quote(statement.key)} = ?"  # noqa: S608
+        driver_connection(connection).executemany(text, [(key,) for key in keys])
         return set(keys)
+
+    def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
+        """Raise counters."""
+        text = self._texts.get(statement)
+        if text is None:
+            text = self._texts[statement] = (
+                f"{upsert_counter(statement)} VALUES ({', '.join('?' * (len(statement.key) + 1))}) "
+                f"{raise_counter(statement)}"
+            )
+        driver = driver_connection(connection)
+        return [driver.execute(text, row).fetchone() for row in rows]
+
+    def select(
+        self, connection: Connection, statement: BulkSelect[Any], keys: Collection[Any]
+    ) -> Sequence[Sequence[Any]]:
+        """Return rows; a writing transaction is alone, so that nothing is locked. Keys are one JSON text."""
+        text = self._texts.get(statement)
+        if text is None:
+            names, key = ", ".join(map(_quote, statement.columns)), _quote(statement.key)
+            text = self._texts[statement] = (
+                f"SELECT {names} FROM {statement.table.name} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608
+            )
+        return driver_connection(connection).execute(text, (_encode_keys(list(keys)).decode(),)).fetchall()
+
+    def next_position(self, connection: Connection) -> int:
+        """Return the position of a new job."""
+        return _reserve_positions(driver_connection(connection), 1)[0]
 
     def lock_rare_writes(self, connection: Connection) -> None:
         """Do nothing: there is no other process."""
@@ -147,23 +258,52 @@ class SqliteBulkStatements:
         """Return None: the clock of the one process is as good."""
         return None
 
-    def _run(self, connection: Connection, statement: Any, rows: Rows) -> None:
-        text, ordered = self._compiled[statement]
-        parameters = list(rows) if ordered is None else [ordered(row) for row in rows]
-        connection.exec_driver_sql(text, cast("Any", parameters))
+
+def driver_connection(connection: Connection) -> Any:
+    """Return the driver's own connection."""
+    return connection.connection.driver_connection
+
+
+def upsert_counter(statement: BulkCount) -> str:
+    """Return the beginning of a statement that raises counters, up to its rows; both engines understand it."""
+    names = ", ".join(map(_quote, (*statement.key, statement.column)))
+    return f"INSERT INTO {statement.table.name} ({names})"
+
+
+def raise_counter(statement: BulkCount) -> str:
+    """Return the end of a statement that raises counters; both engines understand it."""
+    table, key, column = statement.table.name, ", ".join(map(_quote, statement.key)), _quote(statement.column)
+    return (
+        f"ON CONFLICT ({key}) DO UPDATE SET {column} = {table}.{column} + excluded.{column} "
+        f"RETURNING {', '.join(f'{table}.{_quote(name)}' for name in (*statement.key, statement.column))}"
+    )
+
+
+def is_numeric(table: Table, column: str) -> bool:
+    """Return True if a column holds whole numbers."""
+    return isinstance(table.c[column].type, Integer)
+
+
+def _reserve_positions(driver: Any, count: int) -> range:
+    """Raise the number that `AUTOINCREMENT` keeps for `queue_jobs`; return the positions in between.
+
+    Source: sqlite.org, "SQLite Autoincrement": the table is an ordinary one.
+    """
+    row = driver.execute(_RAISE_LAST_POSITION, (count,)).fetchone()
+    if row is None:  # no job has been enqueued yet
+        driver.execute(_SET_FIRST_POSITION, (count,))
+        row = (count,)
+    return range(row[0] - count + 1, row[0] + 1)
+
+
+def _quote(name: str) -> str:
+    return f'"{name}"'
 
 
 def _get_bulk_statements(connection: Connection) -> BulkStatements:
     return connection.info[BULK_STATEMENTS]
 
 
-def _make_row_encoder(compiled: Any, *, prefix: str = "") -> Callable[[Mapping[str, Any]], Any] | None:
-    """Return a function that makes a driver's row from one of ours; None where the driver takes names."""
-    names: list[str] | None = compiled.positiontup
-    if names is None:
-        return None
-    names = [name.removeprefix(prefix) for name in names]
-    if len(names) == 1:
-        [name] = names
-        return lambda row: (row[name],)
-    return itemgetter(*names)
+_encode_keys = msgspec.json.Encoder().encode
+_RAISE_LAST_POSITION: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'queue_jobs' RETURNING seq"
+_SET_FIRST_POSITION: Final = "INSERT INTO sqlite_sequence (name, seq) VALUES ('queue_jobs', ?)"

@@ -10,7 +10,7 @@ import msgspec
 from sqlalchemy import Row
 
 from waypost.domain.app import App, AppPreferences, BusinessAccount, OperatorAccount
-from waypost.domain.message import Content, Message, Passthrough, TemplateSend
+from waypost.domain.message import Content, Passthrough, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.templates.fields import TemplateDraft
@@ -115,27 +115,6 @@ def decode_template(row: Row[Any]) -> Template:
     return _read_template(row, draft=_decode_draft(row.draft))
 
 
-def message_columns(message: Message) -> dict[str, Any]:
-    """Return the columns of a newly accepted message."""
-    content = message.content
-    return {
-        "id": message.id,
-        "partner_id": message.partner_id,
-        "app_id": message.app_id,
-        "source": message.source,
-        "destination": message.destination,
-        "kind": content_kind(content),
-        "template_id": content.template_id if isinstance(content, TemplateSend) else None,
-        "content": _encode_json(content),
-        "request": message.request,
-        "sandbox": message.sandbox,
-        "state": "accepted",
-        "unconfirmed": False,
-        "accepted_on_ms": message.accepted_on_ms,
-        "changed_on_ms": message.accepted_on_ms,
-    }
-
-
 CONTENT_KINDS: Final[dict[type[Content], str]] = {  # the names are stored
     **{kind: kind.stored_as for kind in SESSION_KINDS},
     TemplateSend: "template",
@@ -156,6 +135,11 @@ def content_kind(content: Content) -> str:
     if isinstance(content, Passthrough) and content.type == "template":
         return TEMPLATE_PASSTHROUGH
     return CONTENT_KINDS[type(content)]
+
+
+def encode_content(content: Content) -> bytes:
+    """Return the content of a message as stored: canonical JSON."""
+    return _encode_json(content)
 
 
 def decode_retained_content(kind: str, content: bytes) -> Content | None:

@@ -96,5 +96,9 @@ def create_schema(connection: Connection) -> None:
         connection.exec_driver_sql(
             f'CREATE TABLE "{partitioned.table.name}_default" PARTITION OF "{partitioned.table.name}" DEFAULT'
         )
+    # Callbacks are jobs too: their positions come from the sequence of the other jobs
+    connection.exec_driver_sql(
+        f"ALTER TABLE {callbacks.name} ALTER COLUMN position SET DEFAULT nextval('queue_jobs_position_seq')"
+    )
     for name, parameters in STORAGE_PARAMETERS.items():
         connection.exec_driver_sql(f'ALTER TABLE "{name}" SET ({parameters})')

@@ -11,13 +11,25 @@ engines spell these alike, and SQLite's compiler reads what PostgreSQL's constru
 from typing import Any
 
 import msgspec
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Text, bindparam
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Dialect,
+    Integer,
+    Select,
+    TableValuedAlias,
+    Text,
+    bindparam,
+    column,
+)
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import IS_WRITER
 from waypost.store.schema import POSTGRESQL
 
 Upsert = postgresql.Insert
@@ -75,10 +87,32 @@ def _render_array(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
     return f"{column} = ANY({members})"
 
 
+class _ListMembers(FunctionElement[Any]):
+    name = "list_members"
+    inherit_cache = True
+
+
+def list_members(name: str) -> TableValuedAlias:
+    """Return the members of a parameter, any collection of texts, as rows with the column `value`."""
+    return _ListMembers(bindparam(name, type_=_ListParameter(is_numeric=False))).table_valued(column("value", Text))
+
+
+@compiles(_ListMembers, "sqlite")
+def _render_json_members(element: _ListMembers, compiler: Any, **kw: Any) -> str:
+    [members] = [compiler.process(clause, **kw) for clause in element.clauses]
+    return f"json_each({members})"
+
+
+@compiles(_ListMembers, POSTGRESQL)
+def _render_unnest(element: _ListMembers, compiler: Any, **kw: Any) -> str:
+    [members] = [compiler.process(clause, **kw) for clause in element.clauses]
+    return f"(SELECT unnest({members}) AS value)"
+
+
 def select_for_update(connection: Connection, statement: Select[Any]) -> Select[Any]:
     """Return a query whose rows are locked until the transaction ends, if the connection is the writer's.
 
     Several processes write at once on PostgreSQL, and what one decides from must still be true when it
     writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock.
     """
-    return statement.with_for_update() if BULK_STATEMENTS in connection.info else statement
+    return statement.with_for_update() if IS_WRITER in connection.info else statement

@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 6
+REVISION: Final = 7
 
 metadata = MetaData()
 
@@ -260,6 +260,10 @@ messages = Table(
     Column("reason", TextColumn),
     Column("accepted_on_ms", BigInteger, nullable=False),
     Column("changed_on_ms", BigInteger, nullable=False),
+    Column("enqueued_on_ms", BigInteger),  # when it reached these states; NULL: it did not, or before revision 7
+    Column("sent_on_ms", BigInteger),
+    Column("delivered_on_ms", BigInteger),
+    Column("read_on_ms", BigInteger),
     sqlite_with_rowid=False,
 )
 Index(
@@ -341,15 +345,17 @@ webhook_items = Table(  # one status, message or template change of a webhook
     UniqueConstraint("operator_account_id", "dedupe_key"),
 )
 
-message_events = Table(  # the traces of messages, late events included
-    "message_events",
-    metadata,
-    Column("id", _Id, primary_key=True),
-    Column("message_id", TextColumn, nullable=False, index=True),
-    Column("event", TextColumn, nullable=False),
-    Column("at_ms", BigInteger, nullable=False),
-    Column("applied", Boolean, nullable=False),  # false: behind the state, so it caused no callback
-    Column("detail", TextColumn, nullable=False),
+message_events = (
+    Table(  # what the traces of messages have beyond the times in their rows: failures, late statuses, retries
+        "message_events",
+        metadata,
+        Column("id", _Id, primary_key=True),
+        Column("message_id", TextColumn, nullable=False, index=True),
+        Column("event", TextColumn, nullable=False),
+        Column("at_ms", BigInteger, nullable=False),
+        Column("applied", Boolean, nullable=False),  # false: behind the state, so it caused no callback
+        Column("detail", TextColumn, nullable=False),
+    )
 )
 
 inbound_messages = Table(
@@ -401,7 +407,7 @@ sequences = Table(  # the last sequence number per subscription and recipient
     sqlite_with_rowid=False,
 )
 
-callbacks = Table(
+callbacks = Table(  # each is its own job in the callbacks queue until it has ended (decision 0089)
     "callbacks",
     metadata,
     Column("id", TextColumn, primary_key=True),
@@ -416,12 +422,47 @@ callbacks = Table(
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
     Column("delivered", Boolean),  # NULL: still to be delivered; false: failed for good
+    # The job. Its position is of the same sequence as those in `queue_jobs`; NULL: ended before revision 7
+    Column("position", BigInteger),
+    Column("due_ms", BigInteger, nullable=False, server_default=text("0")),
+    Column("attempt", Integer, nullable=False, server_default=text("0")),
+    Column("defects", SmallInteger, nullable=False, server_default=text("0")),
+    Column("state", SmallInteger, nullable=False, server_default=text("0")),  # as in `queue_jobs`
+    Column("note", TextColumn),
+    Column("detached", Boolean, nullable=False, server_default=false()),
+    # The first attempt, if it delivered the callback; any other attempt is a row of `attempts`
+    Column("attempted_on_ms", BigInteger),
+    Column("duration_ms", Integer),
+    Column("status", Integer),
+    Column("response_body", LargeBinary),  # its first 4 KiB; NULL: empty
+    Column("request_headers", TextColumn),  # JSON; without those that follow from the row
+    Column("response_headers", TextColumn),
     Index("callbacks_by_subscription", "subscription_id", "created_on_ms"),
     Index("callbacks_by_message", "message_id"),  # for a message's trace
+    Index(  # for the response times of receivers
+        "callbacks_by_attempt",
+        "subscription_id",
+        "attempted_on_ms",
+        sqlite_where=text("attempted_on_ms IS NOT NULL"),
+        postgresql_where=text("attempted_on_ms IS NOT NULL"),
+    ),
+    Index(  # the jobs
+        "callbacks_open",
+        "subscription_id",
+        "position",
+        sqlite_where=text("ended_on_ms IS NULL"),
+        postgresql_where=text("ended_on_ms IS NULL"),
+    ),
+    Index(  # dead letters are found without reading other jobs
+        "callbacks_dead_letters",
+        "position",
+        sqlite_where=text("ended_on_ms IS NULL AND state >= 2"),
+        postgresql_where=text("ended_on_ms IS NULL AND state >= 2"),
+    ),
     sqlite_with_rowid=False,
 )
 
-attempts = Table(
+attempts = Table(  # attempts to deliver callbacks, except a first one that delivered it
     "attempts",
     metadata,
     Column("id", _Id, primary_key=True),
@@ -438,7 +479,7 @@ attempts = Table(
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 
-queue_jobs = Table(  # unfinished jobs only: completing a job deletes it
+queue_jobs = Table(  # unfinished jobs only: completing a job deletes it; a callback that is not a replay is its own job
     "queue_jobs",
     metadata,
     Column("position", _Id, primary_key=True),  # orders jobs of one ordering key only

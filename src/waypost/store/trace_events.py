@@ -27,17 +27,7 @@ class MessageTraceEvent:
 def add_trace_events(connection: Connection, events: Sequence[MessageTraceEvent]) -> None:
     """Add events to the traces of messages, in the order in which they happened."""
     _INSERT_EVENTS.run(
-        connection,
-        [
-            {
-                "message_id": trace_event.message_id,
-                "event": trace_event.event,
-                "at_ms": trace_event.at_ms,
-                "applied": trace_event.is_applied,
-                "detail": trace_event.detail,
-            }
-            for trace_event in events
-        ],
+        connection, [(event.message_id, event.event, event.at_ms, event.is_applied, event.detail) for event in events]
     )
 
 

@@ -1,8 +1,6 @@
 """Typed reading of rows: as named tuples, and as domain values."""
 
-from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
-from operator import itemgetter
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
@@ -17,11 +15,6 @@ def select_row(table: Table, row: type[NamedTuple]) -> Select[Any]:
     Rows are read with `_make`: one tuple is copied, and the type checker knows each field.
     """
     return select(*(table.c[name] for name in row._fields))
-
-
-def columns_getter(names: Iterable[str]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """Return a function that extracts these columns, at least two, from a row to be written."""
-    return itemgetter(*names)
 
 
 class RowReader(Generic[RowValue]):

@@ -12,14 +12,15 @@ from sqlalchemy import Connection, insert
 from standardwebhooks import Webhook
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
+from tests.support.builders import APP, PARTNER
 from tests.support.callback_sink import CallbackSink, ReceivedCallback, respond_always
 from tests.support.polling import poll_until
 from waypost.client.api_client import ApiClient, HttpTransport
 from waypost.store.callbacks.receivers import MAX_COUNTED_CALLBACKS
-from waypost.store.callbacks.subscriptions import live_group, replay_group
 from waypost.store.database import Database
-from waypost.store.queue.jobs import JobState, QueueName
-from waypost.store.tables import queue_jobs
+from waypost.store.queue.callback_jobs import replay_group
+from waypost.store.queue.names import JobState, QueueName
+from waypost.store.tables import callbacks, queue_jobs
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -127,10 +128,17 @@ async def test_long_queue_is_counted_up_to_a_limit(console: ConsoleClient, recei
 
 def _add_jobs(connection: Connection, subscription_id: int, count: int) -> None:
     """Add dead letters, which no worker claims."""
-    dead_letter = {"queue": int(QueueName.CALLBACKS), "due_ms": 1, "state": int(JobState.DEAD_LETTER)}
-    for group, job_count in ((live_group(subscription_id), count), (replay_group(subscription_id), 7)):
-        job = {**dead_letter, "concurrency_group": group, "ordering_key": f"{group} ann"}
-        connection.execute(insert(queue_jobs), [{**job, "ref": f"{n}"} for n in range(job_count)])
+    live = {
+        "partner_id": PARTNER.id, "app_id": APP.id, "subscription_id": subscription_id, "subject": "ann",
+        "event": "sent", "body": b"{}", "created_on_ms": 1, "state": int(JobState.DEAD_LETTER),
+    }  # fmt: skip
+    connection.execute(insert(callbacks), [{**live, "id": f"{n}", "position": n, "sequence": n} for n in range(count)])
+    group = replay_group(subscription_id)
+    replay = {
+        "queue": int(QueueName.CALLBACKS), "due_ms": 1, "state": int(JobState.DEAD_LETTER),
+        "concurrency_group": group, "ordering_key": f"{group} ann",
+    }  # fmt: skip
+    connection.execute(insert(queue_jobs), [{**replay, "ref": f"{n}"} for n in range(7)])
 
 
 async def test_pause_resume_and_ping_update_the_open_card(

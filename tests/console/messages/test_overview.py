@@ -18,7 +18,7 @@ from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_business_account
 from waypost.store.console.overview import MinuteCount, StoredMinuteCounts
 from waypost.store.database import Database
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -131,7 +131,7 @@ def _add_problems(connection: Connection, app_id: str) -> None:
         },
     )  # fmt: skip
     connection.execute(update(templates).values(status="PAUSED"))
-    connection.execute(insert(queue_jobs), dead_letter_job("subscription 7"))
+    connection.execute(insert(queue_jobs), dead_letter_job("replay 7"))
 
 
 async def test_dead_letter_can_be_retried_only_by_its_own_partner(console: ConsoleClient) -> None:
@@ -149,7 +149,7 @@ async def test_dead_letter_can_be_retried_only_by_its_own_partner(console: Conso
 
 def _add_dead_letter_of_another_partner(connection: Connection) -> None:
     add_business_account(connection, BusinessAccount("77", 2, "ns", "demo"))
-    connection.execute(insert(queue_jobs), dead_letter_job("subscription 8"))
+    connection.execute(insert(queue_jobs), dead_letter_job("replay 8"))
 
 
 def dead_letter_job(group: str) -> dict[str, Any]:

@@ -119,10 +119,10 @@ async def get_trace(console: ConsoleClient, message_id: str) -> dict[str, Any]:
 
 
 async def deliver_message(console: ConsoleClient, text: str) -> tuple[str, int]:
-    """Deliver a message; return its ID and the time of its last event."""
+    """Deliver a message; return its ID and a time after its last event."""
     message_id = await console.send_text(text)
     trace = await poll_until(lambda: get_trace(console, message_id), lambda trace: trace["state"] == "delivered")
-    return message_id, max(event["at_ms"] for event in trace["events"])
+    return message_id, max(event["at_ms"] for event in trace["events"]) + 1
 
 
 async def add_attempts(console: ConsoleClient, message_id: str, first_ms: int, count: int) -> None:

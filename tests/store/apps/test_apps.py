@@ -18,7 +18,8 @@ from waypost.store.apps.apps import DuplicateApp, change_app, delete_app, list_a
 from waypost.store.apps.usage import daily_usage
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.queue.jobs import QueueName, count_jobs_by_state
+from waypost.store.queue.jobs import count_jobs_by_state
+from waypost.store.queue.names import QueueName
 from waypost.store.templates.events import template_history
 from waypost.store.templates.templates import record_template, template_by_id
 

@@ -9,7 +9,8 @@ from tests.support.builders import AT_MS, message
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.queue.jobs import JobRetry, JobState, QueueName, ShardFence, retry_jobs_later
+from waypost.store.queue.jobs import JobRetry, ShardFence, retry_jobs_later
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
 
@@ -20,7 +21,7 @@ def job_retry(position: int, attempt: int) -> JobRetry:
     """Return the retry of the message's job after an attempt."""
     event = MessageTraceEvent(MESSAGE.id, SEND_ATTEMPTED, AT_MS + attempt, is_applied=False, detail="away")
     fence = ShardFence(QueueName.OUTBOUND, None, "")
-    return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, event)
+    return JobRetry(position, AT_MS, attempt, 0, JobState.OPEN, False, "away", fence, event=event)
 
 
 async def job_position(database: Database) -> int:

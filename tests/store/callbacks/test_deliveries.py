@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, id_number
-from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks
+from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks
 from waypost.store.callbacks.deliveries import (
     DeliveryCursor,
     DeliveryFilter,
@@ -24,10 +24,7 @@ from waypost.store.callbacks.receiver_statistics import (
     last_delivery_ms,
     newest_attempts,
 )
-from waypost.store.callbacks.subscriptions import live_group
 from waypost.store.database import Database
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
 from waypost.store.tables import attempts, callbacks, recipients, subscriptions
 
 OTHER_APP = "01990000-0000-7000-8000-00000000000b"
@@ -67,25 +64,11 @@ def _seed(connection: Connection, count: int) -> None:
     )
     rows = [_callback(number, 1 + number % 2) for number in range(1, count + 1)]
     foreign = _callback(5000, 3)._replace(partner_id=OTHER_PARTNER, app_id=OTHER_APP)
-    add_callbacks(connection, [*rows, foreign])
+    enqueue_callbacks(connection, [*rows, foreign], [AT_MS] * (count + 1))
     ended = [row.id for row in rows if row.sequence % 5]
     given_up = [row.id for row in rows if row.sequence % 50 == 1]
     connection.execute(callbacks.update().where(callbacks.c.id.in_(ended)).values(ended_on_ms=AT_MS, delivered=True))
     connection.execute(callbacks.update().where(callbacks.c.id.in_(given_up)).values(delivered=False))
-    enqueue_jobs(
-        connection,
-        [
-            NewJob(
-                QueueName.CALLBACKS,
-                concurrency_group=live_group(row.subscription_id),
-                ordering_key=f"{row.subscription_id} {row.subject}",
-                subject=JobSubject(SubjectKind.CALLBACK, row.id),
-                due_ms=AT_MS,
-            )
-            for row in rows
-            if not row.sequence % 5
-        ],
-    )
 
 
 def _add_attempts(connection: Connection, rows: list[dict[str, Any]]) -> None:

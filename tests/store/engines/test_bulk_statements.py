@@ -18,8 +18,8 @@ def facts(connection: Connection) -> dict[str, str]:
 
 
 async def test_prepared_statements_write_each_value_where_it_belongs(database: Database) -> None:
-    await database.write(INSERT.run, [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "more": "is left out"}])
-    await database.write(UPDATE.run, [{"at": "a", "value": "3"}])
+    await database.write(INSERT.run, [("1", "a"), ("2", "b")])
+    await database.write(UPDATE.run, [("3", "a")])
     stored = await database.read(facts)
 
     await database.write(DELETE.run, ["a", "b"])

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy import Connection
 
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import IS_WRITER
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 
@@ -39,4 +39,4 @@ def _end_own_connection(connection: Connection) -> None:
 
 def _connection_state(connection: Connection) -> tuple[bool, str]:
     read_only = connection.exec_driver_sql("SHOW transaction_read_only").scalar_one()
-    return BULK_STATEMENTS in connection.info, read_only
+    return IS_WRITER in connection.info, read_only

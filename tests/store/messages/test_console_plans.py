@@ -11,7 +11,7 @@ from tests.support import store_locations
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
 from waypost.store.accounts import console_sessions
 from waypost.store.callbacks import receiver_statistics
-from waypost.store.callbacks.callbacks import CallbackRow, add_callbacks
+from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks
 from waypost.store.callbacks.deliveries import (
     DeliveryCursor,
     DeliveryFilter,
@@ -117,7 +117,7 @@ QUERIES: Final[dict[str, Query]] = {
 }
 NEVER_SCANNED: Final = {"templates", "template_events", "console_sessions", "partners"}
 """Tables that do not grow with the traffic, but must not be read whole either."""
-BOUNDED: Final = ("queue_jobs_dead_letters", "sqlite_autoindex_inbound_webhooks_1")
+BOUNDED: Final = ("queue_jobs_dead_letters", "callbacks_dead_letters", "sqlite_autoindex_inbound_webhooks_1")
 """Indexes that are read in order, up to a limit: dead letters, and the newest webhooks."""
 
 
@@ -131,7 +131,8 @@ def _seed(connection: Connection) -> None:
         "show_on_ui": False, "created_on_ms": AT_MS, "modified_on_ms": AT_MS,
     }  # fmt: skip
     connection.execute(insert(subscriptions), subscription | mine)
-    add_callbacks(connection, [CallbackRow(ID, PARTNER.id, APP.id, 1, "1", 1, ID, "sent", b"{}", AT_MS)])
+    callback = CallbackRow(ID, PARTNER.id, APP.id, 1, "1", 1, ID, "sent", b"{}", AT_MS)
+    enqueue_callbacks(connection, [callback], [AT_MS])
     tried = {"callback_id": ID, "at_ms": AT_MS, "duration_ms": 1, "response_body": b"", "subscription_id": 1}
     connection.execute(insert(attempts), tried)
     inbound = {

@@ -7,6 +7,7 @@ from sqlalchemy import Connection, insert, update
 from tests.support.builders import ANN, APP, AT_MS, PARTNER, draft, message, template
 from waypost.domain.message import MessageState
 from waypost.domain.templates.template import TemplateStatus
+from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks
 from waypost.store.console.overview import (
     MINUTE_MS,
     app_queue_depths,
@@ -20,9 +21,8 @@ from waypost.store.console.overview import (
 )
 from waypost.store.database import Database
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import JobState, NewJob, QueueName, enqueue_jobs
-from waypost.store.tables import callbacks, inbound_messages, inbound_webhooks, queue_jobs
+from waypost.store.queue.names import JobState, QueueName
+from waypost.store.tables import callbacks, inbound_messages, inbound_webhooks
 from waypost.store.templates.templates import record_template
 
 MINUTE = AT_MS // MINUTE_MS
@@ -97,17 +97,15 @@ async def test_only_an_apps_own_queues_are_counted_and_dead_letters_separately(d
 
 
 def _add_dead_letter(connection: Connection) -> None:
-    enqueue_jobs(
-        connection,
-        [
-            NewJob(QueueName.CALLBACKS, "subscription 7", "7 ann", JobSubject(SubjectKind.CALLBACK, ref), AT_MS)
-            for ref in ("stuck", "tried")
-        ],
-    )
+    rows = [
+        CallbackRow(name, PARTNER.id, APP.id, 7, "ann", sequence, None, "sent", b"{}", AT_MS)
+        for sequence, name in enumerate(("stuck", "tried"), 1)
+    ]
+    enqueue_callbacks(connection, rows, [AT_MS, AT_MS])
     dead_letter = {"state": int(JobState.DEAD_LETTER), "note": "a defect"}
-    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "stuck").values(**dead_letter))
+    connection.execute(update(callbacks).where(callbacks.c.id == "stuck").values(**dead_letter))
     tried = {"attempt": 3, "note": "timed out"}
-    connection.execute(update(queue_jobs).where(queue_jobs.c.ref == "tried").values(**tried))
+    connection.execute(update(callbacks).where(callbacks.c.id == "tried").values(**tried))
 
 
 async def test_operator_activity_has_the_last_acceptance_and_the_last_failure(database: Database) -> None:

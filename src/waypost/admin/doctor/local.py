@@ -16,8 +16,9 @@ from waypost.domain.app import OperatorAccount
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
 from waypost.store.console.trace import message_counts
-from waypost.store.queue.jobs import JobState, QueueName, count_jobs_by_state
+from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.leases import leased_queues
+from waypost.store.queue.names import JobState, QueueName
 
 CONTROL_TIMEOUT_S: Final = 5
 MAX_NAMED_FILES: Final = 5

@@ -14,7 +14,7 @@ from waypost.console.charts.time_charts import bar_chart
 from waypost.console.overview.minute_counts import MinuteCounts, count_in_states
 from waypost.console.overview.queries import AppOverview
 from waypost.store.console.overview import AppQueueDepth
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.names import QueueName
 
 _IN_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent")
 

@@ -1,7 +1,7 @@
 """Callbacks, their sequence numbers, and every attempt to deliver them."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -9,16 +9,22 @@ import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
 from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
-from waypost.store.bulk_statements import BulkInsert, BulkUpdate
+from waypost.store.bulk_statements import BulkCount, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.messages.one_time_codes import callback_holds_code
-from waypost.store.sql import equals_any, upsert
+from waypost.store.queue.callback_jobs import live_group, ordering_key
+from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.jobs import NewJob, announce_jobs
+from waypost.store.queue.names import QueueName
+from waypost.store.sql import equals_any
 from waypost.store.tables import attempts, callbacks, sequences
-from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
 MAX_STORED_HEADERS: Final = 40
 MAX_HEADER_CHARS: Final = 300
+MAX_RESPONSE_BYTES: Final = 4096
+_DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
+"""Headers of every attempt that follow from the callback's row, with the columns: a first attempt does not store them."""
 
 
 class CallbackRow(NamedTuple):
@@ -59,27 +65,32 @@ def reserve_sequence_numbers(
     Returns:
         The last number reserved for each.
     """
-    if not counts:
-        return {}
-    rows = connection.execute(
-        _RESERVE_SEQUENCES,
-        [
-            {"subscription_id": subscription_id, "subject": subject, "last": count}
-            for (subscription_id, subject), count in sorted(counts.items())
-        ],
-    )
-    return {(row.subscription_id, row.subject): row.last for row in rows}
+    rows = _RESERVE_SEQUENCES.run(connection, [(*key, count) for key, count in sorted(counts.items())])
+    return {(subscription_id, subject): last for subscription_id, subject, last in rows}
 
 
-def add_callbacks(connection: Connection, rows: Sequence[CallbackRow]) -> None:
-    """Store rendered callbacks."""
-    _INSERT_CALLBACKS.run(connection, [row._asdict() for row in rows])
+def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_ms: Sequence[int]) -> None:
+    """Store rendered callbacks, each due at its time: they are their own jobs."""
+    if not rows:
+        return
+    positions = _INSERT_CALLBACKS.run(connection, [(*row, due) for row, due in zip(rows, due_ms, strict=True)])
     cache_new_rows(connection, CACHED_CALLBACKS, ((row.id, row) for row in rows))
+    new_jobs = [
+        NewJob(
+            QueueName.CALLBACKS,
+            live_group(row.subscription_id),
+            ordering_key(row.subscription_id, row.subject),
+            JobSubject(SubjectKind.CALLBACK, row.id),
+            due,
+        )
+        for row, due in zip(rows, due_ms, strict=True)
+    ]
+    announce_jobs(connection, new_jobs, positions)
 
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, CallbackRow]:
     """Return rows by id."""
-    return {row.id: row for row in map(CallbackRow._make, connection.execute(_CALLBACK_ROWS_BY_IDS, {"ids": ids}))}
+    return {row.id: row for row in _CALLBACKS_BY_ID.run(connection, ids)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,44 +110,64 @@ class AttemptRecord:
 
 
 def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptRecord]) -> None:
-    """Store attempts, and the outcomes of callbacks: a replay does not change when one was first delivered."""
-    _INSERT_ATTEMPTS.run(
-        connection,
-        [
-            {
-                "callback_id": callback_attempt.callback_id,
-                "subscription_id": callback_attempt.subscription_id,
-                "at_ms": callback_attempt.attempt.at_ms,
-                "duration_ms": callback_attempt.attempt.duration_ms,
-                "status": callback_attempt.attempt.status,
-                "response_body": callback_attempt.attempt.response[:4096],
-                "error": callback_attempt.attempt.error,
-                "request_headers": _encode_headers(callback_attempt.attempt.request_headers),
-                "response_headers": _encode_headers(callback_attempt.attempt.response_headers),
-                "kind": callback_attempt.kind.value,
-            }
-            for callback_attempt in callback_attempts
-        ],
-    )
-    ended = [callback_attempt for callback_attempt in callback_attempts if callback_attempt.delivered is not None]
-    _UPDATE_ENDED.run(
-        connection,
-        [
-            _end_columns(callback_attempt)
-            for callback_attempt in ended
-            if callback_attempt.kind is not AttemptKind.REPLAY
-        ],
-    )
-    replay_outcomes = [
-        _end_columns(callback_attempt) for callback_attempt in ended if callback_attempt.kind is AttemptKind.REPLAY
+    """Store attempts, and the outcomes of callbacks, which complete their jobs.
+
+    A first attempt that delivers its callback becomes part of the callback's row. A replay does not change
+    when a callback was first delivered.
+    """
+    first, others = list[AttemptRecord](), list[AttemptRecord]()
+    for record in callback_attempts:
+        is_first = record.kind is AttemptKind.INITIAL and record.delivered
+        (first if is_first else others).append(record)
+    _UPDATE_DELIVERED_AT_ONCE.run(connection, [_delivered_columns(record) for record in first])
+    if not others:
+        return
+    _INSERT_ATTEMPTS.run(connection, [_attempt_columns(record) for record in others])
+    ended = [record for record in others if record.delivered is not None]
+    _UPDATE_ENDED.run(connection, [_end_columns(record) for record in ended if record.kind is not AttemptKind.REPLAY])
+    replay_outcomes: list[dict[str, Any]] = [
+        dict(zip(("ended_on_ms", "delivered", "at"), _end_columns(record), strict=True))
+        for record in ended
+        if record.kind is AttemptKind.REPLAY
     ]
     if replay_outcomes:
         connection.execute(_UPDATE_REPLAYED, replay_outcomes)
 
 
-def _end_columns(callback_attempt: AttemptRecord) -> dict[str, Any]:
-    at_ms = callback_attempt.attempt.at_ms + callback_attempt.attempt.duration_ms
-    return {"at": callback_attempt.callback_id, "ended_on_ms": at_ms, "delivered": callback_attempt.delivered}
+def _delivered_columns(record: AttemptRecord) -> tuple[Any, ...]:
+    attempt = record.attempt
+    sent = {name: text for name, text in attempt.request_headers.items() if name not in _DERIVED_HEADERS}
+    return (
+        attempt.at_ms + attempt.duration_ms,
+        True,
+        attempt.at_ms,
+        attempt.duration_ms,
+        attempt.status,
+        attempt.response[:MAX_RESPONSE_BYTES] or None,
+        _encode_headers(sent),
+        _encode_headers(attempt.response_headers),
+        record.callback_id,
+    )
+
+
+def _attempt_columns(record: AttemptRecord) -> tuple[Any, ...]:
+    attempt = record.attempt
+    return (
+        record.callback_id,
+        record.subscription_id,
+        attempt.at_ms,
+        attempt.duration_ms,
+        attempt.status,
+        attempt.response[:MAX_RESPONSE_BYTES],
+        attempt.error,
+        _encode_headers(attempt.request_headers),
+        _encode_headers(attempt.response_headers),
+        record.kind.value,
+    )
+
+
+def _end_columns(record: AttemptRecord) -> tuple[int, bool | None, str]:
+    return record.attempt.at_ms + record.attempt.duration_ms, record.delivered, record.callback_id
 
 
 def attempt_kind(kind: str, number: int) -> str:
@@ -168,20 +199,41 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
     """Return a callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
     query = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
+    stored = [dict(attempt) for attempt in connection.execute(query).mappings()]
     return {
-        **row,
+        **{name: value for name, value in row.items() if name not in _JOB_AND_ATTEMPT_COLUMNS},
         "body": row["body"].decode(),
         "holds_code": callback_holds_code(connection, row),
         "attempts": [
             {
                 **attempt,
                 "kind": attempt_kind(attempt["kind"], number),
-                "response_body": attempt["response_body"].decode("utf-8", "replace"),
+                "response_body": (attempt["response_body"] or b"").decode("utf-8", "replace"),
                 "request_headers": json.loads(attempt["request_headers"] or "{}"),
                 "response_headers": json.loads(attempt["response_headers"] or "{}"),
             }
-            for number, attempt in enumerate(connection.execute(query).mappings(), 1)
+            for number, attempt in enumerate([*_first_attempt(row), *stored], 1)
         ],
+    }
+
+
+def _first_attempt(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the first attempt of a callback's row, if it delivered the callback, as a row of `attempts`."""
+    if row["attempted_on_ms"] is None:
+        return
+    derived = {name: str(row[column]) for name, column in _DERIVED_HEADERS.items()}
+    yield {
+        "id": 0,
+        "callback_id": row["id"],
+        "subscription_id": row["subscription_id"],
+        "at_ms": row["attempted_on_ms"],
+        "duration_ms": row["duration_ms"],
+        "status": row["status"],
+        "response_body": row["response_body"],
+        "error": None,
+        "request_headers": json.dumps(json.loads(row["request_headers"] or "{}") | derived),
+        "response_headers": row["response_headers"],
+        "kind": AttemptKind.INITIAL.value,
     }
 
 
@@ -194,21 +246,26 @@ def _encode_headers(headers: Mapping[str, str]) -> str:
     return msgspec.json.encode(shortened).decode()
 
 
+_JOB_AND_ATTEMPT_COLUMNS: Final = {  # they are shown as its job, and in the list of its attempts
+    "position", "due_ms", "attempt", "defects", "state", "note", "detached", "attempted_on_ms", "duration_ms", "status",
+    "response_body", "request_headers", "response_headers",
+}  # fmt: skip
 _FIRST_ATTEMPTS: Final = (
     select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
     .where(equals_any(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )
 _CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "ids"))
-_CALLBACK_ROWS_BY_IDS: Final = select_row(callbacks, CallbackRow).where(equals_any(callbacks.c.id, "ids"))
-_INSERT_SEQUENCE = upsert(sequences)
-_RESERVE_SEQUENCES: Final = _INSERT_SEQUENCE.on_conflict_do_update(
-    index_elements=["subscription_id", "subject"], set_={"last": sequences.c.last + _INSERT_SEQUENCE.excluded.last}
-).returning(sequences.c.subscription_id, sequences.c.subject, sequences.c.last)
-_INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields)
+_CALLBACKS_BY_ID: Final = BulkSelect(callbacks, CallbackRow, "id")
+_RESERVE_SEQUENCES: Final = BulkCount(sequences, ("subscription_id", "subject"), "last")
+_INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields, "due_ms", positions="position")
 _INSERT_ATTEMPTS: Final = BulkInsert(
     attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "response_body", "error",
     "request_headers", "response_headers", "kind",
+)  # fmt: skip
+_UPDATE_DELIVERED_AT_ONCE: Final = BulkUpdate(
+    callbacks, "id", "ended_on_ms", "delivered", "attempted_on_ms", "duration_ms", "status", "response_body",
+    "request_headers", "response_headers",
 )  # fmt: skip
 _UPDATE_ENDED: Final = BulkUpdate(callbacks, "id", "ended_on_ms", "delivered")
 _UPDATE_REPLAYED: Final = (

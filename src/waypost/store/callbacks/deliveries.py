@@ -8,11 +8,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Text,
+    and_,
+    cast,
+    func,
+    literal_column,
+    null,
+    or_,
+    select,
+    text,
+    tuple_,
+)
 
+from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.callbacks import read_callback_details
-from waypost.store.callbacks.subscriptions import live_group, replay_group
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.callback_jobs import find_open_callback, open_callbacks, replay_group
+from waypost.store.queue.names import QueueName
 from waypost.store.sql import equals_any
 from waypost.store.tables import attempts, callbacks, queue_jobs, recipients, subscriptions, templates
 from waypost.store.typed_rows import select_row
@@ -122,9 +136,10 @@ def list_deliveries(
             chosen = and_(chosen, callbacks.c.subscription_id == query.subscription_id)
         return _page(connection, [select(*_DELIVERY_COLUMNS).where(chosen, *fits)], before, at_most)
     ids = _subscription_ids(connection, partner_id, app_id, query.subscription_id)
-    if query.state == "waiting" and _has_few_queued(connection, ids, scan_limit):
-        queued = select(*_DELIVERY_COLUMNS).join(queue_jobs, queue_jobs.c.ref == callbacks.c.id)
-        return _page(connection, [queued.where(_queue_condition(ids), *fits)], before, at_most)
+    if query.state == "waiting" and _has_few_open(connection, ids, scan_limit):
+        is_open = (text("callbacks.ended_on_ms IS NULL"), callbacks.c.position.is_not(None))  # as in the partial index
+        waiting = select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id.in_(ids), *is_open, *fits)
+        return _page(connection, [waiting], before, at_most)
     if not query.is_rare:
         statements = [
             select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id == subscription_id, *fits)
@@ -151,15 +166,19 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
     if not ids:
         return {}
     columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
-    rows = connection.execute(
+    first: _Select = select(
+        callbacks.c.id.label("callback_id"), callbacks.c.attempted_on_ms.label("at_ms"), callbacks.c.duration_ms,
+        callbacks.c.status, cast(null(), Text).label("error"), literal_column(f"'{AttemptKind.INITIAL.value}'", Text).label("kind"),
+    ).where(equals_any(callbacks.c.id, "ids"), callbacks.c.attempted_on_ms.is_not(None))  # fmt: skip
+    others = (
         select(*(attempts.c[name] for name in columns))
         .where(equals_any(attempts.c.callback_id, "ids"))
-        .order_by(attempts.c.id),
-        {"ids": list(ids)},
+        .order_by(attempts.c.id)
     )
     attempts_by_callback: dict[str, list[Any]] = {}
-    for row in rows:
-        attempts_by_callback.setdefault(row.callback_id, []).append(row)
+    for statement in (first, others):
+        for row in connection.execute(statement, {"ids": list(ids)}):
+            attempts_by_callback.setdefault(row.callback_id, []).append(row)
     return attempts_by_callback
 
 
@@ -204,19 +223,22 @@ def find_delivery_jobs(
 ) -> list[DeliveryJob]:
     """Return the jobs that deliver a callback, the one that is not a replay first.
 
-    Of a long queue only the first jobs are scanned: a callback beyond them is simply waiting.
+    Of a long queue of replays only the first are scanned: a callback beyond them is simply waiting.
     """
-    jobs: list[DeliveryJob] = []
-    for group in (live_group(subscription_id), replay_group(subscription_id)):
-        first = (
-            select_row(queue_jobs, DeliveryJob)
-            .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == group)
-            .order_by(queue_jobs.c.position)
-            .limit(scan_limit)
-            .subquery()
-        )  # fmt: skip
-        jobs += map(DeliveryJob._make, connection.execute(select(first).where(first.c.ref == callback_id)))
-    return jobs
+    own = find_open_callback(connection, callback_id)
+    jobs = [] if own is None else [DeliveryJob._make(own[name] for name in DeliveryJob._fields)]
+    first = (
+        select_row(queue_jobs, DeliveryJob)
+        .where(
+            queue_jobs.c.queue == int(QueueName.CALLBACKS),
+            queue_jobs.c.concurrency_group == replay_group(subscription_id),
+        )
+        .order_by(queue_jobs.c.position)
+        .limit(scan_limit)
+        .subquery()
+    )
+    replays = select(first).where(first.c.ref == callback_id)
+    return [*jobs, *map(DeliveryJob._make, connection.execute(replays))]
 
 
 def _search(
@@ -312,12 +334,9 @@ def _subscription_ids(connection: Connection, partner_id: int, app_id: str, id: 
     return connection.execute(chosen.order_by(subscriptions.c.id)).scalars().all()
 
 
-def _queue_condition(ids: Sequence[int]) -> ColumnElement[bool]:
-    groups = [live_group(subscription_id) for subscription_id in ids]
-    return and_(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group.in_(groups))
-
-
-def _has_few_queued(connection: Connection, ids: Sequence[int], limit: int) -> bool:
+def _has_few_open(connection: Connection, ids: Sequence[int], limit: int) -> bool:
     """Return True if few enough wait for all of them to be read; otherwise the newest callbacks include some."""
-    jobs = select(queue_jobs.c.position).where(_queue_condition(ids)).limit(limit + 1).subquery()
+    jobs = (
+        select(open_callbacks.c.position).where(open_callbacks.c.subscription_id.in_(ids)).limit(limit + 1).subquery()
+    )
     return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= limit

@@ -4,10 +4,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Row, and_, case, func, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    Row,
+    Subquery,
+    Text,
+    and_,
+    case,
+    cast,
+    func,
+    literal_column,
+    null,
+    select,
+    text,
+    union_all,
+)
 
 from waypost.store.callbacks.receivers import SubscriptionFilter
-from waypost.store.tables import attempts, subscriptions
+from waypost.store.tables import attempts, callbacks, subscriptions
 
 
 def response_times(
@@ -21,13 +37,18 @@ def response_times(
     Returns:
         Rows of subscription_id, status, duration_ms and tries, shortest first.
     """
-    times = (attempts.c.subscription_id, attempts.c.status, attempts.c.duration_ms)
     subscription_ids = select(subscriptions.c.id).where(*query.conditions)
+    in_range = union_all(
+        *(
+            source.where(subscription_id.in_(subscription_ids), at_ms >= from_ms, at_ms < to_ms)
+            for source, subscription_id, at_ms in _SOURCES
+        )
+    ).subquery()
+    times = (in_range.c.subscription_id, in_range.c.status, in_range.c.duration_ms)
     return connection.execute(
         select(*times, func.count().label("tries"))
-        .where(attempts.c.subscription_id.in_(subscription_ids), attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
         .group_by(*times)
-        .order_by(attempts.c.subscription_id, attempts.c.duration_ms)
+        .order_by(in_range.c.subscription_id, in_range.c.duration_ms)
     ).all()
 
 
@@ -35,7 +56,42 @@ MAX_COUNTED_ATTEMPTS: Final = 20_000
 """Maximum attempts counted of a time range, the newest; a busy receiver has more of them in a day."""
 
 _MAX_SCANNED_ATTEMPTS: Final = 200
-_IS_DELIVERED: Final = and_(attempts.c.status >= 200, attempts.c.status < 300)
+_SOURCES: Final[tuple[tuple[Any, ColumnElement[Any], ColumnElement[Any]], ...]] = (
+    (
+        select(
+            attempts.c.subscription_id, attempts.c.at_ms, attempts.c.duration_ms, attempts.c.status, attempts.c.error,
+            attempts.c.id,
+        ),
+        attempts.c.subscription_id,
+        attempts.c.at_ms,
+    ),
+    (
+        select(
+            callbacks.c.subscription_id, callbacks.c.attempted_on_ms.label("at_ms"), callbacks.c.duration_ms,
+            callbacks.c.status, cast(null(), Text).label("error"), literal_column("0", Integer).label("id"),
+        ).where(text("callbacks.attempted_on_ms IS NOT NULL")),
+        callbacks.c.subscription_id,
+        callbacks.c.attempted_on_ms,
+    ),
+)  # fmt: skip
+"""Attempts: those with rows of their own, and first ones that delivered a callback, which are in its row.
+
+Each is a statement, with the columns that its subscription and its time are found by."""
+
+
+def _select_newest(subscription_id: int, at_most: int, *, from_ms: int = 0, to_ms: int | None = None) -> Subquery:
+    """Return the newest attempts of a subscription, from a time on and before another."""
+    limited = [
+        select(
+            source.where(column == subscription_id, at_ms >= from_ms, *(() if to_ms is None else (at_ms < to_ms,)))
+            .order_by(at_ms.desc())
+            .limit(at_most)
+            .subquery()
+        )
+        for source, column, at_ms in _SOURCES
+    ]
+    merged = union_all(*limited).subquery()
+    return select(merged).order_by(merged.c.at_ms.desc(), merged.c.id.desc()).limit(at_most).subquery()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +112,18 @@ class AttemptCount:
 
 def newest_attempts(connection: Connection, subscription_id: int, at_most: int) -> Sequence[Any]:
     """Return rows of at_ms, duration_ms, status and error, newest first."""
+    newest = _select_newest(subscription_id, at_most)
     return connection.execute(
-        select(attempts.c.at_ms, attempts.c.duration_ms, attempts.c.status, attempts.c.error)
-        .where(attempts.c.subscription_id == subscription_id)
-        .order_by(attempts.c.at_ms.desc(), attempts.c.id.desc())
-        .limit(at_most)
+        select(newest.c.at_ms, newest.c.duration_ms, newest.c.status, newest.c.error).order_by(
+            newest.c.at_ms.desc(), newest.c.id.desc()
+        )
     ).all()
 
 
 def last_delivery_ms(connection: Connection, subscription_id: int, failing_since_ms: int | None) -> int | None:
     """Return when a callback was last delivered to a receiver; None if none of the newest attempts succeeded."""
-    newest = select(attempts.c.at_ms, attempts.c.status).where(attempts.c.subscription_id == subscription_id)
-    if failing_since_ms is not None:
-        newest = newest.where(attempts.c.at_ms <= failing_since_ms)
-    scanned = newest.order_by(attempts.c.at_ms.desc()).limit(_MAX_SCANNED_ATTEMPTS).subquery()
+    to_ms = None if failing_since_ms is None else failing_since_ms + 1
+    scanned = _select_newest(subscription_id, _MAX_SCANNED_ATTEMPTS, to_ms=to_ms)
     return connection.execute(
         select(func.max(scanned.c.at_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
     ).scalar_one()
@@ -95,13 +149,10 @@ def count_attempts(
         at_most: how many attempts are counted.
     """
     each_ms = max((to_ms - from_ms) // slots, 1)
-    newest = (
-        select(((attempts.c.at_ms - from_ms) // each_ms).label("slot"), attempts.c.status, attempts.c.duration_ms)
-        .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms, attempts.c.at_ms < to_ms)
-        .order_by(attempts.c.at_ms.desc())
-        .limit(at_most)
-        .subquery()
-    )
+    chosen = _select_newest(subscription_id, at_most, from_ms=from_ms, to_ms=to_ms)
+    newest = select(
+        ((chosen.c.at_ms - from_ms) // each_ms).label("slot"), chosen.c.status, chosen.c.duration_ms
+    ).subquery()
     kinds = (newest.c.slot, newest.c.status, newest.c.duration_ms)
     counted = select(*kinds, func.count().label("tries")).group_by(*kinds)
     return [
@@ -114,14 +165,8 @@ def count_deliveries(
     connection: Connection, subscription_id: int, from_ms: int, *, at_most: int = MAX_COUNTED_ATTEMPTS
 ) -> tuple[int, int]:
     """Return how many attempts there were since then, and how many of them succeeded; of the newest only."""
-    newest = (
-        select(case((_IS_DELIVERED, 1), else_=0).label("delivered"))
-        .where(attempts.c.subscription_id == subscription_id, attempts.c.at_ms >= from_ms)
-        .order_by(attempts.c.at_ms.desc())
-        .limit(at_most)
-        .subquery()
-    )
-    row = connection.execute(
-        select(func.count(), func.coalesce(func.sum(newest.c.delivered), 0)).select_from(newest)
-    ).one()
+    newest = _select_newest(subscription_id, at_most, from_ms=from_ms)
+    is_delivered = and_(newest.c.status >= 200, newest.c.status < 300)
+    delivered = func.coalesce(func.sum(case((is_delivered, 1), else_=0)), 0)
+    row = connection.execute(select(func.count(), delivered).select_from(newest)).one()
     return row[0], int(row[1])

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, literal_column, select, update
 
 from waypost.store.bulk_statements import BulkUpdate
-from waypost.store.callbacks.subscriptions import live_group, replay_group, wake_callback_worker
-from waypost.store.queue.jobs import QueueName
-from waypost.store.tables import callbacks, queue_jobs, subscriptions
+from waypost.store.callbacks.subscriptions import wake_callback_worker
+from waypost.store.queue.callback_jobs import open_callbacks, replay_group
+from waypost.store.queue.names import QueueName
+from waypost.store.tables import queue_jobs, subscriptions
 from waypost.store.typed_rows import select_row
 
 MAX_COUNTED_CALLBACKS: Final = 10_000
@@ -41,12 +42,7 @@ def record_receiver_statuses(connection: Connection, statuses: Sequence[Receiver
     _UPDATE_STATUSES.run(
         connection,
         [
-            {
-                "at": status.subscription_id,
-                "failing_since_ms": status.failing_since_ms,
-                "retry_after_until_ms": status.retry_after_ms,
-                "next_attempt_ms": status.next_attempt_ms,
-            }
+            (status.failing_since_ms, status.retry_after_ms, status.next_attempt_ms, status.subscription_id)
             for _, status in sorted(last.items())
         ],
     )
@@ -163,30 +159,33 @@ def list_paused_or_failing(connection: Connection) -> list[Row[Any]]:
 def _count_queued(connection: Connection, id: int, max_counted: int) -> dict[str, Any]:
     """Return how many jobs wait in its groups, and since when. The index finds them group by group."""
     counted: dict[str, Any] = {}
-    for name, group in (("waiting", live_group(id)), ("replaying", replay_group(id))):
-        parameters = {"queue": int(QueueName.CALLBACKS), "group": group, "limit": max_counted + 1}
-        jobs = connection.execute(_COUNT_GROUP_JOBS, parameters).scalar_one()
+    for name, statement in (("waiting", _COUNT_OPEN), ("replaying", _COUNT_REPLAYS)):
+        jobs = connection.execute(
+            statement, {"id": id, "group": replay_group(id), "limit": max_counted + 1}
+        ).scalar_one()
         counted[name] = min(jobs, max_counted)
         counted[f"{name}_is_longer"] = jobs > max_counted
-    first = (
-        select(queue_jobs.c.ref)
-        .where(queue_jobs.c.queue == int(QueueName.CALLBACKS), queue_jobs.c.concurrency_group == live_group(id))
-        .order_by(queue_jobs.c.position)
-        .limit(1)
-    )
-    counted["waiting_since_ms"] = connection.execute(
-        select(callbacks.c.created_on_ms).where(callbacks.c.id == first.scalar_subquery())
-    ).scalar_one_or_none()
+    counted["waiting_since_ms"] = connection.execute(_OLDEST_OPEN, {"id": id}).scalar_one_or_none()
     return counted
 
 
-_group_jobs = (  # unordered: with an order, PostgreSQL may sort all of them before it stops
+# Unordered: with an order, PostgreSQL may sort all of them before it stops
+_of_subscription = open_callbacks.c.subscription_id == bindparam("id")
+_COUNT_OPEN: Final = select(func.count()).select_from(
+    select(open_callbacks.c.position).where(_of_subscription).limit(bindparam("limit")).subquery()
+)
+_COUNT_REPLAYS: Final = select(func.count()).select_from(
     select(queue_jobs.c.position)
-    .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group == bindparam("group"))
+    .where(
+        queue_jobs.c.queue == literal_column(str(int(QueueName.CALLBACKS))),
+        queue_jobs.c.concurrency_group == bindparam("group"),
+    )
     .limit(bindparam("limit"))
     .subquery()
 )
-_COUNT_GROUP_JOBS: Final = select(func.count()).select_from(_group_jobs)
+_OLDEST_OPEN: Final = (
+    select(open_callbacks.c.created_on_ms).where(_of_subscription).order_by(open_callbacks.c.position).limit(1)
+)
 _LOCK_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
 _UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "retry_after_until_ms", "next_attempt_ms")
 _SELECT_RECEIVERS: Final[Select[Any]] = select(

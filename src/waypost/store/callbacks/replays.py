@@ -6,9 +6,10 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from waypost.store.callbacks.receivers import SubscriptionFilter
-from waypost.store.callbacks.subscriptions import replay_group
+from waypost.store.queue.callback_jobs import replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
+from waypost.store.queue.jobs import NewJob, enqueue_jobs
+from waypost.store.queue.names import QueueName
 from waypost.store.tables import callbacks, recipients, subscriptions
 
 REPLAY_BATCH_JOBS: Final = 500

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.callbacks.subscription import Subscription
-from waypost.store.queue.jobs import QueueName
+from waypost.store.queue.callback_jobs import live_group, replay_group
+from waypost.store.queue.names import QueueName
 from waypost.store.sql import equals_any
 from waypost.store.tables import subscriptions
 from waypost.store.typed_rows import RowReader, select_row
@@ -84,21 +85,6 @@ def wake_callback_worker(connection: Connection, id: int | str) -> None:
     """Make the worker of a subscription's callbacks read its jobs again, once this is committed."""
     for group in (live_group(id), replay_group(id)):
         enqueued_jobs(connection).add_group(QueueName.CALLBACKS, group)
-
-
-def live_group(id: int | str) -> str:
-    """Return the concurrency group of a subscription's callbacks."""
-    return f"subscription {id}"
-
-
-def replay_group(id: int | str) -> str:
-    """Return the concurrency group of its replays: they do not delay other callbacks."""
-    return f"replay {id}"
-
-
-def group_subscription_id(group: str) -> int:
-    """Return the id of the subscription of a concurrency group in the callbacks queue."""
-    return int(group.rpartition(" ")[2])
 
 
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:

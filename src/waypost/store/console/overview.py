@@ -8,13 +8,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import ColumnElement, Connection, FromClause, case, func, select
 
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
-from waypost.store.callbacks.subscriptions import live_group, replay_group
+from waypost.store.queue.callback_jobs import (
+    group_subscription_id,
+    is_live_group,
+    live_group,
+    open_callbacks,
+    replay_group,
+)
 from waypost.store.queue.dead_letters import DeadLetter, read_dead_letters
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import (
     callbacks,
     inbound_messages,
@@ -158,14 +164,15 @@ def app_queue_depths(connection: Connection, app: App, subscription_ids: Collect
 def _read_queue_depth(connection: Connection, queue_name: QueueName, groups: Sequence[str]) -> AppQueueDepth:
     jobs, is_longer, oldest, tries, note = 0, False, None, 0, ""
     for group in groups:
+        source: FromClause = open_callbacks if is_live_group(queue_name, group) else queue_jobs
         scanned = (
-            select(queue_jobs.c.due_ms, queue_jobs.c.attempt, queue_jobs.c.note)
+            select(source.c.due_ms, source.c.attempt, source.c.note)
             .where(
-                queue_jobs.c.queue == int(queue_name),
-                queue_jobs.c.concurrency_group == group,
-                queue_jobs.c.state < int(JobState.DEAD_LETTER),
+                source.c.queue == int(queue_name),
+                _group_condition(source, group),
+                source.c.state < int(JobState.DEAD_LETTER),
             )
-            .order_by(queue_jobs.c.position)
+            .order_by(source.c.position)
             .limit(MAX_COUNTED_PER_GROUP)
             .subquery()
         )
@@ -185,6 +192,12 @@ def _read_queue_depth(connection: Connection, queue_name: QueueName, groups: Seq
             note_query = select(scanned.c.note).where(scanned.c.attempt == tries).limit(1)
             note = connection.execute(note_query).scalar_one_or_none() or ""
     return AppQueueDepth(queue_name, jobs, is_longer, oldest, tries, note)
+
+
+def _group_condition(source: FromClause, group: str) -> ColumnElement[bool]:
+    if source is open_callbacks:
+        return source.c.subscription_id == group_subscription_id(group)
+    return source.c.concurrency_group == group
 
 
 def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:

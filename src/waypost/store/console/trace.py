@@ -1,5 +1,6 @@
 """Traces of messages as stored, and what an app has recently sent and submitted."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, select
@@ -7,12 +8,18 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.message import MessageState
 from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.receivers import receiver_failure
-from waypost.store.callbacks.subscriptions import live_group
+from waypost.store.messages.messages import TIMED_STATES
 from waypost.store.messages.one_time_codes import find_messages_with_codes
+from waypost.store.queue.callback_jobs import find_open_callback
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
+from waypost.store.trace_events import SEND_ATTEMPTED
 
+_TIME_COLUMNS: Final = {state: f"{state.value}_on_ms" for state in TIMED_STATES}
+_EVENT_ORDER: Final = {  # of events of one millisecond; others come later
+    name: n for n, name in enumerate((SEND_ATTEMPTED, MessageState.UNCERTAIN.value, *_TIME_COLUMNS))
+}
 MAX_SCANNED_JOBS: Final = 20_000
 """Of a group's jobs, when one is searched for by its subject: no index leads there."""
 
@@ -60,10 +67,9 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     trace = {name: value for name, value in row.items() if name not in ("content", "request")}
     trace["content_retained"] = bool(row["content"])
     trace["holds_code"] = bool(find_messages_with_codes(connection, row["partner_id"], [row]))
-    event_query = select(message_events).where(message_events.c.message_id == message_id)
-    trace["events"] = [
-        dict(event) for event in connection.execute(event_query.order_by(message_events.c.id)).mappings()
-    ]
+    for name in _TIME_COLUMNS.values():
+        del trace[name]
+    trace["events"] = _read_events(connection, row)
     trace["waiting"] = _find_message_job(connection, row["source"], message_id, row["state"])
     callback_query = (
         select(callbacks)
@@ -74,6 +80,26 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
         read_callback_details(connection, dict(callback)) for callback in connection.execute(callback_query).mappings()
     ]
     return trace
+
+
+def _read_events(connection: Connection, row: Mapping[Any, Any]) -> list[dict[str, Any]]:
+    """Return the events of a message, oldest first: the times in its row, and the events with rows of their own."""
+    columns = ("id", "message_id", "event", "at_ms", "applied", "detail")
+    query = select(*(message_events.c[name] for name in columns)).where(message_events.c.message_id == row["id"])
+    events = [
+        {
+            "id": state.value,
+            "message_id": row["id"],
+            "event": state.value,
+            "at_ms": row[column],
+            "applied": True,
+            "detail": "",
+        }
+        for state, column in _TIME_COLUMNS.items()
+        if row[column] is not None
+    ]
+    events += [dict(event) for event in connection.execute(query.order_by(message_events.c.id)).mappings()]
+    return sorted(events, key=lambda event: (event["at_ms"], _EVENT_ORDER.get(event["event"], len(_EVENT_ORDER))))
 
 
 def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any] | None:
@@ -93,15 +119,11 @@ def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any
     request_query = select(messages.c.request).where(messages.c.id == trace["id"])
     trace["request"] = connection.execute(request_query).scalar_one()
     for callback in trace["callbacks"]:
-        is_open = callback["ended_on_ms"] is None
-        group = live_group(callback["subscription_id"])
-        callback["waiting"] = (
-            _find_job(connection, QueueName.CALLBACKS, group, JobSubject(SubjectKind.CALLBACK, callback["id"]))
-            if is_open
-            else None
-        )
-        if callback["waiting"] is not None:
-            callback["waiting"] |= receiver_failure(connection, callback["subscription_id"])
+        job = find_open_callback(connection, callback["id"])
+        callback["waiting"] = None
+        if job is not None:
+            failure = receiver_failure(connection, callback["subscription_id"])
+            callback["waiting"] = _job_details(job) | failure
     return trace
 
 
@@ -154,11 +176,12 @@ def _find_job(connection: Connection, queue_name: QueueName, group: str, subject
         .limit(MAX_SCANNED_JOBS)
         .subquery()
     )
-    names = ("queue", "position", "attempt", "defects", "due_ms", "state", "note")
-    columns = [oldest.c[name] for name in names]
-    query = select(*columns).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
+    query = select(oldest).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
     row = connection.execute(query).mappings().one_or_none()
-    if row is None:
-        return None
+    return None if row is None else _job_details(row)
+
+
+def _job_details(row: Mapping[Any, Any]) -> dict[str, Any]:
+    names = ("queue", "position", "attempt", "defects", "due_ms", "state", "note")
     value_names = {"queue": QueueName(row["queue"]).name, "state": JobState(row["state"]).name}
-    return {**row, **{name: value_name.lower() for name, value_name in value_names.items()}}
+    return {name: row[name] for name in names} | {name: text.lower() for name, text in value_names.items()}

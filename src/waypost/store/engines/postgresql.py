@@ -18,8 +18,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.telemetry.logs import log
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER
 from waypost.store.contract import PayloadListener, StoreUnavailable, WrongStore
+from waypost.store.engines.postgresql_arrays import register_arrays
 from waypost.store.engines.postgresql_bulk import PostgresBulkStatements
 from waypost.store.revision import create_or_check_schema
 
@@ -141,7 +142,7 @@ class PostgresEngine:
         connection = self._writer_connections[nth]
         if connection is None:
             connection = self._writer_connections[nth] = self._pool.connect()
-            connection.info[BULK_STATEMENTS] = self._bulk_statements
+            connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
             driver: Any = connection.connection.driver_connection
             driver.add_notice_handler(partial(self._handle_notice, nth))
         try:
@@ -163,6 +164,7 @@ class PostgresEngine:
         try:
             if connection is None:
                 connection = self._pool.connect().execution_options(isolation_level="AUTOCOMMIT")
+                connection.info[BULK_STATEMENTS] = self._bulk_statements
                 connection.exec_driver_sql("SET default_transaction_read_only = on")
             yield connection
         except BaseException:
@@ -196,7 +198,7 @@ class PostgresEngine:
         try:
             if connection is None:
                 connection = self._pool.connect()
-                connection.info[BULK_STATEMENTS] = self._bulk_statements
+                connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
             with connection.begin():
                 yield connection
         except BaseException:
@@ -276,6 +278,7 @@ class PostgresEngine:
         connection = psycopg.connect(**cast("Any", parameters))
         connection.autocommit = True
         connection.execute(REQUIRE_FLUSH)
+        register_arrays(connection)
         if connection.info.server_version >= 170_000:
             connection.execute("SET transaction_timeout = '15s'")
         connection.autocommit = False

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.files import create_private
-from waypost.store.bulk_statements import BULK_STATEMENTS, SqliteBulkStatements
+from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER, SqliteBulkStatements
 from waypost.store.contract import PayloadListener, StoreInUse
 from waypost.store.revision import create_or_check_schema
 
@@ -82,11 +82,12 @@ class SqliteEngine:
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
         self._writer = self._pool.connect()
-        self._writer.info[BULK_STATEMENTS] = SqliteBulkStatements()
+        self._writer.info.update({BULK_STATEMENTS: SqliteBulkStatements(), IS_WRITER: True})
         with self.write() as connection:
             create_or_check_schema(connection, upgrade=self._upgrade)
         for _ in range(self.readers):
             reader = self._pool.connect().execution_options(reader=True)
+            reader.info[BULK_STATEMENTS] = SqliteBulkStatements()
             self._open_readers.append(reader)
             self._idle.put(reader)
 

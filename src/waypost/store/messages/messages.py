@@ -1,20 +1,18 @@
 """Messages, and the jobs that submit them to the operator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection
 
-from waypost.domain.message import Message, MessageState
-from waypost.store.bulk_statements import BulkInsert, BulkUpdate
-from waypost.store.encoding import decode_content, message_columns
+from waypost.domain.message import Message, MessageState, TemplateSend
+from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate
+from waypost.store.encoding import content_kind, decode_content, encode_content
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
-from waypost.store.sql import equals_any, select_for_update
+from waypost.store.queue.jobs import NewJob, enqueue_jobs
+from waypost.store.queue.names import QueueName
 from waypost.store.tables import messages
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
-from waypost.store.typed_rows import columns_getter, select_row
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
 
@@ -38,14 +36,17 @@ class MessageRow(NamedTuple):
     operator_message_id: str | None = None
     code: int | None = None
     reason: str | None = None
+    enqueued_on_ms: int | None = None
+    sent_on_ms: int | None = None
+    delivered_on_ms: int | None = None
+    read_on_ms: int | None = None
 
+
+TIMED_STATES: Final = (MessageState.ENQUEUED, MessageState.SENT, MessageState.DELIVERED, MessageState.READ)
+"""States whose times are columns of a message's row, in the order of these columns; others are trace events."""
 
 CACHED_MESSAGES: Final[CachedTable[str, MessageRow]] = CachedTable("messages", lambda row: len(row.content))
 """Newly accepted messages, while this process has them in memory."""
-
-_get_accepted_columns: Final = columns_getter(
-    name for name in MessageRow._fields if name not in MessageRow._field_defaults
-)
 
 
 def record_messages(connection: Connection, accepted: Sequence[Message]) -> list[None]:
@@ -53,11 +54,32 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
 
     Called with everything that waits at this moment. Ids are new, so none can exist already.
     """
-    rows = [message_columns(message) for message in accepted]
-    _INSERT_MESSAGES.run(connection, rows)
-    cache_new_rows(connection, CACHED_MESSAGES, ((row["id"], MessageRow(*_get_accepted_columns(row))) for row in rows))
+    rows = [_accepted_row(message) for message in accepted]
+    _INSERT_MESSAGES.run(
+        connection, [(*row[:_ACCEPTED_COLUMNS], message.request) for row, message in zip(rows, accepted, strict=True)]
+    )
+    cache_new_rows(connection, CACHED_MESSAGES, ((row.id, row) for row in rows))
     enqueue_jobs(connection, [submission_job(message) for message in accepted])
     return [None] * len(accepted)
+
+
+def _accepted_row(message: Message) -> MessageRow:
+    content = message.content
+    return MessageRow(
+        message.id,
+        message.partner_id,
+        message.app_id,
+        message.source,
+        message.destination,
+        content_kind(content),
+        content.template_id if isinstance(content, TemplateSend) else None,
+        encode_content(content),
+        message.sandbox,
+        MessageState.ACCEPTED.value,
+        False,
+        message.accepted_on_ms,
+        message.accepted_on_ms,
+    )
 
 
 def submission_job(message: Message) -> NewJob:
@@ -87,25 +109,20 @@ def decode_message(row: MessageRow) -> Message:
 
 def messages_by_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
     """Return rows by our id, locked in a writing transaction; ids without a row are left out."""
-    if not ids:
-        return {}
-    rows = connection.execute(select_for_update(connection, _MESSAGES_BY_IDS), {"ids": ids})
-    return {row.id: row for row in map(MessageRow._make, rows)}
+    return {row.id: row for row in _MESSAGES_BY_IDS.run(connection, ids)}
 
 
 def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str, MessageRow]:
     """Return rows by the operator's id, locked in a writing transaction; ids without a row are left out."""
-    if not ids:
-        return {}
-    rows = connection.execute(select_for_update(connection, _MESSAGES_BY_OPERATOR_IDS), {"ids": ids})
-    return {row.operator_message_id: row for row in map(MessageRow._make, rows) if row.operator_message_id}
+    rows = sorted(_MESSAGES_BY_OPERATOR_IDS.run(connection, ids), key=lambda row: row.id)
+    return {row.operator_message_id: row for row in rows if row.operator_message_id}
 
 
-@dataclass(frozen=True, slots=True)
-class MessageChange:
+class MessageChange(NamedTuple):
     """The new state of a message after an event.
 
     Attributes:
+        times_ms: when it reached each of `TIMED_STATES`; None where it has not.
         changes_ids: its recipient or its id at the operator differs from its row. Both are indexed, at
             random places, so that they are written only then.
     """
@@ -118,6 +135,7 @@ class MessageChange:
     unconfirmed: bool = False
     code: int | None = None
     reason: str | None = None
+    times_ms: tuple[int | None, ...] = (None,) * len(TIMED_STATES)
     changes_ids: bool = True
 
 
@@ -125,38 +143,31 @@ def change_messages(
     connection: Connection, changes: Sequence[MessageChange], events: Sequence[MessageTraceEvent]
 ) -> None:
     """Write the new states of messages, and the events that led to them."""
-    rows = [
-        {
-            "at": change.id,
-            "state": change.state.value,
-            "changed_on_ms": change.at_ms,
-            "recipient_id": change.recipient_id,
-            "operator_message_id": change.operator_message_id,
-            "unconfirmed": change.unconfirmed,
-            "code": change.code,
-            "reason": change.reason,
-        }
-        for change in changes
-    ]
-    with_new_ids = [change.changes_ids for change in changes]
     _UPDATE_STATES_AND_IDS.run(
-        connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if changes_ids]
+        connection,
+        [
+            (*_state_columns(change), change.recipient_id, change.operator_message_id, change.id)
+            for change in changes
+            if change.changes_ids
+        ],
     )
     _UPDATE_STATES.run(
-        connection, [row for row, changes_ids in zip(rows, with_new_ids, strict=True) if not changes_ids]
+        connection, [(*_state_columns(change), change.id) for change in changes if not change.changes_ids]
     )
     add_trace_events(connection, events)
 
 
-_SELECT_MESSAGES: Final = select_row(messages, MessageRow).order_by(messages.c.id)
-_MESSAGES_BY_IDS: Final = _SELECT_MESSAGES.where(equals_any(messages.c.id, "ids"))
-_MESSAGES_BY_OPERATOR_IDS: Final = _SELECT_MESSAGES.where(equals_any(messages.c.operator_message_id, "ids"))
-_INSERT_MESSAGES: Final = BulkInsert(
-    messages, "id", "partner_id", "app_id", "source", "destination", "kind", "template_id", "content",
-    "request", "sandbox", "state", "unconfirmed", "accepted_on_ms", "changed_on_ms",
+def _state_columns(change: MessageChange) -> tuple[Any, ...]:
+    return change.state.value, change.at_ms, change.unconfirmed, change.code, change.reason, *change.times_ms
+
+
+_STATE_COLUMNS: Final = (
+    "state", "changed_on_ms", "unconfirmed", "code", "reason", "enqueued_on_ms", "sent_on_ms", "delivered_on_ms",
+    "read_on_ms",
 )  # fmt: skip
-_UPDATE_STATES: Final = BulkUpdate(messages, "id", "state", "changed_on_ms", "unconfirmed", "code", "reason")
-_UPDATE_STATES_AND_IDS: Final = BulkUpdate(
-    messages, "id", "state", "changed_on_ms", "recipient_id", "operator_message_id", "unconfirmed", "code",
-    "reason",
-)  # fmt: skip
+_MESSAGES_BY_IDS: Final = BulkSelect(messages, MessageRow, "id")
+_MESSAGES_BY_OPERATOR_IDS: Final = BulkSelect(messages, MessageRow, "operator_message_id")
+_ACCEPTED_COLUMNS: Final = MessageRow._fields.index("recipient_id")
+_INSERT_MESSAGES: Final = BulkInsert(messages, *MessageRow._fields[:_ACCEPTED_COLUMNS], "request")
+_UPDATE_STATES: Final = BulkUpdate(messages, "id", *_STATE_COLUMNS)
+_UPDATE_STATES_AND_IDS: Final = BulkUpdate(messages, "id", *_STATE_COLUMNS, "recipient_id", "operator_message_id")

@@ -20,7 +20,8 @@ from waypost.store.messages.one_time_codes import add_code_flags
 from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults, TimeOrder
 from waypost.store.messages.text import content_texts
 from waypost.store.queue.job_subjects import SubjectKind
-from waypost.store.queue.jobs import QueueName, read_subject
+from waypost.store.queue.jobs import read_subject
+from waypost.store.queue.names import QueueName
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import equals_any
 from waypost.store.tables import apps, messages, queue_jobs, recipients

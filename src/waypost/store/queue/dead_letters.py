@@ -2,9 +2,10 @@
 
 from typing import Final, NamedTuple
 
-from sqlalchemy import Connection, delete, insert, literal_column
+from sqlalchemy import Connection, delete, insert, literal_column, select
 
-from waypost.store.queue.jobs import JobState
+from waypost.store.queue.callback_jobs import live_group, open_callbacks, remove_dead_callback, reopen_dead_callback
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs
 from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import enqueued_jobs
@@ -23,7 +24,12 @@ class DeadLetter(NamedTuple):
 
 def read_dead_letters(connection: Connection, *, at_most: int = 100) -> list[DeadLetter]:
     """Return dead letters by queue and position, as in their index."""
-    return list(map(DeadLetter._make, connection.execute(_OLDEST_DEAD_LETTERS.limit(at_most))))
+    found = [
+        dead_letter
+        for statement in (_OLDEST_DEAD_LETTERS, _OLDEST_DEAD_CALLBACKS)
+        for dead_letter in map(DeadLetter._make, connection.execute(statement.limit(at_most)))
+    ]
+    return sorted(found, key=lambda dead_letter: (dead_letter.queue, dead_letter.position))[:at_most]
 
 
 def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bool:
@@ -35,7 +41,7 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
         delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
     ).one_or_none()
     if row is None:
-        return False
+        return _reopen_callback(connection, position, due_ms)
     was_in_flight = row.state == JobState.DEAD_LETTER_IN_FLIGHT
     connection.execute(
         insert(queue_jobs),
@@ -57,11 +63,24 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
 def remove_dead_letter(connection: Connection, position: int) -> bool:
     """Delete a dead letter; its work is not done."""
     deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
-    return deleted.rowcount == 1
+    return deleted.rowcount == 1 or remove_dead_callback(connection, position)
+
+
+def _reopen_callback(connection: Connection, position: int, due_ms: int) -> bool:
+    subscription_id = reopen_dead_callback(connection, position, due_ms)
+    if subscription_id is None:
+        return False
+    enqueued_jobs(connection).add_group(QueueName.CALLBACKS, live_group(subscription_id))
+    return True
 
 
 IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
 """As in the partial index: with a parameter instead, a planner does not know that it may use the index."""
 _OLDEST_DEAD_LETTERS: Final = (
     select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
+)
+_OLDEST_DEAD_CALLBACKS: Final = (
+    select(*(open_callbacks.c[name] for name in DeadLetter._fields))
+    .where(open_callbacks.c.state >= literal_column(str(int(JobState.DEAD_LETTER))))
+    .order_by(open_callbacks.c.position)
 )

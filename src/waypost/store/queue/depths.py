@@ -1,13 +1,15 @@
 """Depths of the queues, read at a cost that does not grow with them."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, case, func, select
+from sqlalchemy import Connection, FromClause, bindparam, case, func, literal_column, select
 
+from waypost.store.queue.callback_jobs import open_callbacks
 from waypost.store.queue.dead_letters import IS_DEAD_LETTER
-from waypost.store.queue.jobs import JobState, QueueName
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions
 
 MAX_COUNTED_PER_QUEUE: Final = 20_000
@@ -49,17 +51,20 @@ def read_queue_depths(connection: Connection) -> QueueDepths:
 
 
 def _read_depth(connection: Connection, queue_name: QueueName) -> QueueDepth:
-    rows = connection.execute(_COUNT_BY_STATE, {"queue": int(queue_name), "limit": MAX_COUNTED_PER_QUEUE}).all()
-    counted = {JobState(row.state): row.jobs for row in rows}
-    dues = [row.oldest_due_ms for row in rows if row.state < JobState.DEAD_LETTER]
-    # Dead letters have a small index of their own, so that none is missed in a long queue.
-    dead_letters = connection.execute(
-        _COUNT_DEAD_LETTERS, {"queue": int(queue_name), "limit": MAX_COUNTED_PER_QUEUE}
-    ).all()
+    parameters = {"queue": int(queue_name), "limit": MAX_COUNTED_PER_QUEUE}
+    sources = _SOURCES if queue_name is QueueName.CALLBACKS else _SOURCES[:1]
+    counted, dead_letters, dues = Counter[JobState](), Counter[JobState](), list[int]()
+    for count_by_state, count_dead_letters in sources:
+        for row in connection.execute(count_by_state, parameters):
+            counted[JobState(row.state)] += row.jobs
+            if row.state < JobState.DEAD_LETTER:
+                dues.append(row.oldest_due_ms)
+        # Dead letters have a small index of their own, so that none is missed in a long queue.
+        for row in connection.execute(count_dead_letters, parameters):
+            dead_letters[JobState(row.state)] += row.jobs
     return QueueDepth(
-        {state: counted.get(state, 0) for state in _WORKABLE_STATES}
-        | dict.fromkeys(_DEAD_LETTER_STATES, 0)
-        | {JobState(row.state): row.jobs for row in dead_letters},
+        {state: counted[state] for state in _WORKABLE_STATES}
+        | {state: dead_letters[state] for state in _DEAD_LETTER_STATES},
         min(dues, default=None),
         sum(counted.values()) >= MAX_COUNTED_PER_QUEUE,
     )
@@ -67,24 +72,33 @@ def _read_depth(connection: Connection, queue_name: QueueName) -> QueueDepth:
 
 _WORKABLE_STATES: Final = (JobState.OPEN, JobState.IN_FLIGHT)
 _DEAD_LETTER_STATES: Final = (JobState.DEAD_LETTER, JobState.DEAD_LETTER_IN_FLIGHT)
-_counted_jobs = (
-    select(queue_jobs.c.state, queue_jobs.c.due_ms)
-    .where(queue_jobs.c.queue == bindparam("queue"))
-    .order_by(queue_jobs.c.concurrency_group, queue_jobs.c.position)
-    .limit(bindparam("limit"))
-    .subquery()
-)
-_COUNT_BY_STATE: Final = select(
-    _counted_jobs.c.state, func.count().label("jobs"), func.min(_counted_jobs.c.due_ms).label("oldest_due_ms")
-).group_by(_counted_jobs.c.state)
 
-_dead_letters = (
-    select(queue_jobs.c.state)
-    .where(queue_jobs.c.queue == bindparam("queue"), IS_DEAD_LETTER)
-    .limit(bindparam("limit"))
-    .subquery()
+
+def _count_statements(jobs: FromClause, group_column: str, is_dead_letter: Any) -> tuple[Any, Any]:
+    """Return the statements that count the first jobs of a source by state, and its dead letters."""
+    of_queue = jobs.c.queue == bindparam("queue")
+    counted = (
+        select(jobs.c.state, jobs.c.due_ms)
+        .where(of_queue)
+        .order_by(jobs.c[group_column], jobs.c.position)
+        .limit(bindparam("limit"))
+        .subquery()
+    )
+    dead_letters = select(jobs.c.state).where(of_queue, is_dead_letter).limit(bindparam("limit")).subquery()
+    return (
+        select(counted.c.state, func.count().label("jobs"), func.min(counted.c.due_ms).label("oldest_due_ms")).group_by(
+            counted.c.state
+        ),
+        select(dead_letters.c.state, func.count().label("jobs")).group_by(dead_letters.c.state),
+    )
+
+
+_SOURCES: Final = (
+    _count_statements(queue_jobs, "concurrency_group", IS_DEAD_LETTER),
+    _count_statements(
+        open_callbacks, "subscription_id", open_callbacks.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
+    ),
 )
-_COUNT_DEAD_LETTERS: Final = select(_dead_letters.c.state, func.count().label("jobs")).group_by(_dead_letters.c.state)
 
 _scanned_subscriptions = (
     select(subscriptions.c.active, subscriptions.c.paused_on_ms).limit(bindparam("limit")).subquery()

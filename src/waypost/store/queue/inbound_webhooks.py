@@ -1,16 +1,18 @@
 """Webhook bodies as received, and the single items in them."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, exists, select
 
-from waypost.domain.inbound_webhook import InboundWebhook
+from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.store.bulk_statements import BulkInsert, BulkSelect
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, QueueName, enqueue_jobs
-from waypost.store.sql import equals_any, upsert
-from waypost.store.tables import inbound_messages, inbound_webhooks, webhook_items
-from waypost.store.typed_rows import select_row
+from waypost.store.queue.jobs import NewJob, enqueue_jobs
+from waypost.store.queue.names import JobState, QueueName
+from waypost.store.sql import list_members, upsert
+from waypost.store.tables import inbound_messages, inbound_webhooks, queue_jobs, webhook_items
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
 
@@ -28,28 +30,47 @@ NO_RECIPIENT: Final = 0
 """Stands in for a recipient's id if a group was written to; ids begin with 1."""
 
 
+class NewItem(NamedTuple):
+    """An item of a webhook to be stored.
+
+    Attributes:
+        is_queued: it is applied by a job, and not in the transaction that stores it.
+    """
+
+    webhook: InboundWebhook
+    item: WebhookItem
+    is_queued: bool
+
+
 def record_webhooks(connection: Connection, received: Sequence[InboundWebhook]) -> list[int]:
     """Store bodies once, enqueue a job for each item that is new, and return how many were new."""
-    connection.execute(
-        insert(inbound_webhooks),
-        [
-            {
-                "id": webhook.id,
-                "operator_account_id": webhook.operator_account_id,
-                "received_on_ms": webhook.received_on_ms,
-                "body": webhook.body,
-            }
-            for webhook in received
-        ],
+    record_bodies(connection, received)
+    new_items = [NewItem(webhook, item, True) for webhook in received for item in webhook.items]
+    ids = record_items(connection, new_items)
+    counts = Counter(new_item.webhook.id for new_item, item_id in zip(new_items, ids, strict=True) if item_id)
+    return [counts[webhook.id] for webhook in received]
+
+
+def record_bodies(connection: Connection, received: Sequence[InboundWebhook]) -> None:
+    """Store the bodies of webhooks."""
+    _INSERT_BODIES.run(
+        connection,
+        [(webhook.id, webhook.operator_account_id, webhook.received_on_ms, webhook.body) for webhook in received],
     )
-    return [_record_items(connection, webhook) for webhook in received]
 
 
-def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
-    if not webhook.items:
-        return 0
-    by_key = {item.dedupe_key: item for item in reversed(webhook.items)}
-    new = connection.execute(
+def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[int | None]:
+    """Store items, and enqueue jobs for those that are applied later.
+
+    Returns:
+        The id of each item that is new; None for one that is stored already, or comes before in the list.
+    """
+    if not new_items:
+        return []
+    first: dict[tuple[str, str], int] = {}
+    for n, (webhook, item, _) in enumerate(new_items):
+        first.setdefault((webhook.operator_account_id, item.dedupe_key), n)
+    rows = connection.execute(
         _INSERT_NEW_ITEMS,
         [
             {
@@ -60,14 +81,19 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
                 "item": item.payload,
                 "received_on_ms": webhook.received_on_ms,
             }
-            for item in by_key.values()
+            for webhook, item, _ in (new_items[n] for n in first.values())
         ],
     ).all()
-    ids = {row.dedupe_key: row.id for row in new}
+    ids: list[int | None] = [None] * len(new_items)
+    for row in rows:
+        ids[first[row.operator_account_id, row.dedupe_key]] = row.id
+    queued = [
+        (item_id, new_item)
+        for item_id, new_item in zip(ids, new_items, strict=True)
+        if new_item.is_queued and item_id is not None
+    ]
     cache_new_rows(
-        connection,
-        CACHED_ITEMS,
-        ((item_id, WebhookItemRow(item_id, by_key[key].payload)) for key, item_id in ids.items()),
+        connection, CACHED_ITEMS, ((item_id, WebhookItemRow(item_id, item.payload)) for item_id, (_, item, _) in queued)
     )
     enqueue_jobs(
         connection,
@@ -76,19 +102,25 @@ def _record_items(connection: Connection, webhook: InboundWebhook) -> int:
                 QueueName.WEBHOOKS,
                 item.concurrency_group,
                 item.ordering_key,
-                JobSubject(SubjectKind.WEBHOOK_ITEM, str(ids[item.dedupe_key]), webhook.operator_account_id),
+                JobSubject(SubjectKind.WEBHOOK_ITEM, str(item_id), webhook.operator_account_id),
                 webhook.received_on_ms,
             )
-            for item in webhook.items
-            if item.dedupe_key in ids and by_key[item.dedupe_key] is item
+            for item_id, (webhook, item, _) in queued
         ],
     )
-    return len(ids)
+    return ids
+
+
+def busy_groups(connection: Connection, groups: Collection[str]) -> set[str]:
+    """Return those of these groups of which an earlier item still has to be applied by its job."""
+    if not groups:
+        return set()
+    return set(connection.execute(_BUSY_GROUPS, {"groups": sorted(groups)}).scalars())
 
 
 def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, WebhookItemRow]:
     """Return rows of items by id."""
-    return {row.id: row for row in map(WebhookItemRow._make, connection.execute(_ITEMS_BY_IDS, {"ids": ids}))}
+    return {row.id: row for row in _ITEMS_BY_IDS.run(connection, ids)}
 
 
 def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
@@ -97,9 +129,23 @@ def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any
         connection.execute(upsert(inbound_messages).on_conflict_do_nothing(), list(rows))
 
 
+_INSERT_BODIES: Final = BulkInsert(inbound_webhooks, "id", "operator_account_id", "received_on_ms", "body")
 _INSERT_NEW_ITEMS: Final = (
     upsert(webhook_items)
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
-    .returning(webhook_items.c.id, webhook_items.c.dedupe_key, sort_by_parameter_order=False)
+    .returning(
+        webhook_items.c.id,
+        webhook_items.c.operator_account_id,
+        webhook_items.c.dedupe_key,
+        sort_by_parameter_order=False,
+    )
 )
-_ITEMS_BY_IDS: Final = select_row(webhook_items, WebhookItemRow).where(equals_any(webhook_items.c.id, "ids"))
+_ITEMS_BY_IDS: Final = BulkSelect(webhook_items, WebhookItemRow, "id")
+_members = list_members("groups")
+_BUSY_GROUPS: Final = select(_members.c.value).where(
+    exists().where(
+        queue_jobs.c.queue == int(QueueName.WEBHOOKS),
+        queue_jobs.c.concurrency_group == _members.c.value,
+        queue_jobs.c.state < int(JobState.DEAD_LETTER),
+    )
+)

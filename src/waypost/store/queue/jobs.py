@@ -1,13 +1,34 @@
 """Statements of the queues. They run inside the caller's transaction."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ARRAY, BigInteger, Connection, Text, all_, bindparam, column, func, literal_column, select, true
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Connection,
+    FromClause,
+    Select,
+    all_,
+    bindparam,
+    column,
+    func,
+    literal_column,
+    select,
+    true,
+)
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkUpdate
+from waypost.store.queue.callback_jobs import (
+    RETRY_CALLBACK_LATER,
+    group_subscription_id,
+    is_live_group,
+    live_group,
+    next_open_subscription,
+    open_callbacks,
+)
 from waypost.store.queue.job_subjects import (
     JobSubject,
     SubjectKind,
@@ -16,31 +37,12 @@ from waypost.store.queue.job_subjects import (
     read_submission,
     single_kind_reader,
 )
+from waypost.store.queue.names import JobState, QueueName
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import equals_any
 from waypost.store.tables import leases, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
-from waypost.store.typed_rows import select_row
 from waypost.store.write_through_cache import enqueued_jobs
-
-
-class QueueName(IntEnum):
-    """The queues; the numbers are stored."""
-
-    OUTBOUND = 1
-    WEBHOOKS = 2
-    CALLBACKS = 3
-    UNCONFIRMED = 4
-    MEDIA = 5
-
-
-class JobState(IntEnum):
-    """States of a job; the numbers are stored."""
-
-    OPEN = 0
-    IN_FLIGHT = 1
-    DEAD_LETTER = 2
-    DEAD_LETTER_IN_FLIGHT = 3  # and it may have been sent
 
 
 def subject_reader(queue_name: QueueName) -> Callable[[str], JobSubject]:
@@ -75,23 +77,27 @@ def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
     positions = _ENQUEUE.run(
         connection,
         [
-            {
-                "queue": int(job.queue),
-                "concurrency_group": job.concurrency_group,
-                "ordering_key": job.ordering_key,
-                "ref": job.subject.ref,
-                "due_ms": job.due_ms,
-                "replay": job.is_replay,
-            }
+            (int(job.queue), job.concurrency_group, job.ordering_key, job.subject.ref, job.due_ms, job.is_replay)
             for job in new_jobs
         ],
     )
+    announce_jobs(connection, new_jobs, positions)
+
+
+def announce_jobs(connection: Connection, new_jobs: Sequence[NewJob], positions: Sequence[int] | None) -> None:
+    """Hand jobs that this transaction enqueues on to their stage, once it is committed.
+
+    Args:
+        connection: the writer's.
+        new_jobs: that have been written.
+        positions: of each; None where the engine does not return them, so that their stage reads them.
+    """
     enqueued = enqueued_jobs(connection)
     if positions is not None:
         enqueued.add_jobs(new_jobs, positions)
         return
-    for job in new_jobs:
-        enqueued.add_group(job.queue, job.concurrency_group)
+    for queue_name, group in {(job.queue, job.concurrency_group) for job in new_jobs}:
+        enqueued.add_group(queue_name, group)
 
 
 def complete_jobs(connection: Connection, positions: Sequence[int]) -> set[int]:
@@ -155,9 +161,7 @@ def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> lis
     """
     valid = valid_fences(connection, {mark.fence for mark in marks})
     in_flight = int(JobState.IN_FLIGHT)
-    _MARK_IN_FLIGHT.run(
-        connection, [{"at": mark.position, "state": in_flight} for mark in marks if mark.fence in valid]
-    )
+    _MARK_IN_FLIGHT.run(connection, [(in_flight, mark.position) for mark in marks if mark.fence in valid])
     return [mark.fence in valid for mark in marks]
 
 
@@ -167,6 +171,7 @@ class JobRetry:
 
     Attributes:
         detached: later jobs of its ordering key no longer wait for it.
+        callback_id: the callback that is this job; None for a row of `queue_jobs`.
         event: added to the trace of the message that it carries.
     """
 
@@ -178,7 +183,13 @@ class JobRetry:
     detached: bool
     note: str
     fence: ShardFence
+    callback_id: str | None = None
     event: MessageTraceEvent | None = None
+
+    @property
+    def columns(self) -> tuple[int, int, int, int, bool, str]:
+        """The columns that change."""
+        return self.due_ms, self.attempt, self.defects, int(self.state), self.detached, self.note[:500]
 
 
 def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> list[bool]:
@@ -189,21 +200,10 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
     """
     valid = valid_fences(connection, {retry.fence for retry in retries})
     events = _new_trace_events(connection, [retry for retry in retries if retry.fence in valid])
-    _RETRY_LATER.run(
-        connection,
-        [
-            {
-                "at": retry.position,
-                "due_ms": retry.due_ms,
-                "attempt": retry.attempt,
-                "defects": retry.defects,
-                "state": int(retry.state),
-                "detached": retry.detached,
-                "note": retry.note[:500],
-            }
-            for retry in retries
-            if retry.fence in valid
-        ],
+    held = [retry for retry in retries if retry.fence in valid]
+    _RETRY_LATER.run(connection, [(*retry.columns, retry.position) for retry in held if retry.callback_id is None])
+    RETRY_CALLBACK_LATER.run(
+        connection, [(*retry.columns, retry.callback_id) for retry in held if retry.callback_id is not None]
     )
     add_trace_events(connection, events)
     return [retry.fence in valid for retry in retries]
@@ -221,7 +221,7 @@ def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> li
 
 def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
     """Return every group that has a job to work, found by skipping through the index."""
-    groups: list[str] = []
+    groups = _list_live_groups(connection) if queue_name is QueueName.CALLBACKS else []
     last = ""
     while True:
         name = connection.execute(_NEXT_GROUP, {"queue": int(queue_name), "last": last}).scalar_one_or_none()
@@ -229,6 +229,15 @@ def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
             return groups
         groups.append(name)
         last = name
+
+
+def _list_live_groups(connection: Connection) -> list[str]:
+    """Return the groups of subscriptions that have open callbacks."""
+    groups: list[str] = []
+    last: int | None = 0
+    while (last := next_open_subscription(connection, last)) is not None:
+        groups.append(live_group(last))
+    return groups
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,33 +294,50 @@ class GroupJobs:
 def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
     """Return the next jobs of each group, without dead letters."""
     if connection.dialect.name == POSTGRESQL:  # each statement is a round trip
-        return _read_jobs_at_once(connection, queue_name, cursors)
+        live = [cursor for cursor in cursors if is_live_group(queue_name, cursor.group)]
+        others = [cursor for cursor in cursors if not is_live_group(queue_name, cursor.group)]
+        read = _read_jobs_at_once(connection, queue_name, others, _JOBS) if others else GroupJobs({})
+        if not live:
+            return read
+        read_live = _read_jobs_at_once(connection, queue_name, live, _LIVE_JOBS)
+        return GroupJobs({**read.rows, **read_live.rows}, _combine(read.transactions, read_live.transactions))
     jobs_by_group: dict[str, list[JobRow]] = {}
     for cursor in cursors:
+        source = _LIVE_JOBS if is_live_group(queue_name, cursor.group) else _JOBS
         parameters = {
             "queue": int(queue_name),
-            "concurrency_group": cursor.group,
+            "group": source.group_value(cursor.group),
             "last": cursor.after,
             "limit": cursor.at_most,
         }
-        jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(_JOBS_AFTER, parameters)))
+        jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(source.after, parameters)))
     return GroupJobs(jobs_by_group)
 
 
-def _read_jobs_at_once(connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor]) -> GroupJobs:
+def _combine(one: RunningTransactions | None, other: RunningTransactions | None) -> RunningTransactions | None:
+    """Return transactions that include all that were running at one of two reads."""
+    if one is None or other is None:
+        return one or other
+    return RunningTransactions(min(one.oldest, other.oldest), max(one.next, other.next))
+
+
+def _read_jobs_at_once(
+    connection: Connection, queue_name: QueueName, cursors: Sequence[GroupCursor], source: "_JobSource"
+) -> GroupJobs:
     jobs_by_group: dict[str, list[JobRow]] = {cursor.group: [] for cursor in cursors}
     rows = connection.execute(
-        _JOBS_AFTER_CURSORS,
+        source.after_cursors,
         {
             "queue": int(queue_name),
-            "groups": [cursor.group for cursor in cursors],
+            "groups": [source.group_value(cursor.group) for cursor in cursors],
             "lasts": [cursor.after for cursor in cursors],
             "excluded": [position for cursor in cursors for position in cursor.excluded],
             "limit": max(cursor.at_most for cursor in cursors),
         },
     ).all()
+    names = {source.group_value(cursor.group): cursor.group for cursor in cursors}
     for row in rows:
-        jobs_by_group[row[0]].append(JobRow._make(row[3:]))
+        jobs_by_group[names[row[0]]].append(JobRow._make(row[3:]))
     for jobs in jobs_by_group.values():
         jobs.sort()  # by position: no two have the same
     return GroupJobs(jobs_by_group, RunningTransactions._make(rows[0][1:3]) if rows else None)
@@ -319,12 +345,13 @@ def _read_jobs_at_once(connection: Connection, queue_name: QueueName, cursors: S
 
 def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[JobState, int]:
     """Return the number of jobs in each state; for doctor, metrics and tests."""
-    rows = connection.execute(
-        select(queue_jobs.c.state, func.count())
-        .where(queue_jobs.c.queue == int(queue_name))
-        .group_by(queue_jobs.c.state)
-    ).all()
-    return {JobState(state): count for state, count in rows}
+    counts: Counter[JobState] = Counter()
+    for source in (queue_jobs, open_callbacks):
+        rows = connection.execute(
+            select(source.c.state, func.count()).where(source.c.queue == int(queue_name)).group_by(source.c.state)
+        ).all()
+        counts.update({JobState(state): count for state, count in rows})
+    return dict(counts)
 
 
 _SUBJECT_READERS: Final = {
@@ -335,7 +362,7 @@ _SUBJECT_READERS: Final = {
     QueueName.MEDIA: read_medium,
 }
 _ENQUEUE: Final = BulkInsert(
-    queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", returns_ids=True
+    queue_jobs, "queue", "concurrency_group", "ordering_key", "ref", "due_ms", "replay", positions="position"
 )
 _COMPLETE: Final = BulkDelete(queue_jobs, "position")
 _MARK_IN_FLIGHT: Final = BulkUpdate(queue_jobs, "position", "state")
@@ -349,38 +376,51 @@ _NEXT_GROUP: Final = (
     .order_by(queue_jobs.c.concurrency_group)
     .limit(1)
 )
-_JOBS_AFTER: Final = (
-    select_row(queue_jobs, JobRow)
-    .where(
-        queue_jobs.c.queue == bindparam("queue"),
-        queue_jobs.c.concurrency_group == bindparam("concurrency_group"),
-        queue_jobs.c.position > bindparam("last"),
-        queue_jobs.c.state < int(JobState.DEAD_LETTER),
-    )
-    .order_by(queue_jobs.c.position)
-    .limit(bindparam("limit"))
-)
-_CURSORS = (
-    func.unnest(bindparam("groups", type_=ARRAY(Text)), bindparam("lasts", type_=ARRAY(BigInteger)))
-    .table_valued(column("group_name", Text), column("last", BigInteger), name="cursors")
-    .render_derived()
-)
-_CURSOR_JOBS = (
-    select(*_JOBS_AFTER.selected_columns)
-    .where(
-        queue_jobs.c.queue == bindparam("queue"),
-        queue_jobs.c.concurrency_group == _CURSORS.c.group_name,
-        queue_jobs.c.position > _CURSORS.c.last,
-        queue_jobs.c.state < int(JobState.DEAD_LETTER),
-        queue_jobs.c.position != all_(bindparam("excluded", type_=ARRAY(BigInteger))),
-    )
-    .order_by(queue_jobs.c.position)
-    .limit(bindparam("limit"))
-    .lateral("jobs")
-)
-_JOBS_AFTER_CURSORS: Final = select(
-    _CURSORS.c.group_name,
-    literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
-    literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
-    _CURSOR_JOBS,
-).select_from(_CURSORS.join(_CURSOR_JOBS, true()))
+
+
+class _JobSource:
+    """A source of jobs: `queue_jobs`, or the callbacks that are their own jobs.
+
+    Attributes:
+        after: the statement that reads the next jobs of one group.
+        after_cursors: the statement that reads the next jobs of many groups, on PostgreSQL.
+    """
+
+    def __init__(self, jobs: FromClause, group_column: str, read_group: Callable[[str], str | int]) -> None:
+        self.group_value = read_group
+        group = jobs.c[group_column]
+        self.after = self._select_after(jobs, group, bindparam("group"), bindparam("last"))
+        cursors = (
+            func.unnest(bindparam("groups", type_=ARRAY(type(group.type))), bindparam("lasts", type_=ARRAY(BigInteger)))
+            .table_valued(column("group_name", type(group.type)), column("last", BigInteger), name="cursors")
+            .render_derived()
+        )
+        cursor_jobs = (
+            self._select_after(jobs, group, cursors.c.group_name, cursors.c.last)
+            .where(jobs.c.position != all_(bindparam("excluded", type_=ARRAY(BigInteger))))
+            .lateral("jobs")
+        )
+        self.after_cursors = select(
+            cursors.c.group_name,
+            literal_column("pg_snapshot_xmin(pg_current_snapshot())::text::bigint", BigInteger).label("oldest"),
+            literal_column("pg_snapshot_xmax(pg_current_snapshot())::text::bigint", BigInteger).label("next"),
+            cursor_jobs,
+        ).select_from(cursors.join(cursor_jobs, true()))
+
+    @staticmethod
+    def _select_after(jobs: FromClause, group: Any, group_value: Any, last: Any) -> Select[Any]:
+        return (
+            select(*(jobs.c[name] for name in JobRow._fields))
+            .where(
+                jobs.c.queue == bindparam("queue"),
+                group == group_value,
+                jobs.c.position > last,
+                jobs.c.state < int(JobState.DEAD_LETTER),
+            )
+            .order_by(jobs.c.position)
+            .limit(bindparam("limit"))
+        )
+
+
+_JOBS: Final = _JobSource(queue_jobs, "concurrency_group", str)
+_LIVE_JOBS: Final = _JobSource(open_callbacks, "subscription_id", group_subscription_id)

@@ -14,7 +14,8 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, select, upda
 from waypost.domain.message import MessageState
 from waypost.store.accounts.audit_log import delete_audit_entries
 from waypost.store.properties import set_properties
-from waypost.store.queue.jobs import QueueName, read_subject
+from waypost.store.queue.jobs import read_subject
+from waypost.store.queue.names import QueueName
 from waypost.store.requests.idempotency import delete_expired
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.retention.partitions import floor_id
@@ -68,12 +69,14 @@ class RetentionRule:
     Attributes:
         days: how long they are retained.
         partitioned_tables: tables of which PostgreSQL drops whole partitions before other rows are deleted.
+        is_due: whether it has anything to do with these periods.
     """
 
     name: str
     days: Callable[[RetentionPeriods], int]
     delete_batch: DeleteBatch
     partitioned_tables: tuple[str, ...] = ()
+    is_due: Callable[[RetentionPeriods], bool] = lambda _: True
 
 
 def begin_retention_run(connection: Connection, now_ms: int, every_ms: int) -> bool:
@@ -141,6 +144,18 @@ def delete_ended_callbacks(connection: Connection, before_ms: int, after: str) -
 def delete_ended_attempts(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete attempts of callbacks that have an outcome or are deleted; attempts are as old as their callback."""
     return _delete_by_ids(connection, attempts.c.callback_id, _NO_OPEN_CALLBACK, before_ms, after)
+
+
+def clear_first_attempts(connection: Connection, before_ms: int, _after: str) -> str | None:
+    """Clear the attempts in the rows of callbacks; up to where they are cleared is stored, as for contents."""
+    after = str(_read_progress(connection, ATTEMPTS_CLEARED_PROPERTY).get("after", ""))
+    parameters = {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
+    ids = connection.execute(_OLD_CALLBACKS, parameters).scalars().all()
+    if not ids:
+        return None
+    connection.execute(_CLEAR_ATTEMPTS, {"ids": ids})
+    set_properties(connection, {ATTEMPTS_CLEARED_PROPERTY: json.dumps({"after": ids[-1]})})
+    return ids[-1] if len(ids) == MAX_BATCH_ROWS else None
 
 
 def delete_inbound_webhooks(connection: Connection, before_ms: int, after: str) -> str | None:
@@ -211,6 +226,7 @@ RETENTION_RULES: Final = (  # Source: decision 0051. In this order
     RetentionRule("messages",         lambda keep: keep.messages_days,                        delete_old_messages),
     RetentionRule("traces",           lambda keep: keep.messages_days,                        delete_orphan_trace_events, ("message_events",)),
     RetentionRule("attempts",         lambda keep: min(keep.attempts_days, keep.bodies_days), delete_ended_attempts,      ("attempts",)),
+    RetentionRule("first attempts",   lambda keep: keep.attempts_days,                        clear_first_attempts,       (), lambda keep: keep.attempts_days < keep.bodies_days),
     RetentionRule("callbacks",        lambda keep: keep.bodies_days,                          delete_ended_callbacks,     ("callbacks",)),
     RetentionRule("inbound_webhooks", lambda keep: keep.bodies_days,                          delete_inbound_webhooks,    ("inbound_webhooks",)),
     RetentionRule("items",            lambda keep: max(keep.bodies_days, keep.dedupe_days),   delete_webhook_items),
@@ -224,6 +240,7 @@ RETENTION_RULES: Final = (  # Source: decision 0051. In this order
 OPEN_MESSAGE_STATES: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
 LAST_RUN_PROPERTY: Final = "retention turn"
 CLEARED_PROPERTY: Final = "retention words"
+ATTEMPTS_CLEARED_PROPERTY: Final = "retention attempts"
 
 
 def _delete_by_ids(connection: Connection, column: Any, fits: Any | None, before_ms: int, after: str) -> str | None:
@@ -259,6 +276,20 @@ _MESSAGES_BY_IDS: Final = _MESSAGE.where(_has_id(messages.c.id)).with_for_update
 _CLEAR_MESSAGES: Final = (
     update(messages).where(_has_id(messages.c.id), messages.c.content != b"").values(content=b"", request="")
 )
+_OLD_CALLBACKS: Final = (
+    select(callbacks.c.id)
+    .where(callbacks.c.id > bindparam("after"), callbacks.c.id < bindparam("before"))
+    .order_by(callbacks.c.id)
+    .limit(bindparam("limit"))
+)
+_CLEAR_ATTEMPTS: Final = (
+    update(callbacks)
+    .where(_has_id(callbacks.c.id), callbacks.c.attempted_on_ms.is_not(None))
+    .values(
+        attempted_on_ms=None, duration_ms=None, status=None, response_body=None, request_headers=None,
+        response_headers=None,
+    )
+)  # fmt: skip
 _DELETE_MESSAGES: Final = delete(messages).where(_has_id(messages.c.id), messages.c.state.not_in(OPEN_MESSAGE_STATES))
 _DELETE_TRACE_EVENTS: Final = delete(message_events).where(_has_id(message_events.c.message_id))
 _NO_MESSAGE: Final = ~exists().where(messages.c.id == message_events.c.message_id)

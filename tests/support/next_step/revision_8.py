@@ -3,9 +3,9 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "7"
-down_revision = "6"
-works_with = 6
+revision = "8"
+down_revision = "7"
+works_with = 7
 
 
 def upgrade() -> None:
