@@ -241,7 +241,11 @@ async def test_first_attempt_in_a_callbacks_row_is_retained_for_as_long_as_other
     for now_ms in (TODAY_MS + 4 * DAY_MS, TODAY_MS + 5 * DAY_MS):  # the second run continues where the first ended
         await retention_at(database, now_ms, periods).run_turn()
 
-    assert await fetch_column(database, select(callbacks.c.response_body).order_by(callbacks.c.id)) == [None, None, b"ok"]
+    assert await fetch_column(database, select(callbacks.c.response_body).order_by(callbacks.c.id)) == [
+        None,
+        None,
+        b"ok",
+    ]
     times_ms = await fetch_column(database, select(callbacks.c.attempted_on_ms).order_by(callbacks.c.id))
     assert times_ms == [None, None, TODAY_MS + 6 * DAY_MS]
 

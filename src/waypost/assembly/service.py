@@ -212,6 +212,7 @@ class Waypost:
         dispatch = OutboundDispatcher(
             database=self.database,
             queue=self.queue,
+            directory=self.directory,
             sender=MessageSender(
                 queue=self.queue,
                 directory=self.directory,

@@ -1,7 +1,8 @@
 """The callbacks and subscriptions of the jobs of one claim, read together."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -13,6 +14,10 @@ from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, cal
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.queue.callback_jobs import group_subscription_id
+
+SUBSCRIPTION_CACHE_MS: Final = 2_000
+"""How long a subscription is used that was read before; a change that is reported drops it at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,43 +29,96 @@ class CallbackBatch:
         subscriptions: by id; one that was deleted is left out.
         first_tried_ms: by callback, when one that has failed was tried first.
         keys: by subscription, the keys that sign its callbacks now, the newest first.
+        read_ids: of the subscriptions that were read for this batch, deleted ones too; others were cached.
     """
 
     callbacks: Mapping[str, CallbackRow]
     subscriptions: Mapping[int, Subscription]
     first_tried_ms: Mapping[str, int]
     keys: Mapping[int, tuple[bytes, ...]]
+    read_ids: Set[int]
 
 
 class CallbackReader:
-    """Reads batches of callbacks, with the subscriptions that they go to."""
+    """Reads batches of callbacks, with the subscriptions that they go to.
+
+    A batch of new callbacks to a receiver that is known needs no query: the rows are cached as they are
+    written, and the subscription has just been used.
+    """
 
     def __init__(self, *, database: Database, directory: Directory, secret_box: SecretBox, clock: Clock) -> None:
         self._database = database
         self._unseal = directory.unseal
         self._secret_box = secret_box
         self._clock = clock
+        self._cached: dict[int, tuple[int, Subscription]] = {}  # with the real time of its read
+        self._changes = 0
+        self._keys: dict[tuple[int, int], bytes] = {}  # by subscription and serial
 
-    async def read(self, jobs: Sequence[Job]) -> CallbackBatch:
-        """Read the callbacks and subscriptions of jobs."""
-        fresh = self._database.cache.pop_rows(CACHED_CALLBACKS, {job.subject.id for job in jobs})
-        ids = {job.subject.id for job in jobs if job.subject.id not in fresh}
+    def drop_subscription(self, subscription_id: int) -> None:
+        """Read a subscription again when it is used next: it may have changed."""
+        self._changes += 1
+        self._cached.pop(subscription_id, None)
+
+    async def read(self, jobs: Sequence[Job], fresh_ids: Set[int]) -> CallbackBatch:
+        """Read the callbacks and subscriptions of jobs.
+
+        Args:
+            jobs: of the queue `callbacks`.
+            fresh_ids: subscriptions that are read even if they are cached.
+        """
+        rows = self._database.cache.pop_rows(CACHED_CALLBACKS, {job.subject.id for job in jobs})
+        row_ids = {job.subject.id for job in jobs if job.subject.id not in rows}
         tried = {job.subject.id for job in jobs if job.attempt and job.blocking_since_ms is None}
-        rows, subscriptions, first_ms = await self._database.read(_read_callback_batch, fresh, ids, tried, self._unseal)
+        wanted = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
+        real_ms = self._clock.real_ms()
+        subscriptions = {
+            subscription_id: cached[1]
+            for subscription_id in wanted - fresh_ids
+            if (cached := self._cached.get(subscription_id)) and real_ms - cached[0] < SUBSCRIPTION_CACHE_MS
+        }
+        read_ids = wanted - subscriptions.keys()
+        first_ms: dict[str, int] = {}
+        if row_ids or tried or read_ids:
+            changes = self._changes
+            read_rows, read, first_ms = await self._database.read(
+                _read_callback_batch, row_ids, tried, read_ids, self._unseal
+            )
+            rows |= read_rows
+            subscriptions |= read
+            if changes == self._changes:  # otherwise a row may be older than the change
+                self._cached |= {subscription_id: (real_ms, row) for subscription_id, row in read.items()}
+            for subscription_id in read_ids - read.keys():
+                self._cached.pop(subscription_id, None)
         keys = {
             subscription_id: self._signing_keys(subscription_id, subscription)
             for subscription_id, subscription in subscriptions.items()
         }
-        return CallbackBatch(rows, subscriptions, first_ms, keys)
+        return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
 
     def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
-        serials = subscription.serials(self._clock.now_ms())
-        return tuple(self._secret_box.callback_key(str(subscription_id), serial) for serial in serials)
+        return tuple(
+            self._signing_key(subscription_id, serial) for serial in subscription.serials(self._clock.now_ms())
+        )
+
+    def _signing_key(self, subscription_id: int, serial: int) -> bytes:
+        key = self._keys.get((subscription_id, serial))
+        if key is None:
+            if len(self._keys) >= MAX_CACHED_KEYS:
+                self._keys.clear()
+            key = self._secret_box.callback_key(str(subscription_id), serial)
+            self._keys[subscription_id, serial] = key
+        return key
 
 
 def _read_callback_batch(
-    connection: Connection, cached: dict[str, CallbackRow], ids: set[str], tried: set[str], unseal: Unseal
+    connection: Connection, row_ids: set[str], tried: set[str], subscription_ids: set[int], unseal: Unseal
 ) -> tuple[dict[str, CallbackRow], dict[int, Subscription], dict[str, int]]:
-    rows = {**cached, **callbacks_by_ids(connection, ids)} if ids else cached
-    subscription_ids = {row.subscription_id for row in rows.values()}
-    return rows, subscriptions_by_ids(connection, subscription_ids, unseal), first_attempt_times(connection, tried)
+    return (
+        callbacks_by_ids(connection, row_ids),
+        subscriptions_by_ids(connection, subscription_ids, unseal) if subscription_ids else {},
+        first_attempt_times(connection, tried),
+    )
+
+
+MAX_CACHED_KEYS: Final = 10_000

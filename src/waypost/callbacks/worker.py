@@ -119,15 +119,21 @@ class CallbackSender:
         """Read the callbacks and subscriptions of a batch together, and update each receiver."""
         self._reads += 1
         read_number = self._reads
+        subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
         try:
-            batch = await self._reader.read(jobs)
+            batch = await self._reader.read(jobs, {id for id in subscription_ids if self._must_be_read(id)})
         except BaseException:
             for job in jobs:
                 self._slots.release(job)
             raise
-        for subscription_id in {group_subscription_id(job.concurrency_group) for job in jobs}:
+        for subscription_id in batch.read_ids:
             self._update_receiver(subscription_id, batch, read_number)
         return [(job, self._work_of(job, batch)) for job in jobs]
+
+    def _must_be_read(self, subscription_id: int) -> bool:
+        """Return True unless callbacks flow to a receiver: only then a cached subscription is good enough."""
+        receiver = self._slots.receivers[subscription_id]
+        return not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
 
     def _update_receiver(self, subscription_id: int, batch: CallbackBatch, read_number: int) -> None:
         receiver = self._slots.receivers[subscription_id]
@@ -230,6 +236,7 @@ class CallbackSender:
         self.metrics.record_attempt(job, row, attempt, ended=ended)
         tried = self._make_attempt_record(job, row, attempt, ended)
         if await self._pausing.pause_if_due(subscription, circuit, attempt):
+            self._reader.drop_subscription(row.subscription_id)
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
             receiver.circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
@@ -273,8 +280,13 @@ class CallbackSender:
         await self._queue.complete(job, _record, progress)
 
     def _receive_wake_up(self, group: str) -> None:
-        """Note that a callback was enqueued for a subscription, or that the subscription was changed."""
+        """Note that a callback was enqueued for a subscription, or that the subscription was changed.
+
+        Only a change is reported for the group of its replays too, or the replays themselves are.
+        """
         subscription_id = group_subscription_id(group)
+        if group == replay_group(subscription_id):
+            self._reader.drop_subscription(subscription_id)
         receiver = self._slots.receivers.get(subscription_id)
         if receiver is not None and not receiver.may_have_changed:
             receiver.may_have_changed = True

@@ -10,11 +10,14 @@ from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeou
 from waypost.dispatch.message_sender import MessageSender
 from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_actions import TemplateActions
+from waypost.domain.message import reply_target_id
+from waypost.domain.templates.template import Template
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs, failing_work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.encoding import decode_content
 from waypost.store.messages.messages import CACHED_MESSAGES, MessageRow, messages_by_ids
 from waypost.store.queue.job_subjects import TEMPLATE_KINDS, SubjectKind
 
@@ -27,12 +30,14 @@ class OutboundDispatcher:
         *,
         database: Database,
         queue: JobQueue,
+        directory: Directory,
         sender: MessageSender,
         template_actions: TemplateActions,
         retries: OutboundRetries,
     ) -> None:
         self._database = database
         self._queue = queue
+        self._directory = directory
         self._sender = sender
         self._template_actions = template_actions
         self._retries = retries
@@ -52,7 +57,9 @@ class OutboundDispatcher:
         ids = {job.subject.id for job in jobs}
         untouched = {job.subject.id for job in jobs if _is_untouched(job)}
         known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
-        batch = await self._database.read(read_outbound_batch, ids, known)
+        batch = await self._cached_batch(ids, known)
+        if batch is None:
+            batch = await self._database.read(read_outbound_batch, ids, known)
         to_send = [
             job
             for job in jobs
@@ -87,6 +94,23 @@ class OutboundDispatcher:
             (job, failing_work(unready[job.position]) if job.position in unready else self._work_of(job, batch))
             for job in jobs
         ]
+
+    async def _cached_batch(self, ids: set[str], known: dict[str, MessageRow]) -> OutboundBatch | None:
+        """Return the batch of messages that are all in memory, with templates as the API has just used them.
+
+        None if the store has to be read: for other messages, for templates to be submitted, for replies.
+        """
+        if len(known) < len(ids):
+            return None
+        templates: dict[str, Template] = {}
+        for template_id in {row.template_id for row in known.values() if row.template_id}:
+            template = await self._directory.template_by_id(template_id)
+            if template is None:
+                return None
+            templates[template_id] = template
+        if any(reply_target_id(decode_content(row.kind, row.content)) for row in known.values() if row.content):
+            return None
+        return OutboundBatch(known, templates, {})
 
     def _work_of(self, job: Job, batch: OutboundBatch) -> Callable[[], Awaitable[None]]:
         if job.position in batch.lost_positions:

@@ -108,7 +108,7 @@ class Directory:
 
     async def template(self, app: App, template_id: str) -> Template | None:
         """Return the template with this id, of any status but deleted, if it belongs to the app's business account."""
-        template = await self._look_up("template", template_by_id, template_id)
+        template = await self.template_by_id(template_id)
         is_visible = (
             template is not None
             and template.status is not TemplateStatus.DELETED
@@ -116,6 +116,10 @@ class Directory:
             and template.business_account_id == app.business_account_id
         )
         return template if is_visible else None
+
+    async def template_by_id(self, template_id: str) -> Template | None:
+        """Return the template with this id, of any status and partner."""
+        return await self._look_up("template", template_by_id, template_id)
 
     def seal(self, secret: str, owner_id: str) -> bytes:
         """Encrypt with the instance key."""

@@ -58,6 +58,7 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
     if not await services.database.write(edit_template, before, after):
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
+    services.directory.invalidate()  # so that every process sends it as edited
     return ApiResponse({"status": "success"})
 
 

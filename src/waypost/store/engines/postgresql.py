@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
@@ -113,6 +113,7 @@ class PostgresEngine:
             poolclass=NullPool,
             hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
+        event.listen(self._pool, "before_cursor_execute", self._send_inserts_first)
         for runs_left in reversed(range(MAX_OPENING_ATTEMPTS)):
             try:
                 with self.write() as connection:
@@ -149,8 +150,11 @@ class PostgresEngine:
             self._not_replicated.discard(nth)
             with connection.begin():
                 yield connection
+                self._bulk_statements.send_inserts(connection, is_end=True)
         except BaseException:
             self._discard_broken(nth)
+            if self._writer_connections[nth] is not None:  # using a broken one would reconnect it
+                self._bulk_statements.drop_inserts(connection)
             raise
         if nth in self._not_replicated:
             raise StoreUnavailable("the commit was not confirmed by its synchronous standby")
@@ -201,11 +205,14 @@ class PostgresEngine:
                 connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
             with connection.begin():
                 yield connection
+                self._bulk_statements.send_inserts(connection, is_end=True)
         except BaseException:
             if connection is not None and _is_broken(connection):
                 with suppress(Exception):
                     connection.close()
                 connection = None
+            if connection is not None:
+                self._bulk_statements.drop_inserts(connection)
             raise
         finally:
             self._idle_background.put(connection)
@@ -299,6 +306,10 @@ class PostgresEngine:
             self._log.warning(
                 "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
             )
+
+    def _send_inserts_first(self, connection: Connection, *_: object) -> None:
+        """Before any other statement: it may read the new rows."""
+        self._bulk_statements.send_inserts(connection)
 
     def _handle_notice(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.source_function == STANDBY_WAIT_FUNCTION or (diagnostic.message_primary or "").startswith(

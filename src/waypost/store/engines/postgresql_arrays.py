@@ -84,6 +84,7 @@ class ArrayType:
         self, name: str, member_oid: int, array_oid: int, value_type: type[bytes], pack: Callable[[Any], bytes]
     ) -> None:
         self.name = name
+        self.array_oid = array_oid
         self._member_oid = member_oid
         self._pack = pack
         self.value_type = value_type

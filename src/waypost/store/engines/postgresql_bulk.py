@@ -1,10 +1,12 @@
 """PostgreSQL's bulk statements: each is one statement, with an array for each column of its rows."""
 
+import re
 from collections.abc import Collection, Sequence
 from operator import itemgetter
 from typing import Any, Final, cast
 
 import psycopg
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from sqlalchemy import BigInteger, Boolean, Connection, Integer, LargeBinary, SmallInteger, Table
 
 from waypost.store.bulk_statements import (
@@ -36,22 +38,46 @@ class _Statement:
 class PostgresBulkStatements:
     """Statements that unpack arrays, so that their text is prepared once for any number of rows.
 
-    COPY is a little faster for hundreds of rows, and takes two more round trips, which is what the usual
-    batch of a dozen rows waits for.
+    New rows are sent as late as possible: with the next statement that is not another insert, or at the end of
+    the transaction. Inserts that meet there are one statement. If they are all that a transaction does, as when
+    messages are accepted, that statement is the whole transaction: one round trip, commit included.
+
+    COPY is a little faster for hundreds of rows, and takes more round trips, which is what the usual batch of a
+    dozen rows waits for.
     """
 
     def __init__(self) -> None:
         self._statements: dict[Any, _Statement] = {}
 
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> None:
-        """Insert rows; it returns no positions, which are defaults of their columns."""
-        prepared = self._statements.get(statement)
+        """Insert rows, by `send_inserts`; it returns no positions, which are defaults of their columns."""
+        connection.info.setdefault(_WAITING_INSERTS, []).append((statement, rows))
+
+    def send_inserts(self, connection: Connection, *, is_end: bool = False) -> None:
+        """Send the inserts that wait, in their order; at the end of a transaction that did nothing else, commit too."""
+        waiting: list[tuple[BulkInsert, Rows]] = connection.info.pop(_WAITING_INSERTS, [])
+        if not waiting:
+            return
+        statements = tuple(statement for statement, _ in waiting)
+        prepared = self._statements.get(statements)
         if prepared is None:
-            types = _types_of(statement.table, statement.columns)
-            names = ", ".join(f'"{name}"' for name in statement.columns)
-            text = f"INSERT INTO {statement.table.name} ({names}) SELECT * FROM unnest({_marks(types)})"  # noqa: S608
-            prepared = self._statements[statement] = _Statement(text, types)
-        self._execute(connection, prepared.text, prepared.encode_columns(rows))
+            prepared = self._statements[statements] = _insert_statement(statements)
+        arrays: list[bytes] = []
+        first = 0
+        for statement, rows in waiting:
+            count = len(statement.columns)
+            columns = zip(*rows, strict=True)
+            arrays += [kind.encode(column) for kind, column in zip(prepared.types[first:], columns, strict=False)]
+            first += count
+        driver = driver_connection(connection)
+        if is_end and driver.info.transaction_status is TransactionStatus.IDLE:
+            _execute_alone(connection, driver, prepared, arrays)
+        else:
+            self._execute(connection, prepared.text, arrays)
+
+    def drop_inserts(self, connection: Connection) -> None:
+        """Drop the inserts that wait: their transaction has failed."""
+        connection.info.pop(_WAITING_INSERTS, None)
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows; keys are sorted, so that two transactions cannot deadlock.
@@ -118,15 +144,57 @@ class PostgresBulkStatements:
         """Return the server's time, of this moment and not of the transaction's beginning."""
         return self._fetch(connection, _NOW_MS, ())[0][0]
 
-    @staticmethod
-    def _execute(connection: Connection, text: Any, parameters: Sequence[Any]) -> None:
+    def _execute(self, connection: Connection, text: Any, parameters: Sequence[Any]) -> None:
+        self.send_inserts(connection)
         with driver_connection(connection).cursor() as cursor:
             cursor.execute(text, parameters)
 
-    @staticmethod
-    def _fetch(connection: Connection, text: Any, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+    def _fetch(self, connection: Connection, text: Any, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        self.send_inserts(connection)
         with driver_connection(connection).cursor(binary=True) as cursor:
             return cursor.execute(text, parameters).fetchall()
+
+
+def _insert_statement(statements: Sequence[BulkInsert]) -> _Statement:
+    """Return one statement that inserts the rows of several."""
+    types: list[ArrayType] = []
+    texts: list[str] = []
+    for statement in statements:
+        own = _types_of(statement.table, statement.columns)
+        names = ", ".join(f'"{name}"' for name in statement.columns)
+        texts.append(f"INSERT INTO {statement.table.name} ({names}) SELECT * FROM unnest({_marks(own)})")  # noqa: S608
+        types += own
+    *earlier, last = texts
+    named = ", ".join(f"insert_{n} AS ({text})" for n, text in enumerate(earlier))
+    return _Statement(f"WITH {named} {last}" if named else last, types)
+
+
+def _execute_alone(
+    connection: Connection, driver: psycopg.Connection[Any], statement: _Statement, arrays: Sequence[bytes]
+) -> None:
+    """Execute a statement that is a transaction of its own: without BEGIN and COMMIT, and by libpq itself.
+
+    It is prepared once for each connection, under a name that psycopg's own statements do not have.
+    """
+    names: dict[_Statement, bytes] = connection.info.setdefault(_PREPARED_NAMES, {})
+    name = names.get(statement)
+    if name is None:
+        name = f"waypost_{len(names)}".encode()
+        marks = iter(range(1, len(statement.types) + 1))
+        text = _MARK.sub(lambda _: f"${next(marks)}", statement.text.decode())
+        result = driver.pgconn.prepare(name, text.encode(), [kind.array_oid for kind in statement.types])
+        _check_result(driver, result)
+        names[statement] = name
+    _check_result(driver, driver.pgconn.exec_prepared(name, arrays, [Format.BINARY] * len(arrays)))
+
+
+def _check_result(driver: psycopg.Connection[Any], result: Any) -> None:
+    """Raise the error of a result; a connection that broke has one without a state."""
+    if result.status == ExecStatus.COMMAND_OK:
+        return
+    if driver.pgconn.status != ConnStatus.OK:
+        raise psycopg.OperationalError(driver.pgconn.get_error_message() or "the connection broke")
+    raise psycopg.errors.error_from_result(result)
 
 
 def driver_connection(connection: Connection) -> psycopg.Connection[Any]:
@@ -151,6 +219,9 @@ def _marks(types: Sequence[ArrayType]) -> str:
     return ", ".join(["%s"] * len(types))
 
 
+_WAITING_INSERTS: Final = "waiting_inserts"
+_PREPARED_NAMES: Final = "prepared_names"
+_MARK: Final = re.compile("%s")
 _NOW_MS: Final = b"SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _POSTGRES_TYPES: Final = (
     (SmallInteger, "int2"),

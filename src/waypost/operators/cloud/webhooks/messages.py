@@ -45,16 +45,19 @@ def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
 
 def sender_contact(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:
     """Return the contact of a message's sender among those of a webhook body; empty if there is none."""
-    names = {parse_text(message.get("from")), parse_text(message.get("from_user_id"))}
-    objects = [object_of(contact) for contact in contacts]
-    match = find_contact(names, contacts)
-    return match or (objects[0] if len(objects) == 1 else {})
+    by_name = contacts_by_name(contacts)
+    names = (parse_text(message.get("from")), parse_text(message.get("from_user_id")))
+    matches = [by_name[name] for name in names if name in by_name]
+    if matches:
+        return min(matches, key=lambda match: match[0])[1]
+    return object_of(contacts[0]) if len(contacts) == 1 else {}
 
 
-def find_contact(names: set[str], contacts: list[Any]) -> dict[str, Any]:
-    """Return the contact with one of these names, numbers or business-scoped ids; empty if there is none."""
-    names = names - {""}
-    for contact in map(object_of, contacts):
-        if names & {parse_text(contact.get("wa_id")), parse_text(contact.get("user_id"))}:
-            return contact
-    return {}
+def contacts_by_name(contacts: list[Any]) -> dict[str, tuple[int, dict[str, Any]]]:
+    """Return contacts by each of their names, number and business-scoped id, with their index; the first one counts."""
+    by_name: dict[str, tuple[int, dict[str, Any]]] = {}
+    for index, contact in enumerate(map(object_of, contacts)):
+        for name in (parse_text(contact.get("wa_id")), parse_text(contact.get("user_id"))):
+            if name:
+                by_name.setdefault(name, (index, contact))
+    return by_name

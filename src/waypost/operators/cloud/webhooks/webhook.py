@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import msgspec
@@ -13,7 +14,7 @@ from waypost.domain.event import Event, UnknownEvent
 from waypost.domain.inbound_webhook import WebhookItem
 from waypost.operators.cloud.tolerant_json import decode, parse_name, parse_text
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
-from waypost.operators.cloud.webhooks.messages import find_contact, inbound_event, sender_contact
+from waypost.operators.cloud.webhooks.messages import contacts_by_name, inbound_event, sender_contact
 from waypost.operators.cloud.webhooks.statuses import status_event, status_key
 
 MESSAGES_FIELD: Final = "messages"
@@ -83,8 +84,9 @@ def _split_change(
     metadata = object_of(value.get("metadata"))
     number = parse_name(metadata.get("phone_number_id")) or account.id
     contacts = list_of(value.get("contacts"))
+    by_name = contacts_by_name(contacts)
     items = [
-        _status_item(number, f"{path}.statuses.{index}", object_of(status), contacts)
+        _status_item(number, f"{path}.statuses.{index}", object_of(status), by_name)
         for index, status in enumerate(list_of(value.get("statuses")))
     ]
     items += [
@@ -98,12 +100,14 @@ def _split_change(
     return [*items, _change_item(account, path, entry, field or MESSAGES_FIELD, rest if items else change.get("value"))]
 
 
-def _status_item(number: str, path: str, status_object: dict[str, Any], contacts: list[Any]) -> WebhookItem:
+def _status_item(
+    number: str, path: str, status_object: dict[str, Any], contacts: dict[str, tuple[int, dict[str, Any]]]
+) -> WebhookItem:
     phone, user = parse_name(status_object.get("recipient_id")), parse_name(status_object.get("recipient_user_id"))
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
-    contact = find_contact({phone, user}, contacts) if contacts else {}
-    if contact:
-        content["contact"] = contact
+    found = [contacts[name] for name in (phone, user) if name in contacts]
+    if found:
+        content["contact"] = min(found, key=itemgetter(0))[1]
     return WebhookItem(
         dedupe_key=parse_name(status_key(status_object))
         or f"status by its content {_digest(_encode_item(status_object))}",
