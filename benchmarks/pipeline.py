@@ -56,12 +56,7 @@ def start_children(store: Store, *options: str, graph: int | None = None) -> dic
     """Start receiver, service and simulator; the simulator's port is chosen first, because the service needs it."""
     receiver = Child("benchmarks.receiver")
     graph = graph or free_port()
-    service = Child(
-        "benchmarks.service",
-        *("--stages", *store.options, *options),
-        *("--operator", f"http://127.0.0.1:{graph}"),
-        *("--receiver", f"http://127.0.0.1:{receiver.port}/callbacks"),
-    )
+    service = start_service(store, *options, receiver=receiver, graph=graph)
     simulator = Child(
         "benchmarks.simulator",
         *("--data", str(Path(store.folder) / "simulator.db"), "--gather-ms", str(GATHER_MS)),
@@ -69,6 +64,17 @@ def start_children(store: Store, *options: str, graph: int | None = None) -> dic
         port=graph,
     )
     return {"receiver": receiver, "service": service, "simulator": simulator}
+
+
+def start_service(store: Store, *options: str, receiver: Child, graph: int, port: int | None = None) -> Child:
+    """Start the service with every stage, between a receiver and the simulator's port."""
+    return Child(
+        "benchmarks.service",
+        *("--stages", *store.options, *options),
+        *("--operator", f"http://127.0.0.1:{graph}"),
+        *("--receiver", f"http://127.0.0.1:{receiver.port}/callbacks"),
+        port=port,
+    )
 
 
 def _samplers(children: dict[str, Child], options: argparse.Namespace, engine: str) -> dict[str, Sampler]:

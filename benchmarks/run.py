@@ -1,4 +1,4 @@
-"""All benchmarks, for `make bench`: T1 to T7 on each engine, one table, one JSON file."""
+"""All benchmarks, for `make bench`: T1 to T9 on each engine, one table, one JSON file."""
 
 import argparse
 import asyncio
@@ -9,12 +9,12 @@ from typing import Any
 
 import uvloop
 
-from benchmarks import accept, callbacks, footprint, growth, pipeline, scale_out
+from benchmarks import accept, callbacks, footprint, growth, pipeline, scale_out, written_rows
 from benchmarks.measurements import Measurement, format_table, measurements_as_json
 from benchmarks.processes import describe_machine, temporary_folder, write_result
 from benchmarks.stores import ENGINES, SETTINGS, Stores, open_stores
 
-TARGETS = ("T1", "T2", "T3", "T4", "T5", "T6", "T7")
+TARGETS = ("T1", "T2", "T3", "T4", "T5", "T6", "T7", "T9")
 RATE = 100  # messages a second at which latencies are measured
 # fmt: off
 SIZES = {  # sizes of a run; `--quick` is less precise, above all about growth
@@ -24,6 +24,7 @@ SIZES = {  # sizes of a run; `--quick` is less precise, above all about growth
     "messages":   (8_000,     2_000),
     "callbacks":  (20_000,    5_000),
     "stored":     (5_000_000, 100_000),
+    "counted":    (2_000,     500),
 }
 # fmt: on
 
@@ -98,6 +99,11 @@ async def _measure(
             plan.append(
                 ("T6", "scale-out", lambda engine_stores=engine_stores: scale_out.measure(engine_stores, options))
             )
+        if "T9" in options.only:
+            plan.append((
+                "T9", f"rows on {engine}",
+                lambda engine_stores=engine_stores: written_rows.measure(engine_stores, options),
+            ))  # fmt: skip
     if "T7" in options.only:
         plan.append(("T7", "footprint", lambda: footprint.measure(at, options)))
     for target, name, measure in plan:
