@@ -13,7 +13,7 @@ from benchmarks.seeding import connect_store
 from benchmarks.stores import Store, Stores
 from waypost.store.tables import callbacks, sequences, subscriptions
 
-TARGET = 0.5  # Source: decision 0087, T4
+TARGETS = {"sqlite": 0.65, "postgresql": 0.6}  # by engine. Source: decision 0087, T4
 CONCURRENCY = 64
 RECIPIENTS = 2_000
 WITHIN_S = 60
@@ -35,7 +35,7 @@ async def measure(stores: Stores, options: argparse.Namespace) -> tuple[list[Mea
     ratio = max(ours) / max(bare)
     measurements = [
         Measurement(
-            "T4", stores.engine, "callbacks delivered / bare posts", ratio, "x", TARGET, is_ratio=True,
+            "T4", stores.engine, "callbacks delivered / bare posts", ratio, "x", TARGETS[stores.engine], is_ratio=True,
             note=f"{max(ours):,.0f}/s of {max(bare):,.0f}/s; service {raw[-1]['cpu_us']:.0f} us each",
         ),
         Measurement(

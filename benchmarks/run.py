@@ -71,13 +71,15 @@ async def _measure(
                 (
                     "T3",
                     f"pipeline on {engine}",
-                    lambda engine_stores=engine_stores: pipeline.measure(engine_stores, options),
+                    lambda engine_stores=engine_stores: pipeline.measure_throughput(engine_stores, options),
                 )
             )
         if "T3" in options.only and not options.profile:
             plan.append((
                 "T3", f"pipeline at {RATE} a second on {engine}",
-                lambda engine_stores=engine_stores: pipeline.measure(engine_stores, _reduce_messages(options), rate=RATE),
+                lambda engine_stores=engine_stores: pipeline.measure_latencies(
+                    engine_stores, _reduce_messages(options), rate=RATE
+                ),
             ))  # fmt: skip
         if "T4" in options.only:
             plan.append(
