@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -14,8 +14,10 @@ from waypost.base.ids import RandomIds
 from waypost.cli.errors import load_settings, report_api_errors
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.client.dev_variables import MissingVariable, read_variables
-from waypost.config import STAGES, Settings
 from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
+
+if TYPE_CHECKING:
+    from waypost.config import Settings
 
 ADMIN_CALL_TIMEOUT_S = 90
 """For one call; `doctor` and a switch of operators call the operator many times."""
@@ -54,7 +56,7 @@ async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> A
         return await _call_on_store(settings, call)
 
 
-def _service_url(settings: Settings) -> str:
+def _service_url(settings: "Settings") -> str:
     """Return the URL at which the admin API of a service with these settings listens."""
     if settings.admin_port is None:
         return f"http://{settings.host}:{settings.port}"
@@ -71,13 +73,14 @@ def _demo_credentials() -> tuple[str | None, str | None]:
     return variables.get("ADMIN_TOKEN"), variables.get("ADMIN_URL")
 
 
-async def _call_on_store(settings: Settings, call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
+async def _call_on_store(settings: "Settings", call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     if settings.secret_key is None:
         raise MissingVariable(
             "set WAYPOST_ADMIN_TOKEN to reach a running service, or WAYPOST_SECRET_KEY to open its store; "
             f"in a folder with {ENV_FILE}, commands use the demonstration without either"
         )
     from waypost.assembly.service import Waypost  # the import takes a second, and most commands do not need it
+    from waypost.config import STAGES
 
     clock = SystemClock()
     ids = RandomIds(clock)

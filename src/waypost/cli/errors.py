@@ -2,14 +2,15 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
-from pydantic import ValidationError
 
-from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.client.dev_variables import MissingVariable
-from waypost.config import Settings
+from waypost.client.responses import ApiResponseError, ApiUnreachable
+
+if TYPE_CHECKING:  # slow to import, and the help needs no settings
+    from waypost.config import Settings
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -22,12 +23,16 @@ def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     raise typer.Exit(code)
 
 
-def load_settings(**overrides: Any) -> Settings:
+def load_settings(**overrides: Any) -> "Settings":
     """Return the settings from the environment and from a command's options; exit if one is invalid.
 
     Args:
         overrides: settings by name; None is not set.
     """
+    from pydantic import ValidationError
+
+    from waypost.config import Settings
+
     try:
         return Settings(**{name: value for name, value in overrides.items() if value is not None})
     except ValidationError as error:

@@ -21,7 +21,6 @@ from waypost.cli.commands.store import move, store
 from waypost.cli.commands.trace import trace
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, report_api_errors
 from waypost.client.dev_variables import read_variables
-from waypost.config import check_secret
 
 app = typer.Typer(
     help="A messaging and template service that a business runs itself.",
@@ -68,6 +67,7 @@ def dev(
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
     from waypost.cli.server_loop import run_until_stopped
+    from waypost.simulator import STARTUP_ERRORS
 
     settings = load_settings(data=data, host=host, port=port)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
@@ -82,7 +82,8 @@ def dev(
             scenario=scenario,
             seed=seed,
             print_line=typer.echo,
-        )
+        ),
+        *STARTUP_ERRORS,
     )
 
 
@@ -131,10 +132,11 @@ def simulator(
 ) -> None:
     """Start the simulator alone: the operator's Graph API, and simulated phones."""
     from waypost.assembly.http.limits import http_limits
-    from waypost.assembly.serve import simulate
+    from waypost.assembly.simulator_alone import simulate
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.server_loop import run_until_stopped
-    from waypost.simulator import SimulatorSettings
+    from waypost.config import check_secret
+    from waypost.simulator import STARTUP_ERRORS, SimulatorSettings
 
     try:
         check_secret(control_token, "WAYPOST_CONTROL_TOKEN")
@@ -155,7 +157,8 @@ def simulator(
             ready=lambda url: typer.echo(f"the simulator listens at {url}"),
             scenario=scenario,
             limits=http_limits(settings),
-        )
+        ),
+        *STARTUP_ERRORS,
     )
 
 

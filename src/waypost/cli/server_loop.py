@@ -4,29 +4,24 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
+from waypost.assembly.configuration_check import InvalidConfiguration
 from waypost.assembly.http.servers import PortInUse
-from waypost.assembly.serve import InvalidConfiguration
 from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE
 from waypost.cli.errors import fail
 from waypost.operations.tracing import TracingUnavailable
-from waypost.simulator import IncompatibleFile, InvalidScenario, SnapshotError
 from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
 
-STARTUP_ERRORS: Final = (
-    PortInUse,
-    StoreInUse,
-    WrongStore,
-    IncompatibleFile,
-    InvalidConfiguration,
-    SnapshotError,
-    TracingUnavailable,
-    InvalidScenario,
-)
+STARTUP_ERRORS: Final = (PortInUse, StoreInUse, WrongStore, InvalidConfiguration, TracingUnavailable)
 """Errors that prevent a start; their texts have a fix hint."""
 
 
-def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end, on uvloop if it is installed; print as one line what prevents a start, and exit."""
+def run_until_stopped(work: Coroutine[Any, Any, None], *foreseen: type[Exception]) -> None:
+    """Run to the end, on uvloop if it is installed; print as one line what prevents a start, and exit.
+
+    Args:
+        work: of the command.
+        foreseen: further errors that prevent a start; their texts have a fix hint too.
+    """
     try:
         import uvloop
 
@@ -38,7 +33,7 @@ def run_until_stopped(work: Coroutine[Any, Any, None]) -> None:
             runner.run(work)
     except StoreUnavailable as error:
         fail(str(error), code=EXIT_STORE_UNAVAILABLE)
-    except STARTUP_ERRORS as error:
+    except (*STARTUP_ERRORS, *foreseen) as error:
         fail(str(error))
     except OSError as error:
         if error.filename is None:

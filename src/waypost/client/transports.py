@@ -5,8 +5,6 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-import aiohttp
-
 from waypost.client.responses import ApiUnreachable, ClientResponse
 from waypost.client.streaming import (
     STREAM_CHUNK_BYTES,
@@ -61,6 +59,8 @@ class HttpTransport:
         self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
     ) -> ClientResponse:
         """Send one request on a connection of its own: a command makes few."""
+        import aiohttp  # slow to import, and most processes send no such request
+
         timeout = aiohttp.ClientTimeout(total=self._timeout_s)
         try:
             async with (
@@ -75,6 +75,8 @@ class HttpTransport:
         self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
     ) -> StreamedResponse:
         """Send one request on a connection of its own, which is read only as fast as its chunks are consumed."""
+        import aiohttp
+
         timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
         session = aiohttp.ClientSession(timeout=timeout, trust_env=False)
         try:

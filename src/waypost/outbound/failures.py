@@ -2,10 +2,9 @@
 
 import socket
 import ssl
+import sys
 from collections.abc import Iterator
 from typing import Final
-
-import aiohttp
 
 from waypost.base.http.post_client import InvalidHttpResponse, NotConnected, ResponseLost, ResponseTimeout
 
@@ -17,25 +16,26 @@ class AddressNotAllowed(OSError):
 _BROKEN: Final = "the connection was closed before the response was complete"
 
 # fmt: off
-FAILURE_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
+FAILURE_REASONS: Final[tuple[tuple[type[BaseException] | str, str], ...]] = (  # the first row that matches; for the cause before its error
+    # A text names an error of aiohttp, the client of gets. It is slow to import, and raises none before it is loaded.
     (ssl.SSLCertVerificationError,            "its certificate is not valid"),
     (ssl.SSLError,                            "no secure connection could be made (TLS)"),
-    (aiohttp.ClientConnectorCertificateError, "its certificate is not valid"),
-    (aiohttp.ClientConnectorDNSError,         "its name was not found"),
+    ("ClientConnectorCertificateError",       "its certificate is not valid"),
+    ("ClientConnectorDNSError",               "its name was not found"),
     (socket.gaierror,                         "its name was not found"),
     (UnicodeError,                            "its name was not found"),
     (ResponseTimeout,                         "timed out: no response in time"),
-    (aiohttp.ConnectionTimeoutError,          "timed out: could not connect in time"),
-    (aiohttp.ServerTimeoutError,              "timed out: no response in time"),
+    ("ConnectionTimeoutError",                "timed out: could not connect in time"),
+    ("ServerTimeoutError",                    "timed out: no response in time"),
     (InvalidHttpResponse,                     "its response is not HTTP"),
     (ResponseLost,                            _BROKEN),
-    (aiohttp.ServerDisconnectedError,         _BROKEN),
-    (aiohttp.ClientPayloadError,              _BROKEN),
-    (aiohttp.ClientResponseError,             "its response is not HTTP"),
-    (aiohttp.InvalidUrlClientError,           "this is no http or https address"),
-    (aiohttp.NonHttpUrlClientError,           "this is no http or https address"),
-    (aiohttp.InvalidURL,                      "this is no http or https address"),
-    (aiohttp.ClientConnectorError,            "could not connect"),
+    ("ServerDisconnectedError",               _BROKEN),
+    ("ClientPayloadError",                    _BROKEN),
+    ("ClientResponseError",                   "its response is not HTTP"),
+    ("InvalidUrlClientError",                 "this is no http or https address"),
+    ("NonHttpUrlClientError",                 "this is no http or https address"),
+    ("InvalidURL",                            "this is no http or https address"),
+    ("ClientConnectorError",                  "could not connect"),
     (ConnectionRefusedError,                  "could not connect: the connection was refused"),
     (ConnectionResetError,                    _BROKEN),
     (BrokenPipeError,                         _BROKEN),
@@ -57,9 +57,16 @@ def plain_reason(error: BaseException) -> str:
         return "timed out: could not connect in time"
     for cause in chain:
         for kind, reason in FAILURE_REASONS:
-            if type(cause) is not NotConnected and isinstance(cause, kind):
+            if type(cause) is not NotConnected and _is_of_kind(cause, kind):
                 return reason
     return "could not connect"
+
+
+def _is_of_kind(error: BaseException, kind: type[BaseException] | str) -> bool:
+    if isinstance(kind, str):
+        client = sys.modules.get("aiohttp")
+        return client is not None and isinstance(error, getattr(client, kind))
+    return isinstance(error, kind)
 
 
 def _cause_chain(error: BaseException) -> Iterator[BaseException]:

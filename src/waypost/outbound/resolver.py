@@ -5,11 +5,12 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
-from typing import Final
-
-from aiohttp.abc import AbstractResolver, ResolveResult
+from typing import TYPE_CHECKING, Final
 
 from waypost.base.http.post_client import AddrInfo, Resolve
+
+if TYPE_CHECKING:  # slow to import; see `VettedClient`
+    from aiohttp.abc import ResolveResult
 
 RESOLVER_THREADS: Final = 64
 """A lookup cannot be cancelled. With the loop's own few threads, some dead names would stop all lookups."""
@@ -49,8 +50,8 @@ class ThreadResolver:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 
-class VettedResolver(AbstractResolver):
-    """The same for the general client: all addresses of a name, every result vetted.
+class VettedResolver:
+    """The same as an `AbstractResolver` of the general client, which need not be loaded: all addresses of a name, every result vetted.
 
     Args:
         resolve: returns the addresses.
@@ -77,17 +78,17 @@ class VettedResolver(AbstractResolver):
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
+    ) -> "list[ResolveResult]":
         """Return every address of a name, in the form of the general client."""
         return [
-            ResolveResult(
-                hostname=host,
-                host=str(address[0]),
-                port=port,
-                family=known,
-                proto=protocol,
-                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            )
+            {
+                "hostname": host,
+                "host": str(address[0]),
+                "port": port,
+                "family": known,
+                "proto": protocol,
+                "flags": socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            }
             for known, _, protocol, _, address in await self.resolve_all(host, port)
             if family in (known, socket.AF_UNSPEC)
         ]

@@ -6,9 +6,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import aiohttp
 from multidict import CIMultiDict
 from yarl import URL
 
@@ -16,6 +15,10 @@ from waypost.base.http.post_client import PostClient, Resolve
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
 from waypost.outbound.public_addresses import is_public
 from waypost.outbound.resolver import ThreadResolver, VettedResolver
+
+if TYPE_CHECKING:  # slow to import; loaded with the first get
+    import aiohttp
+    from aiohttp.abc import AbstractResolver
 
 Network = str
 
@@ -74,7 +77,7 @@ class VettedClient:
         self._system_resolver = ThreadResolver()
         self._vetted_resolver = VettedResolver(resolve or self._system_resolver, self.vet)
         self._timeout_s = timeout_s
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=OUTBOUND_CONNECT_TIMEOUT_S)
+        self._is_open = False
         self._session: aiohttp.ClientSession | None = None
         self._posts = PostClient(
             max_per_address=MAX_CONNECTIONS_PER_HOST,
@@ -86,26 +89,16 @@ class VettedClient:
         )
 
     async def open(self) -> None:
-        """Create the connection pool."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0,
-                limit_per_host=MAX_CONNECTIONS_PER_HOST,
-                keepalive_timeout=OUTBOUND_IDLE_S,
-                resolver=self._vetted_resolver,
-                socket_factory=self._vetted_socket,
-            ),
-            timeout=self._timeout,
-            trust_env=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-        )
+        """Allow requests."""
+        self._is_open = True
 
     async def close(self) -> None:
         """Close the pools."""
+        self._is_open = False
         await self._posts.close()
         if self._session is not None:
             await self._session.close()
+            self._session = None
         self._system_resolver.close()
 
     async def check_url(self, url: str) -> str | None:
@@ -138,7 +131,7 @@ class VettedClient:
             headers: to send.
             may_send: checked just before it is sent.
         """
-        if self._session is None:
+        if not self._is_open:
             raise RuntimeError("the client is not open")
         if self._held:
             return OutboundResponse(None, 0, error=OUTBOUND_HELD_ERROR)
@@ -162,17 +155,19 @@ class VettedClient:
             receive_chunk: receives each part. An error that it raises ends the call, and is raised here.
             headers: to send.
         """
-        if self._session is None:
+        if not self._is_open:
             raise RuntimeError("the client is not open")
         if self._held:
             return OutboundResponse(None, 0, error=OUTBOUND_HELD_ERROR)
+        import aiohttp
+
         began_ns = time.monotonic_ns()
         sent = {"Accept-Encoding": "identity", **(headers or {})}
         try:
             current_url = URL(url)
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(MAX_REDIRECTS + 1):
-                    async with self._session.get(current_url, headers=sent, allow_redirects=False) as response:
+                    async with self._get_session().get(current_url, headers=sent, allow_redirects=False) as response:
                         status, response_headers = response.status, response.headers
                         if status not in REDIRECT_STATUSES or "Location" not in response_headers:
                             error = await _read_body(response, receive_chunk)
@@ -194,6 +189,26 @@ class VettedClient:
             raise receiver_error.error from None
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return OutboundResponse(None, _elapsed_ms(began_ns), error=plain_reason(error))
+
+    def _get_session(self) -> "aiohttp.ClientSession":
+        """Return the pool of gets, which is created for the first one."""
+        import aiohttp
+
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0,
+                    limit_per_host=MAX_CONNECTIONS_PER_HOST,
+                    keepalive_timeout=OUTBOUND_IDLE_S,
+                    resolver=cast("AbstractResolver", self._vetted_resolver),
+                    socket_factory=self._vetted_socket,
+                ),
+                timeout=aiohttp.ClientTimeout(total=self._timeout_s, connect=OUTBOUND_CONNECT_TIMEOUT_S),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
 
     def vet(self, host: str) -> None:
         """Raise an error for an address that may not be reached.
@@ -244,7 +259,9 @@ def resolve_redirect(base_url: URL, location: str) -> URL:
     return target
 
 
-async def _read_body(response: aiohttp.ClientResponse, receive_chunk: Callable[[bytes], Awaitable[None]]) -> str | None:
+async def _read_body(
+    response: "aiohttp.ClientResponse", receive_chunk: Callable[[bytes], Awaitable[None]]
+) -> str | None:
     """Pass on the body of a 200; return why it cannot be read, or None. Any other status has no body here."""
     if response.status != 200:
         return None

@@ -6,8 +6,12 @@ from waypost.simulator.simulator import Simulator
 from waypost.simulator.snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.store import FILE_REVISION, IncompatibleFile
 
+STARTUP_ERRORS = (IncompatibleFile, InvalidScenario, SnapshotError)
+"""Errors that prevent a start; their texts have a fix hint."""
+
 __all__ = [
     "FILE_REVISION",
+    "STARTUP_ERRORS",
     "AccountSeed",
     "IncompatibleFile",
     "InvalidScenario",

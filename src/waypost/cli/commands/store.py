@@ -3,12 +3,14 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from waypost.cli.errors import EXIT_FAILURE, fail, load_settings
-from waypost.config import Settings
+
+if TYPE_CHECKING:
+    from waypost.config import Settings
 
 store = typer.Typer(help="The store: its revision, upgrades, backups.", no_args_is_help=True)
 
@@ -82,7 +84,7 @@ def move(
     )
 
 
-def _log_warnings_only(settings: Settings) -> Settings:
+def _log_warnings_only(settings: "Settings") -> "Settings":
     """Log warnings and errors only, and return the settings."""
     from waypost.base.clock import SystemClock
     from waypost.base.telemetry.logs import set_up_logs

@@ -2,9 +2,7 @@
 
 import io
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
-
-import aiohttp
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
@@ -25,6 +23,9 @@ from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import CallCategory
+
+if TYPE_CHECKING:  # slow to import; loaded with the first call
+    import aiohttp
 
 OPERATOR_CALL_TIMEOUT_S: Final = 10
 """Of each request of a direct call. Source: decision 0026."""
@@ -74,7 +75,7 @@ def _exchange(
     *,
     query: _MakeMembers[Request] | None = None,
     body: _MakeMembers[Request] | None = None,
-    form: Callable[[Request], aiohttp.FormData] | None = None,
+    form: "Callable[[Request], aiohttp.FormData] | None" = None,
     business: Callable[[Request], str] | None = None,
     category: CallCategory = CallCategory.MANAGEMENT,
 ) -> _CallEntry:
@@ -232,7 +233,9 @@ def _flow_members(request: flows_calls.CreateFlow | flows_calls.ChangeFlow) -> d
     )
 
 
-def _flow_file(request: flows_calls.PutFlowAssets) -> aiohttp.FormData:
+def _flow_file(request: flows_calls.PutFlowAssets) -> "aiohttp.FormData":
+    import aiohttp
+
     form = aiohttp.FormData(quote_fields=False)
     form.add_field("name", FLOW_FILE)
     form.add_field("asset_type", FLOW_TYPE)

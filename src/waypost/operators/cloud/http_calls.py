@@ -1,9 +1,8 @@
 """The HTTP client of the Cloud API: one pool, one way to authenticate, one way to read a response."""
 
 from collections.abc import Awaitable, Mapping
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
-import aiohttp
 import msgspec
 from multidict import CIMultiDict
 from yarl import URL
@@ -16,6 +15,9 @@ from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertai
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
 
+if TYPE_CHECKING:  # slow to import; loaded with the first call that sends no message
+    import aiohttp
+
 CONNECT_S: Final = 5
 """For a connection: a free slot in the pool, the DNS lookup, TCP and TLS."""
 IDLE_S: Final = 2
@@ -27,8 +29,6 @@ MAX_SEND_RESPONSE_BYTES: Final = 1024 * 1024
 """Of the response to a message; a longer one is not read, and only its status counts."""
 
 _encode_body: Final = msgspec.json.Encoder().encode
-_Body = aiohttp.FormData | IO[bytes] | bytes
-
 
 OPERATOR_HELD_ERROR: Final = "the service is held: it calls no operator"
 
@@ -46,38 +46,44 @@ class CloudHttpClient:
         self._held = held
         self.usages = LimitUsageTracker(clock)
         self._timeout_s = timeout_s
-        self._timeout = client_timeout(timeout_s)
         self._post_client = PostClient(
             max_per_address=OPERATOR_CONNECTIONS_PER_HOST,
             idle_s=IDLE_S,
             connect_s=CONNECT_S,
             max_body_bytes=MAX_SEND_RESPONSE_BYTES,
         )
+        self._is_open = False
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        """Create the pool."""
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(
-                limit=0, limit_per_host=OPERATOR_CONNECTIONS_PER_HOST, keepalive_timeout=IDLE_S
-            ),
-            trust_env=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        """Allow calls."""
+        self._is_open = True
 
     async def close(self) -> None:
-        """Close the pool."""
+        """Close the pools."""
+        self._is_open = False
         await self._post_client.close()
         if self._session is not None:
             await self._session.close()
+            self._session = None
 
     @property
-    def session(self) -> aiohttp.ClientSession:
-        """The session for requests that are not JSON."""
-        if self._session is None:
+    def session(self) -> "aiohttp.ClientSession":
+        """The session for requests that are not JSON; created for the first one."""
+        import aiohttp
+
+        if not self._is_open:
             raise RuntimeError("the adapter is not open")
         if self._held:
             raise aiohttp.ClientConnectionError(OPERATOR_HELD_ERROR)
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    limit=0, limit_per_host=OPERATOR_CONNECTIONS_PER_HOST, keepalive_timeout=IDLE_S
+                ),
+                trust_env=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
         return self._session
 
     def __call__(
@@ -88,7 +94,7 @@ class CloudHttpClient:
         body: dict[str, Any] | None = None,
         query: dict[str, str] | None = None,
         *,
-        form: aiohttp.FormData | None = None,
+        form: "aiohttp.FormData | None" = None,
         timeout_s: float | None = None,
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
@@ -157,10 +163,10 @@ class CloudHttpClient:
         method: str,
         url: str | URL,
         *,
-        data: _Body | None = None,
+        data: "aiohttp.FormData | IO[bytes] | bytes | None" = None,
         headers: Mapping[str, str] | None = None,
         query: dict[str, str] | None = None,
-        timeout: aiohttp.ClientTimeout | None = None,  # noqa: ASYNC109  of the HTTP client, in parts
+        timeout: "aiohttp.ClientTimeout | None" = None,  # noqa: ASYNC109  of the HTTP client, in parts
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
         scheme: str = "Bearer",
@@ -173,6 +179,8 @@ class CloudHttpClient:
         wait = self._required_wait(account, category, business)
         if wait is not None:
             return wait
+        import aiohttp
+
         try:
             async with self.session.request(
                 method,
@@ -181,7 +189,7 @@ class CloudHttpClient:
                 params=query,
                 headers={"Authorization": f"{scheme} {account['token']}", **(headers or {})},
                 allow_redirects=False,
-                timeout=timeout or self._timeout,
+                timeout=timeout or client_timeout(self._timeout_s),
             ) as response:
                 content = await response.read()
                 status, response_headers = response.status, response.headers
@@ -223,6 +231,8 @@ class CloudHttpClient:
         return outcome
 
 
-def client_timeout(total_s: float) -> aiohttp.ClientTimeout:
+def client_timeout(total_s: float) -> "aiohttp.ClientTimeout":
     """Return the timeouts of a whole call and of its connection."""
+    import aiohttp
+
     return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S)

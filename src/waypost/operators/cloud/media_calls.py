@@ -5,10 +5,9 @@ import binascii
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlsplit
 
-import aiohttp
 from yarl import URL
 
 from waypost.base.clock import DAY_MS
@@ -28,6 +27,9 @@ from waypost.operators.cloud.http_calls import CONNECT_S, CloudHttpClient
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.contract import OperatorUpload
 
+if TYPE_CHECKING:  # slow to import; loaded with the first transfer
+    import aiohttp
+
 # fmt: off
 COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
     "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
@@ -45,7 +47,6 @@ MAX_HANDLE_CHARS: Final = 16 * 1024
 MAX_RESUMES: Final = 4
 """An upload is resumed so many times after a broken connection, then retried later."""
 
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
 _MediaFailure = OperatorRejected | OperatorUnavailable
 
 
@@ -58,6 +59,8 @@ async def upload_media(
 
     Source: operator's facts 6.1.
     """
+    import aiohttp
+
     async with open_for_reading(path) as file:
         form = aiohttp.FormData(quote_fields=False)
         form.add_field("messaging_product", "whatsapp")
@@ -108,6 +111,8 @@ async def fetch_media(
 
     Source: operator's facts 6.1.
     """
+    import aiohttp
+
     # The id is ours or a partner's: encoded, it is always one segment.
     path = quote(operator_media_id, safe="")
     if phone_number_id is not None:
@@ -124,7 +129,7 @@ async def fetch_media(
     headers = {"Authorization": f"Bearer {account['token']}", "Accept-Encoding": "identity"}
     try:
         async with calls.session.get(
-            URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_TIMEOUT
+            URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_transfer_timeout()
         ) as response:
             if response.status != 200:  # the URL lives for five minutes; the next attempt gets a new one
                 yield OperatorUnavailable(f"the operator returned status {response.status} for the bytes")
@@ -193,12 +198,19 @@ async def _send_from(
         return await _exchange(calls, account, "POST", url, file, headers, scheme="OAuth")
 
 
+def _transfer_timeout() -> "aiohttp.ClientTimeout":
+    """Return the timeouts of a transfer, of its connection and of each part of its response."""
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
+
+
 async def _exchange(
     calls: CloudHttpClient,
     account: OperatorAccount,
     method: str,
     url: URL,
-    data: aiohttp.FormData | IO[bytes] | None = None,
+    data: "aiohttp.FormData | IO[bytes] | None" = None,
     headers: Mapping[str, str] | None = None,
     *,
     category: CallCategory = CallCategory.MANAGEMENT,
@@ -206,7 +218,7 @@ async def _exchange(
 ) -> dict[str, Any] | _MediaFailure:
     """Return the response's object, or the outcome of its error; never uncertain, because all calls are repeatable."""
     response = await calls.exchange(
-        account, method, url, data=data, headers=headers, timeout=_TIMEOUT, category=category, scheme=scheme
+        account, method, url, data=data, headers=headers, timeout=_transfer_timeout(), category=category, scheme=scheme
     )
     match response:
         case OutcomeUncertain(text=text):

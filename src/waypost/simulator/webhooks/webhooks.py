@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-import aiohttp
 import msgspec
 
 from waypost.base.clock import DAY_MS, Clock
 from waypost.base.error_texts import error_text
+from waypost.base.http.post_client import PostClient
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
@@ -26,8 +26,13 @@ from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 
 _SIMULATOR_LOG = log("simulator")
-_TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
-_HANDSHAKE_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+_TIMEOUT_S: Final = 20
+_HANDSHAKE_TIMEOUT_S: Final = 10
+_IDLE_S: Final = 2
+"""An idle connection is closed sooner than any server closes it, so that none is used at the moment in which the
+other side closes it."""
+_CONNECTIONS_PER_ADDRESS: Final = 100
+_MAX_RESPONSE_BYTES: Final = 64 * 1024
 # Source: facts 7.1: at once, then less and less often, for 7 days. The delays are ours; the last repeats.
 RETRY_AFTER_S: Final = (0, 0.5, 1, 2, 5, 10, 20, 60, 300, 900, 3600)
 MAX_RETRY_AGE_MS: Final = 7 * DAY_MS
@@ -71,7 +76,7 @@ class WebhookSender:
         self._outbox = outbox
         self._faulted = faulted
         self._faults = faults
-        self._session: aiohttp.ClientSession | None = None
+        self._posts: PostClient | None = None
         self._loops: dict[Outlet, Loop] = {}
         self._retries = CachedKeyedValues(store, RETRY_KIND, WebhookRetry)  # of an account and app, by phone number id
         self.retries = self._retries.index(lambda retry: (retry.outlet,))
@@ -82,10 +87,12 @@ class WebhookSender:
 
     async def open(self) -> None:
         """Start a loop for each outlet."""
-        # An idle connection is closed sooner than any server closes it, so that none is used at the moment in
-        # which the other side closes it.
-        connector = aiohttp.TCPConnector(keepalive_timeout=2)
-        self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
+        self._posts = PostClient(
+            max_per_address=_CONNECTIONS_PER_ADDRESS,
+            idle_s=_IDLE_S,
+            connect_s=_TIMEOUT_S,
+            max_body_bytes=_MAX_RESPONSE_BYTES,
+        )
         for waba_id in self._accounts.by_id:
             self.start_loops(waba_id)
 
@@ -94,8 +101,8 @@ class WebhookSender:
         loops = list(self._loops.values())
         self._loops.clear()
         await asyncio.gather(*(loop.stop() for loop in loops))
-        if self._session is not None:
-            await self._session.close()
+        if self._posts is not None:
+            await self._posts.close()
 
     def start_loops(self, waba_id: str) -> None:
         """Start the loops of the account's outlets that do not run yet."""
@@ -155,14 +162,19 @@ class WebhookSender:
 
         Source: facts 7.1.
         """
+        import aiohttp  # slow to import, and a callback URL is verified rarely
+
         if not uri.startswith(("http://", "https://")):
             raise EndpointVerificationFailed(f"{uri!r} is not an address: it begins with http:// or https://")
         challenge = self._ids.digits(10)
         query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
         try:
-            async with self._http().get(
-                uri, params=query, timeout=_HANDSHAKE_TIMEOUT, allow_redirects=False
-            ) as response:
+            async with (
+                aiohttp.ClientSession(
+                    timeout=aiohttp.ClientTimeout(total=_HANDSHAKE_TIMEOUT_S), trust_env=False
+                ) as session,
+                session.get(uri, params=query, allow_redirects=False) as response,
+            ):
                 text = (await response.content.read(4096)).decode(errors="replace").strip()
                 status = response.status
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
@@ -259,16 +271,16 @@ class WebhookSender:
         headers = {"Content-Type": "application/json", "User-Agent": "facebookexternalua"}
         if signed is not None:
             headers["X-Hub-Signature-256"] = signed
+        assert self._posts is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
         self.posts += 1
         self.posts_in_flight[uri] += 1
         try:
-            async with self._http().post(
-                uri, data=body, headers=headers, timeout=_TIMEOUT, allow_redirects=False
-            ) as response:
-                await response.read()
-                return None if response.status == 200 else f"status {response.status}"
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return error_text(error)
+            response = await self._posts.post(uri, body, headers, timeout_s=_TIMEOUT_S)
+        except (OSError, ValueError) as error:
+            cause = error.__cause__
+            return error_text(cause if isinstance(cause, OSError) and cause.errno else error)
+        else:
+            return None if response.status == 200 else f"status {response.status}"
         finally:
             self.posts_in_flight[uri] -= 1
             if not self.posts_in_flight[uri]:
@@ -283,10 +295,6 @@ class WebhookSender:
     async def _delete_retry(self, outlet: Outlet) -> None:
         self._retries.pop(outlet.phone_number_id, _retry_owner(outlet))
         await self._store.run([self._retries.delete_statement(outlet.phone_number_id, _retry_owner(outlet))])
-
-    def _http(self) -> aiohttp.ClientSession:
-        assert self._session is not None, "the webhooks are not open"  # noqa: S101  a defect, not an input
-        return self._session
 
 
 def _retry_owner(outlet: Outlet) -> str:
