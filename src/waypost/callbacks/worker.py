@@ -121,7 +121,7 @@ class CallbackSender:
         read_number = self._reads
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
         try:
-            batch = await self._reader.read(jobs, {id for id in subscription_ids if self._must_be_read(id)})
+            batch = await self._reader.read(jobs, set(filter(self._must_be_read, subscription_ids)))
         except BaseException:
             for job in jobs:
                 self._slots.release(job)
