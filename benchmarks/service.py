@@ -42,6 +42,7 @@ async def serve(options: argparse.Namespace) -> None:
         rates=False,
         max_connections_per_address=0,  # all load comes from one address
         per_second=options.per_second,
+        uncertain_for_s=options.uncertain_for_s,
         allowed_networks=NETWORK,
     )
     bound = bind_socket("127.0.0.1", options.port, option="--port")
@@ -83,7 +84,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
                 tag="bench",
                 url=options.receiver,
                 version=2,
-                modes=("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED", "MESSAGE"),
+                modes=tuple(options.modes.split(",")),
                 created_on_ms=now_ms,
                 modified_on_ms=now_ms,
             )
@@ -108,7 +109,9 @@ if __name__ == "__main__":
     parser.add_argument("--stages", action="store_true")
     parser.add_argument("--operator", default="http://127.0.0.1:9")
     parser.add_argument("--receiver", default="")
+    parser.add_argument("--modes", default="ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE", help="Of the subscriptions.")
     parser.add_argument("--per-second", type=int, default=1000)
+    parser.add_argument("--uncertain-for-s", type=int, default=900)
     parser.add_argument("--database-url")
     parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
     parser.add_argument("--collect", type=Path, help="Write every executed statement to this file.")

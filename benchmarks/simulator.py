@@ -66,7 +66,7 @@ if __name__ == "__main__":
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--webhook", required=True)
     parser.add_argument("--deliver-after-ms", type=int, default=50)
-    parser.add_argument("--read-after-ms", type=int, default=200)
+    parser.add_argument("--read-after-ms", type=lambda text: None if text == "never" else int(text), default=200)
     parser.add_argument("--gather-ms", type=int, default=50)
     parser.add_argument("--throughput", type=int, default=1000)
     uvloop.run(serve(parser.parse_args()))

@@ -4,8 +4,12 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.processes import cpu_s
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Server
 
 ENGINES = ("sqlite", "postgresql")
 # fmt: off
@@ -54,7 +58,7 @@ class Store:
 class Stores:
     """Creates empty stores of one engine."""
 
-    def __init__(self, engine: str, at: Path, server: "object | None") -> None:
+    def __init__(self, engine: str, at: Path, server: "Server | None") -> None:
         self.engine = engine
         self._at = at
         self._server = server
@@ -81,7 +85,21 @@ class Stores:
         if self._server is None:
             return Store(self.engine, folder)
         url = self._server.create(f"bench_{self._count}")
-        return Store(self.engine, folder, url, self._server.process.pid)
+        return Store(self.engine, folder, url, self._server_pid())
+
+    def kill_server(self) -> None:
+        """Kill the processes of the database server, if there is one."""
+        if self._server is not None:
+            self._server.kill()
+
+    def start_server(self, store: Store) -> None:
+        """Start a killed database server, and note its new process in a store of it."""
+        if self._server is not None:
+            self._server.start()
+            store.server_pid = self._server_pid()
+
+    def _server_pid(self) -> int | None:
+        return self._server.process.pid if self._server and self._server.process else None
 
 
 @contextmanager
@@ -93,15 +111,20 @@ def open_stores(engine: str, at: Path) -> Generator[Stores]:
     from tests.support.postgres import Server
 
     server = Server(at / "server", settings=SETTINGS)
-    for folder in (at, *at.parents):  # the server's user must be able to traverse it
-        if folder.stat().st_uid == at.stat().st_uid and not folder.stat().st_mode & 0o001:
-            folder.chmod(folder.stat().st_mode | 0o011)
+    let_others_traverse(at)
     server.make()
     server.start()
     try:
         yield Stores(engine, at, server)
     finally:
         server.stop()
+
+
+def let_others_traverse(at: Path) -> None:
+    """Let a program that runs as another user reach a folder of ours."""
+    for folder in (at, *at.parents):
+        if folder.stat().st_uid == at.stat().st_uid and not folder.stat().st_mode & 0o001:
+            folder.chmod(folder.stat().st_mode | 0o011)
 
 
 def _children(pid: int) -> list[int]:
