@@ -28,20 +28,36 @@ class Ids(Protocol):
 class RandomIds:
     """Ids for production; the entropy is the operating system's, read in blocks.
 
-    One read of urandom for many ids costs a third of `uuid4` per id.
+    One read of urandom for many ids costs a third of `uuid4` per id. Ids of one millisecond count up in their
+    12 bits after the version, so that each is higher than all that this process has made: rows that are added
+    together fill the last page of an index, and split none.
+
+    Source: RFC 9562, section 6.2, method 1.
     """
 
     _BLOCK_BYTES = 4096
+    _MAX_COUNT = 0xFFF
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._pool = b""
         self._used = 0
+        self._last_ms = self._count = 0
         self._lock = threading.Lock()  # the store's writer makes ids on a thread of its own
 
     def new(self) -> str:
-        """Return a UUID of version 7 as text."""
-        return uuid7_text(self._clock.now_ms(), self._bytes(10))
+        """Return a UUID of version 7 as text, higher than all before."""
+        random_bytes = self._bytes(10)
+        with self._lock:
+            now_ms = self._clock.now_ms()
+            if now_ms > self._last_ms:
+                self._last_ms, self._count = now_ms, int.from_bytes(random_bytes[:2]) & (self._MAX_COUNT >> 1)
+            elif self._count < self._MAX_COUNT:
+                self._count += 1
+            else:
+                self._last_ms, self._count = self._last_ms + 1, 0
+            at_ms, count = self._last_ms, self._count
+        return uuid7_text(at_ms, count.to_bytes(2) + random_bytes[2:])
 
     def secret(self) -> str:
         """Return 256 random bits, directly from the operating system, as 64 hex digits."""

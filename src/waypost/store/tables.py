@@ -330,6 +330,7 @@ inbound_webhooks = Table(  # a webhook's body as received, once
     Column("operator_account_id", TextColumn, nullable=False),
     Column("received_on_ms", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
+    Column("compressed", Boolean, nullable=False, server_default=false()),  # the body, by zlib
 )
 
 webhook_items = Table(  # one status, message or template change of a webhook
@@ -435,8 +436,8 @@ callbacks = Table(  # each is its own job in the callbacks queue until it has en
     Column("duration_ms", Integer),
     Column("status", Integer),
     Column("response_body", LargeBinary),  # its first 4 KiB; NULL: empty
-    Column("request_headers", TextColumn),  # JSON; without those that follow from the row
-    Column("response_headers", TextColumn),
+    Column("request_headers", TextColumn),  # JSON: see `_pack_request_headers` in store/callbacks/callbacks.py
+    Column("response_headers", TextColumn),  # JSON
     Index("callbacks_by_subscription", "subscription_id", "created_on_ms"),
     Index("callbacks_by_message", "message_id"),  # for a message's trace
     Index(  # for the response times of receivers

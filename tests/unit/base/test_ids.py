@@ -34,6 +34,15 @@ def test_ids_of_one_millisecond_are_all_different() -> None:
     assert len({ids.new() for _ in range(10_000)}) == 10_000
 
 
+def test_ids_count_up_even_within_one_millisecond() -> None:
+    ids = RandomIds(ManualClock())
+
+    made = [ids.new() for _ in range(10_000)]
+
+    assert made == sorted(made)
+    assert all(is_uuid(text) for text in made)
+
+
 def test_secret_has_256_bits() -> None:
     ids = RandomIds(ManualClock())
 

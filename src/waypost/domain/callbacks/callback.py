@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
+
+CALLBACK_CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 
 
 @dataclass(frozen=True, slots=True)

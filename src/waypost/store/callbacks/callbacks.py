@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import Connection, bindparam, func, select, update
 
-from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
+from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
 from waypost.store.bulk_statements import BulkCount, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.messages.one_time_codes import callback_holds_code
@@ -25,6 +25,9 @@ MAX_HEADER_CHARS: Final = 300
 MAX_RESPONSE_BYTES: Final = 4096
 _DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
 """Headers of every attempt that follow from the callback's row, with the columns: a first attempt does not store them."""
+_PACKED_HEADERS: Final = ("webhook-timestamp", "webhook-signature", "User-Agent")
+"""Headers of every attempt of which a first attempt stores the values only."""
+_SENT_HEADERS: Final = {*_DERIVED_HEADERS, *_PACKED_HEADERS, "Content-Type"}
 
 
 class CallbackRow(NamedTuple):
@@ -136,7 +139,6 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
 
 def _delivered_columns(record: AttemptRecord) -> tuple[Any, ...]:
     attempt = record.attempt
-    sent = {name: text for name, text in attempt.request_headers.items() if name not in _DERIVED_HEADERS}
     return (
         attempt.at_ms + attempt.duration_ms,
         True,
@@ -144,8 +146,8 @@ def _delivered_columns(record: AttemptRecord) -> tuple[Any, ...]:
         attempt.duration_ms,
         attempt.status,
         attempt.response[:MAX_RESPONSE_BYTES] or None,
-        _encode_headers(sent),
-        _encode_headers(attempt.response_headers),
+        _pack_request_headers(attempt.request_headers),
+        _encode_headers(attempt.response_headers) if attempt.response_headers else None,
         record.callback_id,
     )
 
@@ -221,7 +223,6 @@ def _first_attempt(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the first attempt of a callback's row, if it delivered the callback, as a row of `attempts`."""
     if row["attempted_on_ms"] is None:
         return
-    derived = {name: str(row[column]) for name, column in _DERIVED_HEADERS.items()}
     yield {
         "id": 0,
         "callback_id": row["id"],
@@ -231,10 +232,33 @@ def _first_attempt(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         "status": row["status"],
         "response_body": row["response_body"],
         "error": None,
-        "request_headers": json.dumps(json.loads(row["request_headers"] or "{}") | derived),
+        "request_headers": json.dumps(_unpack_request_headers(row)),
         "response_headers": row["response_headers"],
         "kind": AttemptKind.INITIAL.value,
     }
+
+
+def _pack_request_headers(headers: Mapping[str, str]) -> str:
+    """Return the headers of a first attempt without what follows from the callback's row and from our own tables.
+
+    Values in the order of `_PACKED_HEADERS`, and then the other headers by name: those of the partner, whose
+    values are not stored.
+    """
+    others = headers.keys() - _SENT_HEADERS
+    values: list[Any] = [headers.get(name) for name in _PACKED_HEADERS]
+    if others:
+        values.append({name[:MAX_HEADER_CHARS]: headers[name][:MAX_HEADER_CHARS] for name in sorted(others)[:40]})
+    return msgspec.json.encode(values).decode()
+
+
+def _unpack_request_headers(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the headers of a first attempt, from its callback's row."""
+    values: list[Any] = json.loads(row["request_headers"] or "[]")
+    packed: dict[str, str | None] = dict(zip(_PACKED_HEADERS, values, strict=False))
+    others: dict[str, str] = values[len(_PACKED_HEADERS)] if len(values) > len(_PACKED_HEADERS) else {}
+    derived = {name: str(row[column]) for name, column in _DERIVED_HEADERS.items()}
+    sent = {"Content-Type": CALLBACK_CONTENT_TYPE, **packed, **derived}
+    return {**others, **{name: text for name, text in sent.items() if text is not None}}
 
 
 def _encode_headers(headers: Mapping[str, str]) -> str:

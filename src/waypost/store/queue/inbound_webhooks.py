@@ -1,5 +1,6 @@
 """Webhook bodies as received, and the single items in them."""
 
+import zlib
 from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -25,6 +26,9 @@ class WebhookItemRow(NamedTuple):
 
 CACHED_ITEMS: Final[CachedTable[int, WebhookItemRow]] = CachedTable("webhook_items", lambda row: len(row.item))
 """New items, while this process has them in memory."""
+
+MIN_COMPRESSED_BYTES: Final = 1_024
+"""A body of this size is compressed: it is a tenth of its size then, and a single status would save little."""
 
 NO_RECIPIENT: Final = 0
 """Stands in for a recipient's id if a group was written to; ids begin with 1."""
@@ -52,11 +56,13 @@ def record_webhooks(connection: Connection, received: Sequence[InboundWebhook]) 
 
 
 def record_bodies(connection: Connection, received: Sequence[InboundWebhook]) -> None:
-    """Store the bodies of webhooks."""
-    _INSERT_BODIES.run(
-        connection,
-        [(webhook.id, webhook.operator_account_id, webhook.received_on_ms, webhook.body) for webhook in received],
-    )
+    """Store the bodies of webhooks; a large one compressed, since the items in it are alike."""
+    rows: list[tuple[str, str, int, bytes, bool]] = []
+    for webhook in received:
+        is_large = len(webhook.body) >= MIN_COMPRESSED_BYTES
+        body = zlib.compress(webhook.body, 1) if is_large else webhook.body
+        rows.append((webhook.id, webhook.operator_account_id, webhook.received_on_ms, body, is_large))
+    _INSERT_BODIES.run(connection, rows)
 
 
 def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[int | None]:
@@ -129,7 +135,9 @@ def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any
         connection.execute(upsert(inbound_messages).on_conflict_do_nothing(), list(rows))
 
 
-_INSERT_BODIES: Final = BulkInsert(inbound_webhooks, "id", "operator_account_id", "received_on_ms", "body")
+_INSERT_BODIES: Final = BulkInsert(
+    inbound_webhooks, "id", "operator_account_id", "received_on_ms", "body", "compressed"
+)
 _INSERT_NEW_ITEMS: Final = (
     upsert(webhook_items)
     .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])

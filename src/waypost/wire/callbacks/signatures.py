@@ -7,11 +7,9 @@ joined by full stops; several signatures are separated by spaces.
 import hmac
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from waypost import __version__
-
-CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
+from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE
 
 
 def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) -> dict[str, str]:
@@ -34,7 +32,7 @@ def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) ->
 
 def merge_headers(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
     """Return the partner's own headers and ours, which replace theirs of the same name in any case."""
-    all_ours = {"Content-Type": CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
+    all_ours = {"Content-Type": CALLBACK_CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
     reserved = {name.lower() for name in all_ours}
     return {name: text for name, text in theirs.items() if name.lower() not in reserved} | all_ours
 

@@ -17,6 +17,8 @@ def upgrade() -> None:
     """Add the columns and indexes of revision 7, and move the jobs of callbacks into their rows."""
     for name in ("enqueued_on_ms", "sent_on_ms", "delivered_on_ms", "read_on_ms"):
         op.add_column("messages", sa.Column(name, sa.BigInteger(), nullable=True))
+    is_compressed = sa.Column("compressed", sa.Boolean(), server_default=sa.false(), nullable=False)
+    op.add_column("inbound_webhooks", is_compressed)
     _add_callback_columns()
     _move_callback_jobs()
 
