@@ -70,7 +70,7 @@ async def _run(children: dict[str, Child], options: argparse.Namespace) -> dict[
         "name": "crowd", "first": str(FIRST_PHONE), "count": options.phones, "script": SCRIPT,
         "seed": options.seed,
     }  # fmt: skip
-    await asyncio.to_thread(_post, simulator.port, "/control/fleets", fleet)
+    await asyncio.to_thread(post_control, simulator.port, "/control/fleets", fleet)
     requests = prepare_requests(template_message, phones=options.phones, sources=1)
     submissions = itertools.islice(itertools.cycle(requests), options.messages)
     cpu_before_s = {name: child.cpu_s() for name, child in children.items()}
@@ -87,7 +87,7 @@ async def _run(children: dict[str, Child], options: argparse.Namespace) -> dict[
         await asyncio.sleep(0.5)
     took_s = time.monotonic() - began_s
     used_cpu_s = {name: child.cpu_s() - cpu_before_s[name] for name, child in children.items()}
-    deliveries = await asyncio.to_thread(_deliveries, simulator)
+    deliveries = await asyncio.to_thread(read_deliveries, simulator)
     state = await asyncio.to_thread(simulator.get, "/control/state")
     final_fleet_state = await asyncio.to_thread(simulator.get, "/control/fleets/crowd")
     summary = await asyncio.to_thread(receiver.get, "/summary")
@@ -120,7 +120,8 @@ def peak(times_ms: Sequence[int]) -> int:
     return most
 
 
-def _deliveries(simulator: Child) -> list[dict[str, Any]]:
+def read_deliveries(simulator: Child) -> list[dict[str, Any]]:
+    """Return every message that the simulator has accepted, in order."""
     every: list[dict[str, Any]] = []
     after: int | None = 0
     while after is not None:
@@ -130,10 +131,11 @@ def _deliveries(simulator: Child) -> list[dict[str, Any]]:
     return every
 
 
-def _post(port: int, path: str, body: dict[str, Any]) -> Any:
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", data=json.dumps(body).encode(), headers={"Content-Type": "application/json"}
-    )
+def post_control(port: int, path: str, body: dict[str, Any] | None, *, method: str = "POST") -> Any:
+    """Call the simulator's control API, and return the JSON of its response."""
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", data=data, headers=headers, method=method)
     with urllib.request.urlopen(request, timeout=60) as response:
         return json.loads(response.read())
 

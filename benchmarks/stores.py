@@ -65,6 +65,11 @@ class Stores:
         self._count = 0
 
     @property
+    def server(self) -> "Server | None":
+        """The PostgreSQL server; None for SQLite."""
+        return self._server
+
+    @property
     def version(self) -> str:
         """The name and version of the engine."""
         if self._server is None:
