@@ -27,6 +27,7 @@ from waypost.api.routes import ROUTES
 from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
 from waypost.config import Settings
+from waypost.dispatch.operator_circuits import OPERATOR_PROBE_DELAYS_S
 from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
 from waypost.domain.app import Hosting
 from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_BITS, MODES
@@ -268,7 +269,8 @@ def operator_codes_page() -> str:
         "## Retry schedules",
         "Each delay varies at random by up to a fifth. A longer delay in `Retry-After` is used instead, up to an hour. "
         "If the source, the business account or the operator account is paused, all its submissions wait for the first "
-        "delay of the row. A message that has been retried or delayed for `message_ttl_s` fails with the code in the last "
+        "delay of the row. While an operator is away, its messages wait and are not attempted: one at a time tests it, at "
+        f"most {OPERATOR_PROBE_DELAYS_S[-1]} s after the last, and all continue when it is back (decision 0092). A message that has been retried or delayed for `message_ttl_s` fails with the code in the last "
         "column above.",
         table(
             ("Reason", "Delays in seconds; the last one repeats"),

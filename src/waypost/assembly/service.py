@@ -3,6 +3,7 @@
 import asyncio
 import random
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from starlette.routing import BaseRoute, Route
@@ -37,6 +38,7 @@ from waypost.config import Settings
 from waypost.dispatch.media_copies import MediaCopies
 from waypost.dispatch.message_outcomes import MessageOutcomes
 from waypost.dispatch.message_sender import MessageSender
+from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_actions import TemplateActions
@@ -196,6 +198,9 @@ class Waypost:
             database=self.database, files=self.files, operators=self._operators, clock=clock
         )
         pacer = Pacer(per_second=settings.per_second)
+        self._operator_circuits = OperatorCircuits(
+            clock, chance, pace=pacer, clear_not_before=partial(self.queue.clear_not_before, QueueName.OUTBOUND)
+        )
         messages = MessageOutcomes(
             clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
         )
@@ -219,10 +224,12 @@ class Waypost:
                 operators=self._operators,
                 clock=clock,
                 pacer=pacer,
+                circuits=self._operator_circuits,
                 copies=self._media_copies,
                 messages=messages,
                 retries=waiting,
             ),
+            circuits=self._operator_circuits,
             template_actions=TemplateActions(
                 database=self.database,
                 queue=self.queue,
@@ -260,7 +267,7 @@ class Waypost:
         )
         public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=secret_box, clock=clock)
         stages = (
-            StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=pacer),
+            StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=self._operator_circuits.check_pace),
             StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
             StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
             StageWorker(self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace),
@@ -390,6 +397,7 @@ class Waypost:
     def set_travelling(self, is_travelling: bool) -> None:
         """Record that the clock begins or ends to be advanced by hand."""
         self._callbacks.set_travelling(is_travelling)
+        self._operator_circuits.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.

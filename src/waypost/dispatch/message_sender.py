@@ -11,6 +11,7 @@ from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.dispatch.batch import OutboundBatch, is_unsent
 from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, app_of_message
+from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.uploads import UploadFailure
@@ -39,6 +40,7 @@ class MessageSender:
         operators: Operators,
         clock: Clock,
         pacer: Pacer,
+        circuits: OperatorCircuits,
         copies: MediaCopies,
         messages: MessageOutcomes,
         retries: OutboundRetries,
@@ -48,6 +50,7 @@ class MessageSender:
         self._operators = operators
         self._clock = clock
         self._pacer = pacer
+        self._circuits = circuits
         self._copies = copies
         self._messages = messages
         self._retries = retries
@@ -68,7 +71,7 @@ class MessageSender:
                 route = batch.routes[row.app_id] = await self._find_route(row)
                 pause_cause = self._pacer.account_pause(
                     job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
-                )
+                ) or self._circuits.blocking_cause(job, route.account)
                 if pause_cause is not None:
                     batch.account_pauses[job.position] = pause_cause
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
@@ -88,6 +91,15 @@ class MessageSender:
 
     async def send_job(self, job: Job, batch: OutboundBatch) -> None:
         """Send the message of a job whose batch is prepared, or retry it later."""
+        is_parked = False
+        try:
+            is_parked = await self._run_job(job, batch)
+        finally:
+            if not is_parked:
+                self._circuits.release(job)
+
+    async def _run_job(self, job: Job, batch: OutboundBatch) -> bool:
+        """Work a job; return True if it is parked until the uploads that it needs have ended."""
         row = batch.messages[job.subject.id]
         failure = batch.failures.get(job.position)
         if job.position in batch.account_pauses:
@@ -96,18 +108,21 @@ class MessageSender:
             await self._apply_upload_failure(job, row, failure)
         elif batch.media.get(job.position, NO_COPIES).missing:
             self._upload_first(job, row, batch)
+            return True
         else:
             await self._send_once(job, row, batch)
+        return False
 
     async def _abandon_paused(self, job: Job, row: MessageRow, cause: OperatorUnavailable) -> None:
-        """Abandon a job whose operator account is paused, or fail it if it has waited for all its lifetime.
+        """Abandon a job whose operator account is paused or away, or fail it if it has waited for all its lifetime.
 
-        The pacer pauses its group. Nothing is sent to the operator, so this is the one place where such a
-        message can become too old: only a few of its group are tried.
+        The pacer or the account's circuit makes its group wait. Nothing is sent to the operator, so this is
+        the one place where such a message can become too old: only a few of its group are tried.
         """
         if not self._retries.is_too_old(row.accepted_on_ms):
             self._queue.abandon(job)
             return
+        self._circuits.expect_expired(job)
         final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
         await self._retries.give_up(job, cause, final_outcome)
 
@@ -130,8 +145,12 @@ class MessageSender:
                 item = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), failure)
                 await self._queue.complete(job, self._messages.record, item)
             case OperatorUnavailable():
-                final_outcome = MessageOutcome(job.position, row.id, await app_of_message(self._directory, row), None)
-                await self._retries.retry_or_fail(job, row.accepted_on_ms, failure, final_outcome)
+                route = await self._find_route(row)
+                self._circuits.record_outcome(job, route.account, failure)
+                final_outcome = MessageOutcome(job.position, row.id, route.app, None)
+                await self._retries.retry_or_fail(
+                    job, row.accepted_on_ms, failure, final_outcome, in_outage=self._circuits.is_open(route.account)
+                )
             case Exception():
                 raise failure
 
@@ -152,6 +171,7 @@ class MessageSender:
                 outcome = await self._send(job, route, row, batch, media)
             finally:
                 self._pacer.record_response(job, self._clock.now_ms())
+            self._circuits.record_outcome(job, route.account, outcome)
             if await self._copies.drop_lost_copies(row.id, route, media, outcome):
                 await self._retries.retry_now(job, row.id, OperatorUnavailable("the operator may have lost its media"))
                 return
@@ -161,8 +181,11 @@ class MessageSender:
         match outcome:
             case OperatorUnavailable():
                 final_outcome = MessageOutcome(job.position, row.id, app, None)
-                self._retries.pause_peers(job, batch.routes[row.app_id], outcome)
-                await self._retries.retry_or_fail(job, row.accepted_on_ms, outcome, final_outcome)
+                route = batch.routes[row.app_id]
+                self._retries.pause_peers(job, route, outcome)
+                await self._retries.retry_or_fail(
+                    job, row.accepted_on_ms, outcome, final_outcome, in_outage=self._circuits.is_open(route.account)
+                )
             case OperatorAccepted() | OperatorRejected() | OutcomeUncertain() | None:
                 item = MessageOutcome(job.position, row.id, app, outcome)
                 await self._queue.complete(job, self._messages.record, item)

@@ -55,6 +55,16 @@ def single_retry_delay_ms(chance: random.Random) -> int:
 
 MAX_DETAIL_CHARS: Final = 500
 """Maximum length of an attempt's detail: the operator's text may have any length."""
+TRACED_ATTEMPTS: Final = 32
+"""Number of attempts of a message of which each is in its trace; after that, only each power of two is.
+
+Where a single message waits for an operator that is away, it is attempted every few seconds.
+"""
+
+
+def is_traced(attempt: int) -> bool:
+    """True if an attempt, by its number, is stored in the trace of its message."""
+    return attempt <= TRACED_ATTEMPTS or attempt & (attempt - 1) == 0
 
 
 class OutboundRetries:
@@ -126,15 +136,30 @@ class OutboundRetries:
         await self._queue.retry_later(job, due_ms=now_ms + next_delay_ms, note=outcome.text, trace_event=trace_event)
 
     async def retry_or_fail(
-        self, job: Job, since_ms: int, outcome: OperatorUnavailable, final_outcome: MessageOutcome | TemplateOutcome
+        self,
+        job: Job,
+        since_ms: int,
+        outcome: OperatorUnavailable,
+        final_outcome: MessageOutcome | TemplateOutcome,
+        *,
+        in_outage: bool = False,
     ) -> None:
-        """Retry a job later, or fail it when it has been unavailable for too long."""
+        """Retry a job later, or fail it when it has been unavailable for too long.
+
+        Args:
+            job: claimed.
+            since_ms: when its lifetime began.
+            outcome: of this attempt.
+            final_outcome: to be completed with the failure.
+            in_outage: the circuit of its operator account is open, and decides when it is tried again: it is
+                due after the first delay, so that it does not wait for long once the operator is back.
+        """
         now_ms = self._clock.now_ms()
-        due_ms = now_ms + retry_delay_ms(outcome, job.attempt + 1, self._chance)
+        due_ms = now_ms + retry_delay_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)
         if due_ms < since_ms + self._message_ttl_ms:
             trace_event = (
                 make_attempt_event(final_outcome.message_id, now_ms, outcome)
-                if isinstance(final_outcome, MessageOutcome)
+                if isinstance(final_outcome, MessageOutcome) and is_traced(job.attempt + 1)
                 else None
             )
             await self._queue.retry_later(job, due_ms=due_ms, note=outcome.text, trace_event=trace_event)

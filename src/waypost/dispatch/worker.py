@@ -8,13 +8,14 @@ from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.dispatch.batch import OutboundBatch, is_unsent, read_outbound_batch
 from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeout, app_of_message
 from waypost.dispatch.message_sender import MessageSender
+from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.template_actions import TemplateActions
 from waypost.domain.message import reply_target_id
 from waypost.domain.templates.template import Template
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import PreparedJobs, failing_work
+from waypost.queue.worker import JobWork, PreparedJobs, failing_work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.encoding import decode_content
@@ -32,6 +33,7 @@ class OutboundDispatcher:
         queue: JobQueue,
         directory: Directory,
         sender: MessageSender,
+        circuits: OperatorCircuits,
         template_actions: TemplateActions,
         retries: OutboundRetries,
     ) -> None:
@@ -39,6 +41,7 @@ class OutboundDispatcher:
         self._queue = queue
         self._directory = directory
         self._sender = sender
+        self._circuits = circuits
         self._template_actions = template_actions
         self._retries = retries
 
@@ -54,6 +57,14 @@ class OutboundDispatcher:
         read by its recipient and is not sent again; one that was merely claimed was never sent (decision
         0006).
         """
+        try:
+            return await self._prepare(jobs)
+        except BaseException:
+            for job in jobs:
+                self._circuits.release(job)
+            raise
+
+    async def _prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         ids = {job.subject.id for job in jobs}
         untouched = {job.subject.id for job in jobs if _is_untouched(job)}
         known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
@@ -91,7 +102,12 @@ class OutboundDispatcher:
                 for job in marked:
                     tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
         return [
-            (job, failing_work(unready[job.position]) if job.position in unready else self._work_of(job, batch))
+            (
+                job,
+                self._failing_work(job, unready[job.position])
+                if job.position in unready
+                else self._work_of(job, batch),
+            )
             for job in jobs
         ]
 
@@ -120,8 +136,13 @@ class OutboundDispatcher:
             return lambda: self._template_actions.run_job(job, batch.templates[job.subject.id], failure)
         return lambda: self._sender.send_job(job, batch)
 
+    def _failing_work(self, job: Job, error: Exception) -> JobWork:
+        self._circuits.release(job)
+        return failing_work(error)
+
     async def _abandon_lost(self, job: Job) -> None:
         """Abandon a job that another process works now: the lease ran out before it could be sent."""
+        self._circuits.release(job)
         self._queue.abandon(job)
 
 
