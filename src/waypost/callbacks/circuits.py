@@ -37,7 +37,10 @@ class CircuitEvent(StrEnum):
 OPEN_AFTER_FAILURES: Final = 3
 """Number of failures in a row after which a circuit opens."""
 
-PROBE_DELAYS_S: Final = (1, 2, 4, 8, 16, 32, 60)
+FREQUENT_PROBES: Final = 75
+"""Number of probes at a few seconds from each other: for five minutes, longer than a receiver's restart takes."""
+
+PROBE_DELAYS_S: Final = (1, 2, *FREQUENT_PROBES * (4,), 8, 16, 32, 60)
 """How long a circuit stays open, by the number of failed probes; the last one repeats."""
 
 TRAVEL_SHARE: Final = 8

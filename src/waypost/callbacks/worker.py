@@ -202,7 +202,10 @@ class CallbackSender:
         health = None
         if receiver.circuit.failing_since_ms is not None:
             health = ReceiverStatus(row.subscription_id, None)
+        was_away = receiver.circuit.state is CircuitState.HALF_OPEN
         receiver.circuit.record_delivered(self._clock.now_ms())
+        if was_away:  # what failed meanwhile does not wait for its own schedule
+            self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
         self.metrics.record_attempt(job, row, attempt, ended=True)
         tried = self._make_attempt_record(job, row, attempt, True)
         await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))

@@ -231,6 +231,15 @@ class ConcurrencyGroup:
         self._not_before_ms = 0
         return was_waiting
 
+    def make_retries_due(self, now_ms: int) -> None:
+        """Make the heads due that wait for another attempt."""
+        for due_ms, _, key in self.ready:
+            job = self._keys[key][0]
+            if due_ms > now_ms and job.attempt:
+                job.due_ms = now_ms
+        self.ready = [(self._keys[key][0].due_ms, position, key) for _, position, key in self.ready]
+        heapq.heapify(self.ready)
+
     def mark_leaving(self) -> None:
         """Start no more of its jobs: another process is to work it."""
         self.is_leaving = True

@@ -36,11 +36,11 @@ def test_circuit_opens_after_consecutive_failures_and_a_success_resets_the_count
     assert circuit.state is CircuitState.OPEN
 
 
-def test_each_failed_probe_about_doubles_the_wait_up_to_a_minute() -> None:
+def test_probes_are_seconds_apart_for_minutes_and_then_up_to_a_minute() -> None:
     circuit = Circuit(failures=OPEN_AFTER_FAILURES - 1)
     record_failure(circuit)
     waits = [circuit.until_ms]
-    for _ in range(8):
+    for _ in range(len(PROBE_DELAYS_S) + 1):
         circuit.apply(CircuitEvent.DUE)
         record_failure(circuit, is_probe=True)
         waits.append(circuit.until_ms)
@@ -112,7 +112,9 @@ def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
 
 def test_moving_clock_retries_less_often_and_the_usual_wait_applies_when_it_stops() -> None:
     now_ms = 100 * 60_000 + 1
-    receiver = CallbackReceiver(Circuit(CircuitState.HALF_OPEN, probes=9, failing_since_ms=1), is_known=True)
+    receiver = CallbackReceiver(
+        Circuit(CircuitState.HALF_OPEN, probes=len(PROBE_DELAYS_S), failing_since_ms=1), is_known=True
+    )
     record_failure(receiver.circuit, now_ms, is_probe=True)
 
     usual_ms = receiver.blocked_until_ms(now_ms)
