@@ -3,6 +3,7 @@
 import pytest
 
 from tests.queue.conftest import QueueHarness, close_harness, crash, open_harness
+from tests.support.builders import AT_MS
 from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreUnavailable
@@ -203,10 +204,10 @@ async def test_removed_dead_letter_is_deleted(harness: QueueHarness) -> None:
     await fail_five_times(harness)
     position = await read_dead_letter_position(harness.database)
 
-    assert await harness.database.write(remove_dead_letter, position)
+    assert await harness.database.write(remove_dead_letter, position, AT_MS)
 
     assert await harness.database.read(count_jobs_by_state, QueueName.OUTBOUND) == {}
-    assert not await harness.database.write(remove_dead_letter, position)
+    assert not await harness.database.write(remove_dead_letter, position, AT_MS)
 
 
 async def test_job_in_flight_with_a_defect_is_as_uncertain_as_after_a_crash(harness: QueueHarness) -> None:
@@ -226,7 +227,7 @@ async def test_open_job_can_be_neither_reopened_nor_removed_as_a_dead_letter(har
     [job] = await harness.claim()
 
     reopened = await harness.database.write(reopen_dead_letter, job.position, 0)
-    removed = await harness.database.write(remove_dead_letter, job.position)
+    removed = await harness.database.write(remove_dead_letter, job.position, AT_MS)
 
     assert (reopened, removed) == (False, False)
 

@@ -46,7 +46,7 @@ async def retry_dead_letter(context: AdminContext, position: int) -> Any:
 
 async def delete_dead_letter(context: AdminContext, position: int) -> Any:
     """Delete a dead letter; its work is not done."""
-    if not await context.database.write(remove_dead_letter, position):
+    if not await context.database.write(remove_dead_letter, position, context.clock.now_ms()):
         raise _unknown_job_error()
     return {"deleted": position}
 

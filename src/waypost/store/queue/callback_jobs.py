@@ -8,7 +8,7 @@ every other queue. The columns of `open_callbacks` have the names of those of `q
 from collections.abc import Mapping
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Text, cast, delete, false, literal_column, select, text, update
+from sqlalchemy import Connection, Integer, Text, cast, false, literal_column, select, text, update
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, BulkUpdate
 from waypost.store.queue.names import JobState, QueueName
@@ -88,10 +88,14 @@ def reopen_dead_callback(connection: Connection, position: int, due_ms: int) -> 
     ).scalar_one_or_none()
 
 
-def remove_dead_callback(connection: Connection, position: int) -> bool:
-    """Delete a callback that is a dead letter; it is not sent."""
-    deleted = connection.execute(delete(callbacks).where(callbacks.c.position == position, IS_DEAD_CALLBACK))
-    return deleted.rowcount == 1
+def end_dead_callback(connection: Connection, position: int, now_ms: int) -> bool:
+    """End a callback that is a dead letter, as one that was not delivered."""
+    ended = connection.execute(
+        update(callbacks)
+        .where(callbacks.c.position == position, IS_DEAD_CALLBACK)
+        .values(ended_on_ms=now_ms, delivered=False)
+    )
+    return ended.rowcount == 1
 
 
 def find_open_callback(connection: Connection, callback_id: str) -> Mapping[Any, Any] | None:

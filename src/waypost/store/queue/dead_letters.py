@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, literal_column, select
 
-from waypost.store.queue.callback_jobs import live_group, open_callbacks, remove_dead_callback, reopen_dead_callback
+from waypost.store.queue.callback_jobs import end_dead_callback, live_group, open_callbacks, reopen_dead_callback
 from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs
 from waypost.store.typed_rows import select_row
@@ -60,10 +60,10 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
     return True
 
 
-def remove_dead_letter(connection: Connection, position: int) -> bool:
-    """Delete a dead letter; its work is not done."""
+def remove_dead_letter(connection: Connection, position: int, now_ms: int) -> bool:
+    """Delete a dead letter; its work is not done. A callback stays, as one that was not delivered."""
     deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
-    return deleted.rowcount == 1 or remove_dead_callback(connection, position)
+    return deleted.rowcount == 1 or end_dead_callback(connection, position, now_ms)
 
 
 def _reopen_callback(connection: Connection, position: int, due_ms: int) -> bool:
