@@ -100,10 +100,11 @@ def test_circuit_is_restored_from_the_store() -> None:
 
 
 @pytest.mark.parametrize(
-    ("failing_min", "grid_min"), [(0, None), (7.9, None), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)]
+    ("failing_min", "grid_min"),
+    [(0, None), (0.4, None), (0.5, 0.5), (7.9, 0.5), (8, 1), (15.9, 1), (16, 2), (60, 4), (64, 8), (1440, 128)],
 )
 def test_grid_of_a_moved_clock_is_an_eighth_of_the_failing_time_at_most(
-    failing_min: float, grid_min: int | None
+    failing_min: float, grid_min: float | None
 ) -> None:
     grid_ms = travel_grid_ms(round(failing_min * 60_000))
 
