@@ -20,6 +20,10 @@ FLUSHES: Final = ("fdatasync", "fsync")
 FRAME_HEADER: Final = 24  # Source: sqlite.org, "The WAL File Format": page, size after a commit or 0, …
 COMMIT: Final = b"Q\0\0\0\x0bCOMMIT\0"  # Source: postgresql.org, "Message Formats": Query …
 COMMITTED: Final = b"C\0\0\0\x0bCOMMIT\0"  # … and CommandComplete
+# A statement that is a transaction of its own (decision 0091): Bind to it, Sync at its end, and CommandComplete
+BIND_ALONE: Final = b"\0waypost_"
+SYNC: Final = b"S\0\0\0\x04"
+INSERTED: Final = b"INSERT 0 "
 ID_BYTES: Final = 36
 
 _ID: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -119,14 +123,15 @@ def prove_client(lines: Iterable[str]) -> Proof:
     proof = Proof()
     flushed = _Flushed()
     sent = _Ids()
+    commits = _Commits()
     requested: dict[str, frozenset[bytes]] = {}
     for call in parse_calls(lines):
         if call.name in SENDS and call.begins:
             sent.collect(call.path, call.data)
-            if COMMIT in call.data:
+            if commits.is_requested(call.path, call.data):
                 requested[call.path] = sent.take_new(call.path)
             flushed.check(call, proof)
-        elif call.name == "recvfrom" and call.ends and COMMITTED in call.data:
+        elif call.name == "recvfrom" and call.ends and commits.is_confirmed(call.path, call.data):
             flushed.add(requested.pop(call.path, frozenset[bytes]()))
             proof.flushes += 1
     return proof
@@ -143,6 +148,7 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
     """
     proof = Proof()
     read = _Ids()
+    commits = _Commits()
     requested: dict[int, tuple[int, frozenset[bytes]]] = {}
     flushing: dict[int, int] = {}
     newest = moment = 0
@@ -155,14 +161,39 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
                 proof.flushes += 1
         elif call.name == "recvfrom" and call.ends:
             read.collect(str(call.pid), call.data)
-            if COMMIT in call.data:
+            if commits.is_requested(str(call.pid), call.data):
                 requested[call.pid] = moment, read.take_new(str(call.pid))
-        elif call.name in SENDS and call.begins and COMMITTED in call.data:
+        elif call.name in SENDS and call.begins and commits.is_confirmed(str(call.pid), call.data):
             since, ids = requested.pop(call.pid, (0, frozenset[bytes]()))
             proof.acknowledged += bool(ids)
             if ids and newest < since:
                 proof.violations.append(f"a commit with {len(ids)} ids was confirmed before a flush")
     return proof
+
+
+class _Commits:
+    """The commits of each connection: COMMIT, or a statement that is a transaction of its own."""
+
+    def __init__(self) -> None:
+        self._bound: set[str] = set()
+        self._alone: set[str] = set()
+
+    def is_requested(self, connection: str, data: bytes) -> bool:
+        """Return True if these bytes end the request of a commit."""
+        if BIND_ALONE in data:
+            self._bound.add(connection)
+        if connection in self._bound and data.endswith(SYNC):
+            self._bound.discard(connection)
+            self._alone.add(connection)
+            return True
+        return COMMIT in data
+
+    def is_confirmed(self, connection: str, data: bytes) -> bool:
+        """Return True if these bytes confirm one."""
+        if connection in self._alone and INSERTED in data:
+            self._alone.discard(connection)
+            return True
+        return COMMITTED in data
 
 
 class _Ids:

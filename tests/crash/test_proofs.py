@@ -16,6 +16,18 @@ WAL_SEGMENT: Final = "6</data/pg_wal/000000010000000000000001>"
 ROW: Final = f'10 sendto(7<socket:[2]>, "d\\0\\0\\0\\\\{ID}\\0", 90, 0, NULL, 0) = 90'
 COMMIT: Final = '10 sendto(7<socket:[2]>, "Q\\0\\0\\0\\vCOMMIT\\0", 12, 0, NULL, 0) = 12'
 CONFIRMATION: Final = '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
+ALONE: Final = (
+    f'10 sendto(7<socket:[2]>, "B\\0\\0\\0P\\0waypost_0\\0x{ID}E\\0\\0\\0\\tS\\0\\0\\0\\4", 90, 0, NULL, 0) = 90'
+)
+INSERTED: Final = (
+    '10 recvfrom(7<socket:[2]>, "2\\0\\0\\0\\4C\\0\\0\\0\\17INSERT 0 1\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 27'
+)
+ALONE_READ: Final = ALONE.replace("10 sendto(7<socket:[2]>", "30 recvfrom(8<socket:[3]>").replace(
+    "NULL, 0)", "NULL, NULL)"
+)
+INSERTED_SENT: Final = INSERTED.replace("10 recvfrom(7<socket:[2]>", "30 sendto(8<socket:[3]>").replace(
+    "NULL, NULL)", "NULL, 0)"
+)
 ROW_READ: Final = f'30 recvfrom(8<socket:[3]>, "d\\0\\0\\0\\\\{ID}\\0", 8192, 0, NULL, NULL) = 90'
 COMMIT_READ: Final = '30 recvfrom(8<socket:[3]>, "Q\\0\\0\\0\\vCOMMIT\\0", 8192, 0, NULL, NULL) = 12'
 CONFIRMATION_SENT: Final = '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
@@ -86,3 +98,19 @@ def test_commit_confirmation_after_a_flush_by_any_process_is_proven() -> None:
 
     assert (right.acknowledged, right.flushes, right.violations) == (1, 1, [])
     assert len(wrong.violations) == 1
+
+
+def test_statement_that_is_a_transaction_of_its_own_is_a_commit() -> None:
+    client = prove_client([ALONE, INSERTED, HEAD, RESPONSE])
+    server = prove_server([ALONE_READ, FLUSH.replace(WAL, WAL_SEGMENT), INSERTED_SENT], "pg_wal")
+
+    assert (client.acknowledged, client.flushes, client.violations) == (1, 1, [])
+    assert (server.acknowledged, server.violations) == (1, [])
+
+
+def test_statement_that_is_a_transaction_of_its_own_and_is_not_flushed_is_a_violation() -> None:
+    client = prove_client([ALONE, HEAD, RESPONSE, INSERTED])
+    server = prove_server([ALONE_READ, INSERTED_SENT, FLUSH.replace(WAL, WAL_SEGMENT)], "pg_wal")
+
+    assert len(client.violations) == 1
+    assert len(server.violations) == 1

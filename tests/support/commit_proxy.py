@@ -15,6 +15,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 COMMIT: Final = b"COMMIT\0"
 """The end of a Query message that commits. Source: PostgreSQL's manual, "Message Formats", Query."""
+BIND_ALONE: Final = b"\0waypost_"
+"""In a Bind message to a statement that is a transaction of its own (decision 0091)."""
+SYNC: Final = b"S\0\0\0\x04"
+"""The message that ends it."""
 
 
 class CommitLoss(Enum):
@@ -114,12 +118,15 @@ class _Pair:
 
     def forward_requests(self) -> None:
         sent = bytearray()  # since the last commit, while any mark is looked for
+        is_alone = False  # a statement that is a transaction of its own is being sent
         with self._close_both():
             while data := self.client.recv(65536):
                 if self.proxy.marks:
                     sent += data
                 loss = None
-                if data.endswith(COMMIT):
+                is_alone = is_alone or BIND_ALONE in data
+                if data.endswith(COMMIT) or (is_alone and data.endswith(SYNC)):
+                    is_alone = False
                     loss = self.proxy.choose_loss(bytes(sent))
                     sent.clear()
                 if loss is CommitLoss.REQUEST:
