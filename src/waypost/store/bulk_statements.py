@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
-from sqlalchemy import Boolean, Connection, Integer, Table
+from sqlalchemy import Boolean, Connection, Table
 
 Rows = Sequence[tuple[Any, ...]]
 """Rows to be written. Values are text, integers, bytes, booleans or None: they reach the driver unchanged."""
@@ -277,11 +277,6 @@ def raise_counter(statement: BulkCount) -> str:
         f"ON CONFLICT ({key}) DO UPDATE SET {column} = {table}.{column} + excluded.{column} "
         f"RETURNING {', '.join(f'{table}.{_quote(name)}' for name in (*statement.key, statement.column))}"
     )
-
-
-def is_numeric(table: Table, column: str) -> bool:
-    """Return True if a column holds whole numbers."""
-    return isinstance(table.c[column].type, Integer)
 
 
 def _reserve_positions(driver: Any, count: int) -> range:
