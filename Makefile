@@ -12,9 +12,9 @@ PIP  := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-in
 
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
-PINS      := pyproject.toml constraints.txt
+PINS      := pyproject.toml pytest-waypost/pyproject.toml constraints.txt
 
-.PHONY: run test dates lint check bench soak crash fuzz format reference screenshots pin
+.PHONY: run test test-npm test-image test-chart examples dates lint check bench peers soak crash restarts alerts fuzz format reference screenshots pin dist sbom resolutions notes test-old-pins
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -24,6 +24,19 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 # Three workers on two cores: much of what a journey does is waiting.
 test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
 	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+
+test-npm: $(DEV_READY)  ## types and tests of the npm package @waypost/dev; TypeScript and Vitest come from the registry
+	cd npm/waypost-dev && npm install --no-package-lock --no-audit --no-fund --loglevel=error
+	cd npm/waypost-dev && WAYPOST=$(CURDIR)/$(BIN)/waypost npm test
+
+test-image: $(DEV_READY)  ## build the image with buildah and run it, alone and as the services of deploy/compose.yaml; needs root
+	$(BIN)/python -m tests.deployment.run_image $(ARGS)
+
+test-chart: $(DEV_READY)  ## lint and render the Helm chart, and validate what it renders; Helm comes from the package index
+	$(BIN)/python -m tests.deployment.run_chart
+
+examples: $(DEV_READY)  ## the tests of the example projects in Python, Node and Go, with their times
+	$(BIN)/pytest -n 0 --durations=0 tests/testing/test_example.py tests/dev/test_example_projects.py $(ARGS)
 
 dates: $(DEV_READY)  ## the whole suite under ten dates: ends of weeks, months and years, a leap day, summer time; ARGS goes to pytest
 	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 4 --dist worksteal $(ARGS)
@@ -42,11 +55,24 @@ check: lint test  ## what has to pass before a change is merged
 bench: $(DEV_READY)  ## measure, and print ratios with the machine they were taken on
 	$(BIN)/python -m benchmarks.run $(ARGS)
 
+peers: $(DEV_READY)  ## the same work through Waypost, Kannel and Jasmin, as far as they are installed
+	$(BIN)/python -m benchmarks.peers $(ARGS)
+
 soak: $(DEV_READY)  ## the console over 200,000 messages with fifty changes a second, in a browser, for MINUTES=10
 	$(BIN)/python -m benchmarks.soak --minutes $(MINUTES) $(ARGS)
 
 crash: $(DEV_READY)  ## inject faults under load and count: lost, duplicated and out of order must be 0
 	$(BIN)/python -m crashes.run $(ARGS)
+
+restarts: $(DEV_READY)  ## two machines behind nginx and Caddy: limits, then each is restarted five times under load; needs both programs
+	WAYPOST_TEST_PROXIES=nginx,caddy $(BIN)/pytest -n 0 tests/processes/test_behind_a_proxy.py -k limits
+	$(BIN)/python -m crashes.rolling_restart $(ARGS)
+
+test-old-pins: $(DEV_READY)  ## a project whose dependencies are two years old, with pytest-waypost beside them; needs a package index
+	$(BIN)/python -m tests.old_pins
+
+alerts: $(DEV_READY)  ## check the alerts and the dashboard in a Prometheus that scrapes a service; needs Debian's `prometheus`
+	$(BIN)/pytest -n 0 tests/operations/in_prometheus.py
 
 fuzz: $(DEV_READY)  ## send random requests to every route and the console, and print the coverage; EXAMPLES=300 for each route
 	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)
@@ -61,6 +87,26 @@ reference: $(DEV_READY)  ## regenerate docs/reference/ from the tables in the co
 
 screenshots: $(DEV_READY)  ## regenerate docs/images/console/: every page, light and dark; ARGS selects some by name
 	$(BIN)/python -m docs.make_screenshots $(ARGS)
+
+dist: $(DEV_READY)  ## build the wheel and the sdist of each distribution into dist/
+	@rm -rf dist
+	@for project in . $(wildcard pytest-waypost); do (cd $$project && $(CURDIR)/$(BIN)/python -m hatchling build -d $(CURDIR)/dist) || exit 1; done
+	@ls -l dist
+
+sbom: dist  ## write sbom/waypost.cdx.json, the bill of materials (CycloneDX) of the wheel with the pinned dependencies
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && mkdir -p sbom && \
+	$(PYTHON) -m venv --without-pip "$$folder/installed" && $(PYTHON) -m venv "$$folder/tools" && \
+	pip="$$folder/tools/bin/python -m pip --quiet --quiet --disable-pip-version-check --no-input" && \
+	$$pip install 'cyclonedx-bom>=7' && \
+	$$pip --python "$$folder/installed/bin/python" install -c constraints.txt dist/waypost-*.whl && \
+	"$$folder/tools/bin/cyclonedx-py" environment --output-reproducible --pyproject pyproject.toml \
+	-o sbom/waypost.cdx.json "$$folder/installed/bin/python"
+
+resolutions: $(DEV_READY)  ## install the wheel with the lowest and the newest dependencies on every Python, and test it; takes an hour
+	$(BIN)/python -m tests.resolutions $(ARGS)
+
+notes: $(DEV_READY)  ## print the fragments of changelog.d as they will stand in CHANGELOG.md
+	@$(BIN)/towncrier build --draft
 
 pin:  ## regenerate constraints.txt: the newest versions that pyproject.toml allows
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
@@ -82,7 +128,7 @@ $(RUN_READY): $(VENV)/pyvenv.cfg $(PINS)
 $(DEV_READY): $(VENV)/pyvenv.cfg $(PINS)
 	@echo "Installing what developing needs into $(VENV) ..."
 	@$(PIP) install 'pip>=25.1'
-	@$(PIP) install -c constraints.txt -e . --group dev
+	@$(PIP) install -c constraints.txt -e . -e ./pytest-waypost --group dev
 	@touch $(RUN_READY) $@
 
 $(VENV)/pyvenv.cfg:

@@ -49,12 +49,14 @@ def fill_one_app(store: Store, count: int) -> None:
 def _vary(connection: Connection, count: int) -> None:
     failed = "UPDATE messages SET state = 'failed', code = 131049, reason = 'refused' WHERE id LIKE :like"
     connection.execute(text(failed), {"like": f"%-7{RARE - 1:03x}-8000-%"})
+    wrote = "UPDATE recipients SET name = 'Ann ' || id, window_until_ms = 1760000000000 + id WHERE id % 2 = 0"
+    connection.execute(text(wrote))
     oldest = "UPDATE messages SET state = 'uncertain' WHERE id = (SELECT min(id) FROM messages)"
     connection.execute(text(oldest))
     assert count
 
 
-def pages(app_id: str, numbers: int, message_id: str, operator_id: str) -> Sequence[tuple[str, str]]:
+def pages(app_id: str, numbers: int, message_id: str, operator_id: str, recipient_id: int) -> Sequence[tuple[str, str]]:
     """Return the name and the path of each page."""
     messages = f"/apps/{app_id}/messages"
     number = 15_560_000_000 + numbers // 2
@@ -78,7 +80,23 @@ def pages(app_id: str, numbers: int, message_id: str, operator_id: str) -> Seque
         ("text with an accent in no message", f"text=%C3%A9%C3%A8&{OLD}"),
         ("text and a state that few have", f"text=tomorrow&state=failed&{OLD}"),
     )
+    conversations = f"/apps/{app_id}/conversations"
+    searches = (
+        ("conversations", ""),
+        ("conversations of a name", "q=ann+77"),
+        ("conversations of a name that none has", "q=elephant"),
+        ("conversations of a number", f"q={number}"),
+        ("conversations of four digits", f"q={str(number)[-4:]}"),
+        ("conversations by the operator's id", f"q={operator_id}"),
+        ("conversations with unread messages", "state=unread"),
+        ("conversations with an open window", "state=open"),
+        ("conversations that failed", "state=failed"),
+    )
     return (
+        *((name, f"{conversations}?{query}" if query else conversations) for name, query in searches),
+        ("one conversation", f"{conversations}/{recipient_id}"),
+        ("text in one conversation", f"{conversations}/{recipient_id}?text=ready"),
+        ("text that one conversation does not have", f"{conversations}/{recipient_id}?text=elephant"),
         *((name, f"{messages}?{query}" if query else messages) for name, query in queries),
         ("our id, to its trace", f"{messages}?q={message_id}"),
         ("the operator's id, to its trace", f"{messages}?q={operator_id}"),
@@ -107,15 +125,15 @@ async def _measure(waypost: Waypost, engine: str, count: int) -> None:
     transport = InProcessTransport(waypost.application)
     cookie = {"cookie": f"waypost_session={session.token}", "host": "127.0.0.1"}
     [app, *_] = sorted(await waypost.database.read(list_apps, demo.PARTNER.id), key=lambda app: app.id)
-    newest = "SELECT id, operator_message_id FROM messages WHERE app_id = :app ORDER BY accepted_on_ms DESC LIMIT 1"
+    newest = "SELECT id, operator_message_id, recipient_id FROM messages WHERE app_id = :app ORDER BY accepted_on_ms DESC LIMIT 1"
 
-    def read_newest(connection: Connection) -> tuple[str, str]:
+    def read_newest(connection: Connection) -> tuple[str, str, int]:
         row = connection.execute(text(newest), {"app": app.id}).one()
-        return str(row[0]), str(row[1])
+        return str(row[0]), str(row[1]), int(row[2])
 
-    message_id, operator_id = await waypost.database.read(read_newest)
+    message_id, operator_id, recipient_id = await waypost.database.read(read_newest)
     print(f"\n{engine}, {count:,} messages of one app: whole pages, milliseconds at the server")
-    for name, path in pages(app.id, numbers_per_app(1, count), message_id, operator_id):
+    for name, path in pages(app.id, numbers_per_app(1, count), message_id, operator_id, recipient_id):
         took_ms: list[float] = []
         for _ in range(ROUNDS):
             began_s = time.perf_counter()

@@ -2,7 +2,7 @@
 
 import pickle
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,14 @@ from waypost.store import bulk_statements
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 """First words of the statements that have a plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """The parameters of a bulk statement on PostgreSQL: arrays in its binary format, and their types."""
+
+    values: tuple[bytes, ...]
+    oids: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +79,23 @@ class Statements:
 
         psycopg.Cursor.execute = record_and_execute
         self._ends.callback(setattr, psycopg.Cursor, "execute", execute)
+        self._patch_sessions()
+
+    def _patch_sessions(self) -> None:
+        """Record what the bulk statements of PostgreSQL execute: not through psycopg's cursors."""
+        from waypost.store.engines.postgresql_session import PostgresSession
+
+        execute = PostgresSession.execute
+
+        def record_and_execute(session: PostgresSession, executions: Sequence[Any], *, is_alone: bool = False) -> None:
+            if self._store in (None, session.driver.info.dbname):
+                for execution in executions:
+                    statement = execution.statement
+                    self._record(statement.text, Arrays(tuple(execution.arrays), tuple(statement.oids)))
+            execute(session, executions, is_alone=is_alone)
+
+        PostgresSession.execute = record_and_execute
+        self._ends.callback(setattr, PostgresSession, "execute", execute)
 
     def _record_sqlite(
         self, connection: Any, _cursor: Any, text: str, parameters: Any, _context: Any, many: bool
@@ -200,8 +225,12 @@ _WHOLE_INDEX = re.compile(r"Index (?:Only )?Scan (?:Backward )?using \w+ on (\w+
 
 def _explained(connection: Connection, statement: Statement) -> list[str]:
     driver: Any = connection.connection.driver_connection
-    rows = driver.execute(f"EXPLAIN {statement.text}", statement.parameters)
-    return [row[0] for row in rows]
+    text, parameters = f"EXPLAIN {statement.text}", statement.parameters
+    if isinstance(parameters, Arrays):
+        binary = [1] * len(parameters.values)
+        result = driver.pgconn.exec_params(text.encode(), parameters.values, parameters.oids, binary)
+        return [result.get_value(n, 0).decode() for n in range(result.ntuples)]
+    return [row[0] for row in driver.execute(text, parameters)]
 
 
 def _size(connection: Connection, table: str) -> float:

@@ -133,8 +133,8 @@ class ClusterUnderTest:
         )
         for child in (self.service, self.simulator, self.receiver):
             child.start()
-        await self._wait_for_ok(self.receiver, self.callbacks_url + "/")
-        await self._wait_for_ok(self.simulator, self.graph_url + "/control/state")
+        await self._wait_for_status(200, self.receiver, self.callbacks_url + "/")
+        await self._wait_for_status(200, self.simulator, self.graph_url + "/control/state")
         await self.wait_ready(self.service)  # the first creates the store
         for service in self.services[1:]:
             service.start()
@@ -157,7 +157,7 @@ class ClusterUnderTest:
     async def restart_simulator(self) -> None:
         """Start the simulator on the file of the killed one."""
         self.simulator.start()
-        await self._wait_for_ok(self.simulator, self.graph_url + "/control/state")
+        await self._wait_for_status(200, self.simulator, self.graph_url + "/control/state")
 
     def read_store_from(self, database_url: str) -> None:
         """Read the store from another server from now on."""
@@ -165,7 +165,12 @@ class ClusterUnderTest:
 
     async def wait_ready(self, service: Child) -> None:
         """Return when a process of the service reports that it is ready."""
-        await self._wait_for_ok(service, self.base_urls[self.services.index(service)] + "/readyz")
+        await self._wait_for_status(200, service, self.base_urls[self.services.index(service)] + "/readyz")
+
+    async def wait_not_ready(self) -> None:
+        """Return once `/readyz` of every service responds with 503."""
+        for service, base_url in zip(self.services, self.base_urls, strict=True):
+            await self._wait_for_status(503, service, base_url + "/readyz")
 
     async def service_time_s(self) -> float:
         """Return the time of the service's clock, from the `Date` header of a response."""
@@ -175,7 +180,7 @@ class ClusterUnderTest:
     async def restart_receiver(self) -> None:
         """Start the receiver, which appends to its file."""
         self.receiver.start()
-        await self._wait_for_ok(self.receiver, self.callbacks_url + "/")
+        await self._wait_for_status(200, self.receiver, self.callbacks_url + "/")
 
     async def add_fault(self, fault: Json) -> None:
         """Add a fault to the simulator."""
@@ -196,7 +201,7 @@ class ClusterUnderTest:
         last_position = self.store.last_position()
         began_s = time.monotonic()
         self.service.start()
-        await self._wait_for_ok(self.service, self.base_url + "/readyz")
+        await self._wait_for_status(200, self.service, self.base_url + "/readyz")
         return Restart(in_flight, last_position, began_s, time.monotonic() - began_s)
 
     async def wait_backlog_done(self, restart: Restart, *, within_s: float = TIMEOUT_S) -> float:
@@ -282,18 +287,18 @@ class ClusterUnderTest:
             assert response.status == 200, f"{method} {url}: {await response.text()}"
             return await response.json()
 
-    async def _wait_for_ok(self, child: Child, url: str) -> None:
+    async def _wait_for_status(self, status: int, child: Child, url: str) -> None:
         headers = {"Authorization": f"Bearer {CONTROL_TOKEN}", "Host": "127.0.0.1"}
         deadline_s = time.monotonic() + TIMEOUT_S
         while child.status is None and time.monotonic() < deadline_s:
             try:
                 async with self.http.get(url, headers=headers) as response:
-                    if response.status == 200:
+                    if response.status == status:
                         return
             except (aiohttp.ClientError, TimeoutError):
                 pass
             await asyncio.sleep(0.02)
-        raise NotInTime(f"{url} does not respond with 200\n{child.last_lines()}")
+        raise NotInTime(f"{url} does not respond with {status}\n{child.last_lines()}")
 
     async def _is_done_up_to(self, position: int) -> bool:
         return await asyncio.to_thread(self.store.count_open_up_to, position) == 0

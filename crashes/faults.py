@@ -93,6 +93,7 @@ async def promote_standby(context: FaultContext) -> FaultResult:
     if not await asyncio.to_thread(primary.has_sync_standby):
         raise NotInTime("the standby does not follow synchronously")
     await asyncio.to_thread(primary.kill)
+    await context.cluster.wait_not_ready()
     await asyncio.to_thread(standby.promote)
     result = record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response", waves=1)
     context.cluster.read_store_from(standby.url)

@@ -18,12 +18,14 @@ from crashes.traces import Call, parse_calls
 SENDS: Final = ("write", "writev", "sendto", "sendmsg")
 FLUSHES: Final = ("fdatasync", "fsync")
 FRAME_HEADER: Final = 24  # Source: sqlite.org, "The WAL File Format": page, size after a commit or 0, …
-COMMIT: Final = b"Q\0\0\0\x0bCOMMIT\0"  # Source: postgresql.org, "Message Formats": Query …
-COMMITTED: Final = b"C\0\0\0\x0bCOMMIT\0"  # … and CommandComplete
-# A statement that is a transaction of its own (decision 0091): Bind to it, Sync at its end, and CommandComplete
-BIND_ALONE: Final = b"\0waypost_"
+# Source: postgresql.org, "Message Formats". A commit is a Query message; or Bind to the prepared COMMIT, or to a
+# statement that is a transaction of its own (decision 0091), up to Sync at its end. CommandComplete confirms it.
+COMMIT: Final = b"Q\0\0\0\x0bCOMMIT\0"
+BIND_COMMIT: Final = b"\0waypost_commit\0"
+BIND_ALONE: Final = b"\0waypost_alone_"
 SYNC: Final = b"S\0\0\0\x04"
-INSERTED: Final = b"INSERT 0 "
+COMMITTED: Final = b"C\0\0\0\x0bCOMMIT\0"
+COMPLETED_ALONE: Final = (b"INSERT 0 ", b"UPDATE ", b"DELETE ")
 ID_BYTES: Final = 36
 
 _ID: Final = re.compile(rb"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
@@ -172,28 +174,37 @@ def prove_server(lines: Iterable[str], wal: str) -> Proof:
 
 
 class _Commits:
-    """The commits of each connection: COMMIT, or a statement that is a transaction of its own."""
+    """The commits of each connection: COMMIT, alone or behind other statements, or a statement that commits itself."""
 
     def __init__(self) -> None:
-        self._bound: set[str] = set()
-        self._alone: set[str] = set()
+        self._ends: defaultdict[str, bytes] = defaultdict(bytes)
+        self._bound: dict[str, tuple[bytes, ...]] = {}
+        self._requested: dict[str, tuple[bytes, ...]] = {}
 
     def is_requested(self, connection: str, data: bytes) -> bool:
-        """Return True if these bytes end the request of a commit."""
-        if BIND_ALONE in data:
-            self._bound.add(connection)
-        if connection in self._bound and data.endswith(SYNC):
-            self._bound.discard(connection)
-            self._alone.add(connection)
+        """Return True if these bytes end the request of a commit; it may be split across two reads or writes."""
+        whole = self._ends[connection] + data
+        self._ends[connection] = whole[1 - len(BIND_COMMIT) :]
+        if BIND_COMMIT in whole:
+            self._bound[connection] = (COMMITTED,)
+        elif BIND_ALONE in whole:
+            self._bound[connection] = COMPLETED_ALONE
+        if connection in self._bound and whole.endswith(SYNC):
+            self._requested[connection] = self._bound.pop(connection)
+            self._ends[connection] = b""
             return True
-        return COMMIT in data
+        if COMMIT in whole:
+            self._requested[connection] = (COMMITTED,)
+            self._ends[connection] = b""
+            return True
+        return False
 
     def is_confirmed(self, connection: str, data: bytes) -> bool:
         """Return True if these bytes confirm one."""
-        if connection in self._alone and INSERTED in data:
-            self._alone.discard(connection)
+        if any(tag in data for tag in self._requested.get(connection, (COMMITTED,))):
+            self._requested.pop(connection, None)
             return True
-        return COMMITTED in data
+        return False
 
 
 class _Ids:

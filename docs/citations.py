@@ -180,7 +180,7 @@ def cited_texts() -> Iterator[CitedText]:
 
 def _cited_in_tables() -> Iterator[tuple[str, str, str]]:
     yield from (("wire/errors.py", reason.name, row.source) for reason, row in ERRORS.items())
-    yield from (("api/limits/rate_limits.py", name, row.source) for name, row in RATES.items())
+    yield from (("domain/rates.py", name, row.source) for name, row in RATES.items())
     yield from (("api/routes.py", f"{row.method} {row.path}", row.source) for row in ROUTES)
     yield from (("domain/templates/rules.py", row.id, row.source) for row in (*SPEC_RULES, *OPERATOR_RULES))
     yield from (("wire/callbacks/kinds.py", row.occasion, row.source) for row in CALLBACK_KINDS)

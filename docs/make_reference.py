@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -16,17 +17,20 @@ import typer.main
 from msgspec import Meta
 from msgspec.structs import fields
 
+from docs.coverage import coverage_parts
+from docs.promises import promise_parts
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
 from docs.testing_page import testing_parts
 from waypost.admin.route import AnyFields
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
-from waypost.api.limits.rate_limits import RATES
 from waypost.api.request_fields import wire_name
 from waypost.api.routes import ROUTES
 from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
-from waypost.config import Settings
+from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
+from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES
+from waypost.config import SECRETS, Settings
 from waypost.dispatch.operator_circuits import OPERATOR_PROBE_DELAYS_S
 from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
 from waypost.domain.app import Hosting
@@ -41,6 +45,7 @@ from waypost.domain.lifecycle import (
     TEMPLATE_TRANSITIONS,
 )
 from waypost.domain.outcome import INVALID_RESPONSE_CODE, RetryReason
+from waypost.domain.rates import APP_RATES, RATES, SETTABLE_RATES
 from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES, TemplateRule
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import READINESS_CHECKS
@@ -60,6 +65,7 @@ from waypost.wire.errors import ERRORS
 
 FOLDER = Path(__file__).parent / "reference"
 SPECIFICATION = Path(__file__).parent / "sources" / "specification.md"
+PROMISES = Path(__file__).parent / "contributing" / "promises.md"
 GENERATED = "<!-- Generated from the tables in the code by `make reference`. Do not edit. -->"
 
 
@@ -82,10 +88,28 @@ def settings_page() -> str:
         (f"`WAYPOST_{name.upper()}`", _default(field.default), field.description or "")
         for name, field in Settings.model_fields.items()
     ]
+    file_names = [f"`WAYPOST_{name.upper()}_FILE`" for name in SECRETS]
+    others = [
+        (f"`{name}`", f"{reader}{'; or `' + name + '_FILE`' if name in COMMAND_SECRETS else ''}")
+        for name, reader in OTHER_VARIABLES.items()
+    ]
     return page(
         "Settings",
-        "Environment variables of `waypost serve`, and of every command that opens a store.",
+        "Settings of `waypost serve` and `waypost dev`, and of every command that opens a store. The first of these that "
+        "has a setting is used:",
+        "- an option of the command, such as `--port 8080`;\n"
+        "- an environment variable, such as `WAYPOST_PORT=8080`; an empty one is unset;\n"
+        f"- for a secret, the file that a variable names: {', '.join(file_names)}; the line break at its end does not "
+        "count, and variable and file together are an error;\n"
+        f"- a TOML file with the names in small letters, such as `port = 8080`: the one of `--config` or "
+        f'`{CONFIG_VARIABLE}`, otherwise `{CONFIG_FILE}` in the working folder; `secret_key_file = "PATH"` names a file '
+        "there too;\n"
+        "- the default.",
+        "An unknown name that begins with `WAYPOST_`, or in the TOML file, ends the command with the most similar name. "
+        "`waypost config` shows each setting, its value and its source, and of a secret only that it is set.",
         table(("Variable", "Default", "Meaning"), rows),
+        "## Other variables",
+        table(("Variable", "Read by"), others),
     )
 
 
@@ -148,7 +172,19 @@ def rates_page() -> str:
     return page(
         "Rates",
         "Each row is a sliding window, one for each value of the column Per. A request above the limit gets 429 with "
-        "`Retry-After`. Requests that get an error do not count. `WAYPOST_RATES=false` disables all rates.",
+        "`Retry-After`. Requests that get an error do not count. `WAYPOST_RATES=false`, or `waypost dev --no-rates`, "
+        "disables all rates, and those of apps; failed logins stay limited.",
+        "`WAYPOST_RATE_LIMITS=templates=20/60s,download=100/1h` sets rows for all apps; in a TOML file it is a table "
+        '`[rate_limits]` with members such as `templates = "20/60s"`. A period has the unit s, m or h. These rows can '
+        f"be set: {', '.join(f'`{name}`' for name in SETTABLE_RATES)}. `waypost serve` prints at its start whether it "
+        "applies the documented rates. `/docs` and `/openapi.json` name the rates of the service, with the documented one "
+        "where a setting changes it; an error names the one that applied.",
+        "`waypost app rates APP_ID templates=20/60s` gives one app rates of its own, instead of the service's, without a "
+        "restart; without rates it shows all rows, and `--reset` removes its own. The same by the "
+        "[admin API](admin.md), `PUT /admin/apps/{app_id}/rates`, and by "
+        "[a set-up file](../how-to/set-up-from-a-file.md). In the console, the settings page of an app shows each rate and "
+        "where it comes from: documented, a setting, or the app; an administrator can change and reset it there. What an app has sent before still counts. Rates per partner "
+        f"are not among them: {', '.join(f'`{name}`' for name in SETTABLE_RATES if name not in APP_RATES)}.",
         table(("Rate", "At most", "Within", "Per", "Source"), rows),
     )
 
@@ -481,7 +517,7 @@ def metrics_page() -> str:
         "## Steps",
         "Each step of a message is a log record at level `debug`, or `info` if it failed, and a span. Each has "
         "`message_id`, the fields below if they are known, and `took_ms` if the step takes time.",
-        table(("Record", "Part", "Fields"), steps),
+        table(("Record", "Logger", "Fields"), steps),
     )
 
 
@@ -509,7 +545,7 @@ def compatibility_page() -> str:
         if at + 1 == len(everything) or everything[at + 1].section != one.section:
             parts.append(table(("Statement", "Verdict", "Tests"), rows))
     counts = Counter(one.verdict for one in everything)
-    cases = sum("#" in name for names in tests.values() for name in names)
+    cases = sum("#" in name for one in everything for name in tests.get(one.key, []))
     return page(
         "Compatibility",
         f"The specification has {len(everything)} statements. Waypost does what {counts['kept']} of them say (`kept`), and "
@@ -517,6 +553,28 @@ def compatibility_page() -> str:
         f"decides (`decided`). Text in italics says what Waypost does. The wire cases in `tests/wire/cases` check "
         f"statements {cases} times.",
         *parts,
+    )
+
+
+def coverage_page() -> str:
+    """Return the page of the documented operations and events and their tests."""
+    return page(
+        "API coverage",
+        "Every operation and event of the public partner API that its documents describe, and what Waypost does with it. "
+        "Where the documents and the [specification](compatibility.md) differ, the specification decides. Tests are made "
+        "from the documented requests, responses and events. `A` stands for `/partner/app/{appId}`.",
+        *coverage_parts(table, _test_links),
+    )
+
+
+def promises_page() -> str:
+    """Return the page of the promises about packaging and operations, and their tests."""
+    return page(
+        "Promises and their tests",
+        "What pages promise about packaging and operations, and the tests that hold it. A change of such a page comes "
+        "with its row in `docs/promises.toml` and a test. Tests in `tests/deployment` and `tests/operations/in_prometheus.py` "
+        "are run by `make` targets of their own.",
+        *promise_parts(table, _test_links),
     )
 
 
@@ -538,7 +596,7 @@ def specification_page() -> str:
 def _test_links(names: list[str]) -> str:
     """Return links to at most three tests, and the number of the others."""
     parts = [name.partition("#" if "#" in name else "::") for name in names[:3]]
-    shown = [f"[{case}](../../{file})" for file, _, case in parts]
+    shown = [f"[{case or Path(file).name}](../../{file})" for file, _, case in parts]
     return ", ".join(shown) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
@@ -559,6 +617,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "metrics.md":        metrics_page,
     "testing.md":        testing_page,
     "compatibility.md":  compatibility_page,
+    "api-coverage.md":   coverage_page,
 }
 # fmt: on
 
@@ -569,12 +628,13 @@ def page(title: str, first: str, *parts: str) -> str:
 
 
 def wrapped(part: str) -> str:
-    """Return prose in lines of at most 118 characters; tables, headings, lists and code unchanged."""
-    return (
-        part
-        if part.startswith(("|", "#", "- ", "```"))
-        else textwrap.fill(part, 118, break_long_words=False, break_on_hyphens=False)
-    )
+    """Return prose and items of lists in lines of at most 118 characters; tables, headings and code unchanged."""
+    if part.startswith(("|", "#", "```")):
+        return part
+    fill = partial(textwrap.fill, width=118, break_long_words=False, break_on_hyphens=False)
+    if part.startswith("- "):
+        return "\n".join(fill(item, subsequent_indent="  ") for item in part.splitlines())
+    return fill(part)
 
 
 def _default(value: object) -> str:
@@ -610,6 +670,7 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
+    PROMISES.write_text(promises_page(), encoding="utf-8")
     SPECIFICATION.write_text(specification_page(), encoding="utf-8")
     return 0
 

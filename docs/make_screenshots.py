@@ -27,7 +27,7 @@ from waypost.console.route import RouteKind
 FOLDER: Final = Path(__file__).parent / "images" / "console"
 BEGINS: Final = datetime(2026, 5, 4, 22, 20, tzinfo=UTC)
 MOST_BYTES: Final = 120_000
-MOST_BYTES_OF_ALL: Final = 4_000_000
+MOST_BYTES_OF_ALL: Final = 4_500_000
 Size = tuple[int, int]
 WIDE: Final[Size] = (1440, 900)
 NARROW: Final[Size] = (360, 740)
@@ -44,7 +44,11 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/apps/{app_id}/templates/{template_id}/edit":               ("template-edit", True),
     "/apps/{app_id}/messages":                                   ("messages", True),
     "/apps/{app_id}/messages/received":                          ("messages-received", False),
+    "/apps/{app_id}/conversations":                              ("conversations", True),
+    "/apps/{app_id}/conversations/{recipient_id}":               ("conversation", True),
     "/apps/{app_id}/messages/{message_id:path}":                 ("trace", True),
+    "/requests":                                                 ("api-requests", True),
+    "/requests/{entry_id}":                                      ("api-request", False),
     "/apps/{app_id}/callbacks":                                  ("callbacks", True),
     "/apps/{app_id}/callbacks/new":                              ("subscription-new", False),
     "/apps/{app_id}/callbacks/subscriptions/{subscription_id}":  ("subscription", False),
@@ -69,6 +73,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/apps":                                            ("apps", False),
     "/settings/operator":                                        ("operator", False),
     "/settings/audit":                                           ("settings-audit", False),
+    "/settings/personal-data":                                   ("personal-data", False),
     "/settings/administrator":                                   ("settings-administrator", False),
     "/apps/{app_id}/settings":                                   ("app-settings", False),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 CASES = ROOT / "tests" / "wire" / "cases"
+EVENT_SAMPLES = ROOT / "tests" / "pipeline" / "events" / "documented_events.toml"
 VERDICTS = ("kept", "differs", "decided")
 
 
@@ -46,7 +47,7 @@ def holders() -> dict[str, list[str]]:
 
 
 def _cases() -> Iterator[tuple[str, list[str]]]:
-    for path in sorted(CASES.glob("*.toml")):
+    for path in (*sorted(CASES.glob("*.toml")), EVENT_SAMPLES):
         text = path.read_text(encoding="utf-8")
         if "holds" in text:  # a quick check: every worker of the test suite reads all files
             for name, case in tomllib.loads(text)["cases"].items():

@@ -1,4 +1,4 @@
-"""The reference of `waypost.testing`, generated from its docstrings and signatures."""
+"""The reference of `pytest_waypost`, generated from its docstrings and signatures."""
 
 import inspect
 import re
@@ -6,16 +6,14 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from waypost.testing import plugin
-from waypost.testing.callback import Callback
-from waypost.testing.clock import TimeMachine
-from waypost.testing.faults import Fault
-from waypost.testing.message import Button, Message
-from waypost.testing.partner import Partner
-from waypost.testing.phone import Phone
-from waypost.testing.runtime.service import Service
-from waypost.testing.templates import Template
-from waypost.testing.trace import MessageTraceStep, Trace
+from pytest_waypost import plugin
+from pytest_waypost.callback import Callback
+from pytest_waypost.message import Button, Message, MessageTraceStep, Trace
+from pytest_waypost.partner import Partner
+from pytest_waypost.phone import Phone
+from pytest_waypost.service import Service
+from pytest_waypost.simulator import Fault, TimeMachine
+from pytest_waypost.templates import Template
 
 CLASSES = (
     Partner, Phone, TimeMachine, Fault, Message, Button, Callback, Trace, MessageTraceStep, Template, Service,

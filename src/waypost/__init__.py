@@ -1,3 +1,3 @@
 """Waypost: a messaging and template service that a business runs itself."""
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"

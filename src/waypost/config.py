@@ -1,11 +1,16 @@
-"""The settings: name with unit, type, default, meaning. The only module that reads the environment."""
+"""The settings: name with unit, type, default, meaning. `waypost.cli.setting_sources` reads them."""
 
+import re
+from collections.abc import Mapping
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Final, Literal, cast
 
-from pydantic import Field, ValidationInfo, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from waypost.domain.quotas import DEFAULT_CALLBACK_QUOTA, DEFAULT_MESSAGE_QUOTA, MAX_QUOTA
+from waypost.domain.rates import change_rates
+from waypost.store.connections.budget import MIN_CONNECTIONS, ConnectionBudget, connection_budget
 
 STAGES: Final = ("api", "dispatch", "events", "callbacks")
 """The stages that a process of the service can run."""
@@ -13,6 +18,17 @@ STAGES: Final = ("api", "dispatch", "events", "callbacks")
 
 MIN_SECRET_CHARS: Final = 32
 """Of every token and key of the service; 32 hex digits have 128 bits."""
+SECRETS: Final = (
+    "database_url",
+    "secret_key",
+    "old_secret_key",
+    "admin_token",
+    "simulator_token",
+    "metrics_token",
+    "media_secret_key",
+)
+"""The settings that are never shown. Each can be read from a file: the setting's name and `_file`."""
+_BUCKET_URL: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9!_.*'()/-]*)?")
 DEMO_ADMIN_TOKEN: Final = "demo-admin-token"  # noqa: S105  public; `serve` rejects it
 
 
@@ -26,16 +42,21 @@ def check_secret(value: str, name: str) -> None:
         raise ValueError(f"{name} must have at least {MIN_SECRET_CHARS} characters; 64 random hex digits are best")
 
 
-class Settings(BaseSettings):
-    """Settings of the service. Each can be set by an environment variable: `WAYPOST_` and its name."""
+class Settings(BaseModel):
+    """Settings of the service. Each can be set by an environment variable, `WAYPOST_` and its name, or in a TOML file."""
 
-    model_config = SettingsConfigDict(env_prefix="WAYPOST_", extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     data: Path = Field(default=Path(".waypost"), description="Folder of the store and of the instance key.")
     database_url: str | None = Field(
         default=None,
         description="A PostgreSQL database for the store, in libpq's format (several hosts separated by commas); "
         "without it the store is an SQLite file in `data`.",
+    )
+    database_connections: int | None = Field(
+        default=None,
+        description=f"Maximum number of connections of each process to PostgreSQL, at least {MIN_CONNECTIONS}; without "
+        "it, as many as its stages need.",
     )
     host: str = Field(default="127.0.0.1", description="Address to listen on.")
     port: int = Field(default=8080, ge=0, le=65535, description="Port of the service; 0 takes a free one.")
@@ -45,7 +66,7 @@ class Settings(BaseSettings):
         le=256,
         description="Number of processes that `serve` starts on this port; more than one needs `database_url`.",
     )
-    stages: Annotated[tuple[str, ...], NoDecode] = Field(
+    stages: tuple[str, ...] = Field(
         default=STAGES,
         description="Stages that this process runs, separated by commas; less than all needs `database_url`, "
         "and other processes that run the rest.",
@@ -64,11 +85,15 @@ class Settings(BaseSettings):
     secret_key: str | None = Field(
         default=None, description="The instance key: encrypts secrets, derives app tokens. At least 32 characters."
     )
+    old_secret_key: str | None = Field(
+        default=None,
+        description="The instance key before, while `waypost secret rotate` replaces it. At least 32 characters.",
+    )
     admin_token: str | None = Field(
         default=None,
         description="Credential of the admin API; without it the API cannot be used. At least 32 characters.",
     )
-    admin_hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+    admin_hosts: tuple[str, ...] = Field(
         default=(),
         description="Further host names that the admin API, and everything of `waypost dev`, accepts, separated "
         "by commas.",
@@ -96,7 +121,14 @@ class Settings(BaseSettings):
         description="Show the text of messages to everybody with access to them, without a reveal; one-time codes "
         "stay hidden. `waypost dev` shows text unless this is set to false.",
     )
-    rates: bool = Field(default=True, description="Apply the documented rate limits.")
+    rates: bool = Field(
+        default=True, description="Apply the rate limits: the documented ones, with the changes of `rate_limits`."
+    )
+    rate_limits: tuple[str, ...] = Field(
+        default=(),
+        description="Rates that differ from the documented ones, separated by commas, such as "
+        "`templates=20/60s,download=100/1h`: a row of the page of rates, requests, and a period in s, m or h.",
+    )
     strict: bool = Field(
         default=False, description="Check templates by the operator's rules at creation, not at its review."
     )
@@ -124,10 +156,10 @@ class Settings(BaseSettings):
     pause_callbacks_after_s: int = Field(
         default=432_000, ge=0, description="A subscription whose callbacks fail for so long is paused; 0: never."
     )
-    allowed_networks: Annotated[tuple[str, ...], NoDecode] = Field(
+    allowed_networks: tuple[str, ...] = Field(
         default=(), description="Private networks that callbacks and downloads may reach, separated by commas."
     )
-    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = Field(
+    trusted_proxies: tuple[str, ...] = Field(
         default=(),
         description="Networks of the proxies in front of the service, separated by commas: "
         "their `X-Forwarded-For` is trusted.",
@@ -171,6 +203,13 @@ class Settings(BaseSettings):
         description="If several processes share a store: how long after a process was killed the others take over "
         "its work.",
     )
+    drain_s: float = Field(
+        default=0,
+        ge=0,
+        le=3600,
+        description="How long `serve` responds to requests after a stop signal while `/readyz` says 503, so that a "
+        "proxy can stop sending requests; longer than the proxy keeps idle connections. `stop_within_s` begins after it.",
+    )
     stop_within_s: float = Field(default=10, ge=0, description="How long a stop waits for requests and jobs in flight.")
     metrics_token: str | None = Field(
         default=None,
@@ -189,18 +228,53 @@ class Settings(BaseSettings):
         description="With less free space than this on the store's disk, the service is not ready and accepts no "
         "files, so that the space is left to the store.",
     )
+    media_url: str | None = Field(
+        default=None,
+        description="A bucket of an S3-compatible server for media files, such as `s3://bucket/prefix`; without it they "
+        "are in the folder `media` in `data`. Needs `waypost[s3]`.",
+    )
+    media_endpoint: str | None = Field(
+        default=None, description="URL of that server, such as `https://s3.example.com`; without it AWS."
+    )
+    media_region: str = Field(default="us-east-1", description="Region of the bucket.")
+    media_access_key_id: str | None = Field(
+        default=None,
+        description="Id of the access key for the bucket; without it, the credentials of the environment "
+        "(`AWS_…`) or of the machine's role.",
+    )
+    media_secret_key: str | None = Field(default=None, description="The secret of that access key.")
     media_quota_mb: int = Field(
         default=5000,
         ge=0,
         description="Media storage of each partner, in MB of uploads that have not expired; the same content counts "
         "once. 0: no limit.",
     )
+    message_quota: int = Field(
+        default=DEFAULT_MESSAGE_QUOTA,
+        ge=0,
+        le=MAX_QUOTA,
+        description="Maximum number of messages of each partner that wait for the operator; a further one gets "
+        "status 429. 0: no limit. `waypost partner quota` sets it for one partner.",
+    )
+    callback_quota: int = Field(
+        default=DEFAULT_CALLBACK_QUOTA,
+        ge=0,
+        le=MAX_QUOTA,
+        description="Maximum number of callbacks that wait for the receivers of each partner; beyond it, its new "
+        "messages get status 429. 0: no limit. `waypost partner quota` sets it for one partner.",
+    )
     otel_endpoint: str | None = Field(
         default=None,
         description="Endpoint for spans, by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. "
         "Needs `waypost[otel]`.",
     )
-    otel_share: float = Field(default=1, ge=0, le=1, description="Share of the messages that is traced; 1 is all.")
+    otel_sample_ratio: float = Field(
+        default=1,
+        ge=0,
+        le=1,
+        description="Share of the messages that is traced, 1 is all, of those whose request has no `traceparent`; "
+        "its sampled flag decides otherwise.",
+    )
     upgrade_store: bool = Field(
         default=True,
         description="Upgrade a store of an older version at a start; if false, use `waypost store upgrade`.",
@@ -232,12 +306,31 @@ class Settings(BaseSettings):
         description="Minimum time for which a repeated webhook is detected; retention of its items too.",
     )
     keep_audit_days: int = Field(default=400, ge=1, description="Retention of the audit log.")
+    request_log_days: int = Field(
+        default=7, ge=1, description="Retention of the request log; no longer than `keep_bodies_days`."
+    )
+    request_log_rows: int = Field(
+        default=20_000,
+        ge=0,
+        le=1_000_000,
+        description="Maximum number of entries of the request log for each partner; the oldest are deleted. 0: no log.",
+    )
+    request_log_sample: int = Field(
+        default=200,
+        ge=0,
+        description="One of how many successful requests is in the request log. 0: none. Failed ones are all logged.",
+    )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum level of log records."
     )
     log_format: Literal["text", "json"] = Field(default="text", description="Format of log records.")
+    access_log: bool = Field(
+        default=False,
+        description="Log one record at level `info` for each request: its route, status, duration and client, and "
+        "its id, which the response then has in the header `X-Request-Id`.",
+    )
 
-    @field_validator("allowed_networks", "admin_hosts", "trusted_proxies", "stages", mode="before")
+    @field_validator("allowed_networks", "admin_hosts", "trusted_proxies", "stages", "rate_limits", mode="before")
     @classmethod
     def _split_list(cls, value: object) -> object:
         if isinstance(value, str):
@@ -251,6 +344,20 @@ class Settings(BaseSettings):
             ip_network(network)
         return value
 
+    @field_validator("rate_limits", mode="before")
+    @classmethod
+    def _read_table_of_rates(cls, value: object) -> object:
+        """Accept a table of a TOML file too, such as `templates = "20/60s"`."""
+        if isinstance(value, Mapping):
+            return tuple(f"{name}={rate}" for name, rate in cast("Mapping[object, object]", value).items())
+        return value
+
+    @field_validator("rate_limits")
+    @classmethod
+    def _check_rates(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        change_rates(value)
+        return value
+
     @field_validator("stages")
     @classmethod
     def _check_stages(cls, value: tuple[str, ...]) -> tuple[str, ...]:
@@ -260,7 +367,7 @@ class Settings(BaseSettings):
             raise ValueError(f"{problem}; give one or more of {', '.join(STAGES)}, separated by commas")
         return tuple(name for name in STAGES if name in value)
 
-    @field_validator("secret_key", "admin_token", "metrics_token", "simulator_token")
+    @field_validator("secret_key", "old_secret_key", "admin_token", "metrics_token", "simulator_token")
     @classmethod
     def _check_length(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value is not None and value != DEMO_ADMIN_TOKEN:
@@ -273,6 +380,30 @@ class Settings(BaseSettings):
         if value is not None and not value.startswith(("postgresql://", "postgres://")):
             raise ValueError("database_url must begin with postgresql://; without it SQLite is used")
         return value
+
+    @field_validator("database_connections")
+    @classmethod
+    def _check_database_connections(cls, value: int | None) -> int | None:
+        if value is not None and value < MIN_CONNECTIONS:
+            raise ValueError(
+                f"database_connections must be at least {MIN_CONNECTIONS}: one to write, one to read, and two for "
+                "notifications; without it a process opens as many as its stages need"
+            )
+        return value
+
+    @field_validator("media_url")
+    @classmethod
+    def _check_media_url(cls, value: str | None) -> str | None:
+        if value is not None and not _BUCKET_URL.fullmatch(value):
+            raise ValueError("media_url must be s3://bucket or s3://bucket/prefix, without credentials and parameters")
+        return value
+
+    @field_validator("media_endpoint")
+    @classmethod
+    def _check_media_endpoint(cls, value: str | None) -> str | None:
+        if value is not None and not value.startswith(("http://", "https://")):
+            raise ValueError("media_endpoint must be an http or https address")
+        return None if value is None else value.rstrip("/")
 
     @field_validator("public_url")
     @classmethod
@@ -293,6 +424,11 @@ class Settings(BaseSettings):
         """URL of the service for partners and receivers, without a trailing slash."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.public_url or f"http://{host}:{self.port}"
+
+    @property
+    def connection_budget(self) -> ConnectionBudget:
+        """Connections of one process to PostgreSQL."""
+        return connection_budget(self.stages, at_most=self.database_connections)
 
     @property
     def media_folder(self) -> Path:

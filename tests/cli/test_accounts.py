@@ -29,7 +29,7 @@ class CommandRunner:
         return await asyncio.to_thread(runner.invoke, commands, list(arguments), input=typed)
 
     async def run_json(self, *arguments: str, typed: str | None = None, **env: str) -> Any:
-        result = await self.run(*arguments, typed=typed, **env)
+        result = await self.run(*arguments, "--json", typed=typed, **env)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 

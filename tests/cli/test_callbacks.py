@@ -40,7 +40,7 @@ def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("WAYPOST_ADMIN_TOKEN", raising=False)
 
     def run(*arguments: str) -> Any:
-        result = CliRunner().invoke(app, ["callbacks", *arguments])
+        result = CliRunner().invoke(app, ["callbacks", *arguments, "--json"])
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 

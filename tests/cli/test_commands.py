@@ -191,6 +191,8 @@ def test_serve_responds_and_stops_at_a_signal_with_exit_code_0(shell: Shell) -> 
     process = shell.start("serve", "--port", "0", secret_key=KEY)
     printed = read_until(process, "serves at")
     url = printed.split()[-1]
+    store = shell.folder / ".waypost" / "waypost.db"
+    assert printed.splitlines()[:2] == [f"store: SQLite file {store}", "rates: as documented"]
 
     ready = send_request("GET", f"{url}/readyz")
     code, errors = stop(process)
@@ -224,6 +226,29 @@ def test_dev_stops_with_the_program_that_started_it(shell: Shell) -> None:
 
     _, errors = process.communicate(timeout=HANGS_AFTER_S)
     assert (process.returncode, errors) == (0, "")
+
+
+def test_dev_prints_its_variables_for_a_program_without_its_files(shell: Shell) -> None:
+    process = shell.start(*DEV_ON_FREE_PORTS, "--env-file", "-", "--set", "wallet_currency=EUR", "--set=port=1")
+    assert process.stdout is not None
+    lines = list(iter(process.stdout.readline, "\n"))
+
+    variables = dict(line.rstrip("\n").split("=", 1) for line in lines)
+    url = f"{variables['PARTNER_URL']}/partner/app/{variables['APP_ID']}/wallet/balance"
+    wallet = send_request("GET", url, Authorization=variables["APP_TOKEN"])
+    code, errors = stop(process)
+
+    assert wallet["walletResponse"]["currency"] == "EUR"
+    assert not (shell.folder / "waypost-dev.env").exists()
+    assert (code, errors) == (0, "")
+
+
+def test_dev_prints_no_variables_if_it_stops_at_once(shell: Shell) -> None:
+    """Otherwise the program that reads them would use a service that is gone."""
+    process = shell.start(*DEV_ON_FREE_PORTS, "--env-file", "-", "--until-stdin-ends", stdin=subprocess.DEVNULL)
+
+    assert process.communicate(timeout=HANGS_AFTER_S) == ("", "")
+    assert process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ class Commands:
         return CliRunner(env=self._env).invoke(app, list(arguments))
 
     def run_json(self, *arguments: str) -> Any:
-        result = self.run(*arguments)
+        result = self.run(*arguments, "--json")
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
@@ -51,6 +51,26 @@ def test_password_can_be_changed(commands: Commands) -> None:
     result = commands.run_json("partner", "password", "1", "--password", "Another-horse-2")
 
     assert result["changed"] is True
+
+
+def test_partner_has_shorter_retention_periods_than_the_service_and_never_longer_ones(commands: Commands) -> None:
+    service = commands.run_json("partner", "retention", "1")
+    changed = commands.run_json("partner", "retention", "1", "--bodies-days", "7")
+    both = commands.run_json("partner", "retention", "1", "--messages-days", "90")
+    longer = commands.run("partner", "retention", "1", "--bodies-days", "31")
+    unknown = commands.run("partner", "retention", "2", "--bodies-days", "7")
+    again = commands.run_json("partner", "retention", "1", "--default")
+
+    bodies = {"days": 30, "own_days": None, "service_days": 30}
+    records = {"days": 400, "own_days": None, "service_days": 400}
+    assert service == {"keep_bodies_days": bodies, "keep_messages_days": records}
+    short = {"days": 7, "own_days": 7, "service_days": 30}
+    assert changed == service | {"keep_bodies_days": short}
+    assert both == {"keep_bodies_days": short, "keep_messages_days": records | {"days": 90, "own_days": 90}}
+    assert longer.exit_code == 1
+    assert "keep_bodies_days must be 1 to 30" in longer.output
+    assert unknown.exit_code == 1
+    assert again == service
 
 
 def test_secrets_are_listed_without_their_values_and_revoked_by_id(commands: Commands) -> None:
@@ -96,3 +116,16 @@ def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> Non
 
     assert (sandbox["live"], live["live"]) == (False, True)
     assert live["phone_number"] == "15550002222"
+
+
+def test_quotas_are_set_shown_and_removed(commands: Commands) -> None:
+    before = commands.run_json("partner", "quota", "1")
+    changed = commands.run_json("partner", "quota", "1", "--messages", "500", "--callbacks", "0")
+    removed = commands.run_json("partner", "quota", "1", "--default", "--callbacks", "7")
+    invalid = commands.run("partner", "quota", "1", "--messages", "-1")
+
+    assert before["messages"] == {"waiting": 0, "quota": 1_000_000, "own_quota": None, "service_quota": 1_000_000}
+    assert [changed[name]["quota"] for name in ("messages", "callbacks")] == [500, 0]
+    assert [removed[name]["own_quota"] for name in ("messages", "callbacks")] == [None, 7]
+    assert invalid.exit_code == 1
+    assert "message_quota must be a number of 0 to 1000000000" in invalid.output

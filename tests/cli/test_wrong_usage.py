@@ -4,8 +4,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+import typer.main
 from typer.testing import CliRunner, Result
 
+from waypost.cli.command_group import SUBJECTS
 from waypost.cli.main import app as commands
 
 CLOSED_URL: Final = "http://127.0.0.1:9"
@@ -14,10 +16,18 @@ CLOSED_URL: Final = "http://127.0.0.1:9"
 CASES: Final = {
     # arguments                                                  exit   expected text
     "nosuch":                                                    (2, "No such command 'nosuch'"),
+    "parner list":                                               (2, "No such command 'parner'. Did you mean 'partner'?"),
+    "partner lst":                                               (2, "No such command 'lst'. Did you mean 'list'?"),
+    "partner list --jsn":                                        (2, "No such option: --jsn. Did you mean --json?"),
+    "dev --prot 8080":                                           (2, "No such option: --prot. Did you mean --port?"),
+    "--versoin":                                                 (2, "No such option: --versoin. Did you mean --version?"),
     "dev --port abc":                                            (2, "'--port'"),
     "dev --port 99999":                                          (2, "the setting port is invalid"),
     "dev --simulator-port 99999":                                (2, "'--simulator-port'"),
     "dev --simulator-port -5":                                   (2, "'--simulator-port'"),
+    "dev --set colour=red":                                      (2, "there is no setting colour, in --set: `waypost config` lists"),
+    "dev --set rates":                                           (2, "--set must be NAME=VALUE, as in rates=false; 'rates' is not"),
+    "dev --set per_second=x":                                    (2, "the setting per_second is invalid"),
     "dev --port 0 --simulator-port 0 --data page.md":            (1, "page.md cannot be used (File exists)"),
     "dev --port 0 --simulator-port 0 --env-file no/where":       (1, "no/where cannot be used (No such file or directory)"),
     "dev --port 0 --simulator-port 0 --from nosuch":             (1, "nosuch"),
@@ -103,6 +113,23 @@ def test_help_shows_defaults_in_brackets() -> None:
 
     for text, shown in zip(helps, (".waypost]", "[required for a new account]", "by its digits]"), strict=True):
         assert shown in " ".join(text.split())
+
+
+def test_every_command_is_listed_by_subject_with_its_first_sentence_uncut() -> None:
+    lines = run("-h").output.splitlines()
+    shown = " ".join(" ".join(lines).split())
+
+    subjects = [line.removesuffix(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert subjects == ["Options", *SUBJECTS]
+    for command in vars(typer.main.get_command(commands))["commands"].values():
+        assert f" {command.name} {command.get_short_help_str(1000)}" in shown
+    assert shown.count("...") == 1, "of [ARGS]..."
+
+
+@pytest.mark.parametrize("line", ["", "dev", "partner", "partner list", "clock advance"])
+def test_short_option_prints_the_help(line: str) -> None:
+    assert run(f"{line} -h").output == run(f"{line} --help").output
+    assert "-h, --help" in run(f"{line} -h").output
 
 
 def test_help_is_plain_text_without_boxes() -> None:

@@ -17,7 +17,7 @@ ROW: Final = f'10 sendto(7<socket:[2]>, "d\\0\\0\\0\\\\{ID}\\0", 90, 0, NULL, 0)
 COMMIT: Final = '10 sendto(7<socket:[2]>, "Q\\0\\0\\0\\vCOMMIT\\0", 12, 0, NULL, 0) = 12'
 CONFIRMATION: Final = '10 recvfrom(7<socket:[2]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 18'
 ALONE: Final = (
-    f'10 sendto(7<socket:[2]>, "B\\0\\0\\0P\\0waypost_0\\0x{ID}E\\0\\0\\0\\tS\\0\\0\\0\\4", 90, 0, NULL, 0) = 90'
+    f'10 sendto(7<socket:[2]>, "B\\0\\0\\0P\\0waypost_alone_0\\0x{ID}E\\0\\0\\0\\tS\\0\\0\\0\\4", 90, 0, NULL, 0) = 90'
 )
 INSERTED: Final = (
     '10 recvfrom(7<socket:[2]>, "2\\0\\0\\0\\4C\\0\\0\\0\\17INSERT 0 1\\0Z\\0\\0\\0\\5I", 16384, 0, NULL, NULL) = 27'
@@ -28,6 +28,11 @@ ALONE_READ: Final = ALONE.replace("10 sendto(7<socket:[2]>", "30 recvfrom(8<sock
 INSERTED_SENT: Final = INSERTED.replace("10 recvfrom(7<socket:[2]>", "30 sendto(8<socket:[3]>").replace(
     "NULL, NULL)", "NULL, 0)"
 )
+PIPELINE: Final = (
+    f'10 sendto(7<socket:[2]>, "B\\0\\0\\0P\\0waypost_3\\0x{ID}E\\0\\0\\0\\tB\\0\\0\\0\\33\\0waypost_commit\\0'
+    'E\\0\\0\\0\\tS\\0\\0\\0\\4", 120, 0, NULL, 0) = 120'
+)
+PIPELINE_READ: Final = PIPELINE.replace("10 sendto(7<socket:[2]>", "30 recvfrom(8<socket:[3]>")
 ROW_READ: Final = f'30 recvfrom(8<socket:[3]>, "d\\0\\0\\0\\\\{ID}\\0", 8192, 0, NULL, NULL) = 90'
 COMMIT_READ: Final = '30 recvfrom(8<socket:[3]>, "Q\\0\\0\\0\\vCOMMIT\\0", 8192, 0, NULL, NULL) = 12'
 CONFIRMATION_SENT: Final = '30 sendto(8<socket:[3]>, "C\\0\\0\\0\\vCOMMIT\\0Z\\0\\0\\0\\5I", 18, 0, NULL, 0) = 18'
@@ -114,3 +119,35 @@ def test_statement_that_is_a_transaction_of_its_own_and_is_not_flushed_is_a_viol
 
     assert len(client.violations) == 1
     assert len(server.violations) == 1
+
+
+def test_pipeline_with_a_commit_at_its_end_is_a_commit() -> None:
+    flush = FLUSH.replace(WAL, WAL_SEGMENT)
+
+    client = prove_client([PIPELINE, CONFIRMATION, HEAD, RESPONSE])
+    server = prove_server([PIPELINE_READ, flush, CONFIRMATION_SENT], "pg_wal")
+    acknowledged_early = prove_client([PIPELINE, HEAD, RESPONSE, CONFIRMATION])
+    confirmed_early = prove_server([PIPELINE_READ, CONFIRMATION_SENT, flush], "pg_wal")
+
+    assert (client.acknowledged, client.flushes, client.violations) == (1, 1, [])
+    assert (server.acknowledged, server.violations) == (1, [])
+    assert (len(acknowledged_early.violations), len(confirmed_early.violations)) == (1, 1)
+
+
+def test_statement_in_a_transaction_is_no_commit() -> None:
+    statement = ALONE.replace("waypost_alone_0", "waypost_0")
+
+    proof = prove_client([statement, INSERTED, HEAD, RESPONSE])
+
+    assert len(proof.violations) == 1
+
+
+def test_commit_that_is_split_across_two_reads_is_found() -> None:
+    first, second = PIPELINE_READ.split("post_commit")
+    reads = [f'{first}", 90, 0, NULL, NULL) = 90', f'30 recvfrom(8<socket:[3]>, "post_commit{second}']
+
+    right = prove_server([*reads, FLUSH.replace(WAL, WAL_SEGMENT), CONFIRMATION_SENT], "pg_wal")
+    wrong = prove_server([*reads, CONFIRMATION_SENT], "pg_wal")
+
+    assert (right.acknowledged, right.violations) == (1, [])
+    assert len(wrong.violations) == 1

@@ -1,7 +1,7 @@
 """Fixtures that start `waypost dev` in this process."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -84,10 +84,13 @@ class DevStarter:
     http: aiohttp.ClientSession
     started: list[RunningDev] = field(default_factory=list[RunningDev])
 
-    async def __call__(self, folder: str = "data", **options: Any) -> RunningDev:
-        """Start it and return when it responds."""
-        settings = Settings(data=self.folder / folder, port=0, rates=False, log_level="error")
-        dev = DevServer(DevOptions(settings, simulator_port=0, env_file=self.folder / "dev.env", **options))
+    async def __call__(
+        self, folder: str = "data", *, settings: Mapping[str, Any] | None = None, **options: Any
+    ) -> RunningDev:
+        """Start it with further settings, and return when it responds."""
+        values: dict[str, Any] = {"data": self.folder / folder, "port": 0, "rates": False, "log_level": "error"}
+        chosen = Settings(**(values | dict(settings or {})))
+        dev = DevServer(DevOptions(chosen, simulator_port=0, env_file=self.folder / "dev.env", **options))
         try:
             started = RunningDev(dev, await dev.open(), self.http)
         except BaseException:

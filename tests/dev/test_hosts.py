@@ -2,8 +2,6 @@
 
 import asyncio
 
-import pytest
-
 from tests.dev.conftest import DevStarter, RunningDev
 
 LOG_IN = {"email": "demo@waypost.example", "password": "x"}
@@ -83,12 +81,8 @@ async def test_requests_by_ip_address_and_by_localhost_are_accepted(start: DevSt
         assert status == 200, (headers, text)
 
 
-async def test_a_host_of_the_settings_is_accepted_by_every_interface(
-    start: DevStarter, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("WAYPOST_ADMIN_HOSTS", "waypost.test")
-    monkeypatch.setenv("WAYPOST_PUBLIC_URL", "https://tunnel.test")
-    started = await start()
+async def test_a_host_of_the_settings_is_accepted_by_every_interface(start: DevStarter) -> None:
+    started = await start(settings={"admin_hosts": "waypost.test", "public_url": "https://tunnel.test"})
     for host in ("waypost.test", "WAYPOST.test:8080", "tunnel.test"):
         for side, path, expected in (
             ("service", "/healthz", 200),

@@ -1,5 +1,6 @@
 """A new user's folder, and a `waypost dev` that runs in it."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -14,19 +15,16 @@ from tests.support.polling import HANGS_AFTER_S
 
 
 @pytest.fixture
-def newcomers_folder(tmp_path: Path) -> Path:
-    """A folder that has `.venv/bin/waypost`, as a clone has after `make run`."""
-    command = tmp_path / ".venv" / "bin" / "waypost"
-    command.parent.mkdir(parents=True)
-    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m waypost "$@"\n')
-    command.chmod(0o755)
+def newcomers_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder; `waypost` is on the path, as after `pip install waypost`."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     return tmp_path
 
 
 @pytest.fixture
 def running(newcomers_folder: Path) -> Iterator[Path]:
     """A folder in which `waypost dev` is running."""
-    command = [".venv/bin/waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
+    command = ["waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
     with subprocess.Popen(
         command, cwd=newcomers_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:

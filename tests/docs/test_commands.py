@@ -7,13 +7,13 @@ import pytest
 
 from tests.docs.repository import ROOT, name_of, pages
 
-TARGETS: Final = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+TARGETS: Final = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 SHOWN: Final = sorted(
     {
         (name_of(page), target)
         for page in pages()
         for target in re.findall(
-            r"^\s*make (?:[A-Z]+=\S+ )*([a-z]+)|`make (?:[A-Z]+=\S+ )*([a-z]+)\b[^`]*`",
+            r"^\s*make (?:[A-Z]+=\S+ )*([a-z-]+)|`make (?:[A-Z]+=\S+ )*([a-z-]+)\b[^`]*`",
             page.read_text(encoding="utf-8"),
             re.MULTILINE,
         )
@@ -32,3 +32,8 @@ def test_contributing_page_names_every_target_that_is_not_part_of_another() -> N
     documented = {target for page, target in SHOWN if page == "CONTRIBUTING.md"}
 
     assert documented == TARGETS - {"lint"}
+
+
+def test_only_contributing_names_the_folder_of_a_checkout() -> None:
+    """A reader of the other pages has installed the package: `waypost` is on the path."""
+    assert {name_of(page) for page in pages() if ".venv" in page.read_text(encoding="utf-8")} <= {"CONTRIBUTING.md"}

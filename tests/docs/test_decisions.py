@@ -1,4 +1,4 @@
-"""Decision pages are numbered without gaps, complete, and listed."""
+"""Decision pages are numbered, complete, and listed."""
 
 import re
 from pathlib import Path

@@ -82,7 +82,8 @@ def test_journey_pasted_as_a_whole_ends_with_the_tapped_buttons_postback_text(ru
 
 def test_installation_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
     """Index settings of a machine make pip warn; `make run` must not print those warnings."""
-    for name in ("Makefile", "constraints.txt"):
+    (tmp_path / "pytest-waypost").mkdir()
+    for name in ("Makefile", "constraints.txt", "pytest-waypost/pyproject.toml"):
         (tmp_path / name).write_text((ROOT / name).read_text(encoding="utf-8"))
     (tmp_path / "pyproject.toml").write_text(
         "[build-system]\nrequires = []\nbuild-backend = 'backend'\nbackend-path = ['.']\n"

@@ -12,6 +12,7 @@ import pytest
 
 from tests.docs.repository import ROOT, samples_of
 from tests.support.baseline_store import create_baseline_store
+from tests.support.builders import INSTANCE_KEY
 from tests.support.polling import HANGS_AFTER_S
 from tests.support.postgres import binaries
 from tests.support.store_locations import Databases, url_of
@@ -25,7 +26,7 @@ UPGRADE: Final = PAGES / "upgrade.md"
 
 @pytest.fixture
 def folder(newcomers_folder: Path) -> Path:
-    """A clone whose store was created by an older version."""
+    """A folder whose store was created by an older version."""
     create_baseline_store(newcomers_folder / ".waypost" / "waypost.db")
     (newcomers_folder / ".waypost" / "media").mkdir()
     (newcomers_folder / ".waypost" / "media" / "one").write_text("bytes")
@@ -56,7 +57,7 @@ def run_commands(folder: Path, page: Path, language: str = "sh", **variables: st
         env={
             "PATH": f"{binaries()}:{os.environ['PATH']}",
             "HOME": str(folder),
-            "WAYPOST_SECRET_KEY": "a key of more than thirty-two characters",
+            "WAYPOST_SECRET_KEY": INSTANCE_KEY,  # of the older version's store
             **variables,
         },
     )
@@ -73,7 +74,7 @@ def test_page_about_upgrades_upgrades(folder: Path) -> None:
 
 
 def test_page_about_backups_copies_the_store_and_restores_it(folder: Path) -> None:
-    subprocess.run([".venv/bin/waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True)
+    subprocess.run(["waypost", "store", "upgrade"], cwd=folder, check=True, capture_output=True)
 
     output = run_commands(folder, BACKUP).splitlines()
 

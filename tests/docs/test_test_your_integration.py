@@ -29,6 +29,6 @@ def test_samples_of_the_page_are_a_project_with_the_shown_test_results(tmp_path:
 
 def strip_varying_parts(text: str) -> str:
     """Return the text without times, ids and indentation."""
-    plain = re.sub(r"^(E +)?(waypost\.testing\.failures\.)?", "", text, flags=re.MULTILINE)
+    plain = re.sub(r"^(E +)?(pytest_waypost\.failures\.)?", "", text, flags=re.MULTILINE)
     plain = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f-]+|\d\d:\d\d:\d\d\.\d{3}", "", plain)
     return "\n".join(line.strip() for line in plain.splitlines())

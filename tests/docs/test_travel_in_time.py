@@ -31,5 +31,6 @@ def test_shown_commands_move_the_clock_and_restore_a_snapshot(running: Path) -> 
     assert lines[3].endswith("frozen")
     assert lines[5].endswith("60 times as fast")
     assert lines[9] == "prepared is loaded"
-    assert lines[11] == "state is reset"
+    assert lines[10].split() == ["NAME", "AT", "SIZE", "BYTES"]
+    assert lines[12] == "state is reset"
     assert (running / "prepared.waypost").stat().st_size > 1000

@@ -15,7 +15,7 @@ import pytest
 
 from tests.docs.repository import ROOT
 
-SOURCE: Final = ROOT / "src" / "waypost"
+SOURCES: Final = (ROOT / "src" / "waypost", ROOT / "pytest-waypost" / "src" / "pytest_waypost")
 MAX_MODULES: Final = 16
 MAX_SAME_CONSTANTS: Final = 3
 
@@ -57,8 +57,17 @@ WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("src/waypost/api/direct_calls.py",                       "asked",                                   "the same"),
     ("src/waypost/api/messages/send.py",                      "answered",                                "the same"),
     ("src/waypost/api/uploads/uploads.py",                    "answered",                                "the same"),
+    ("src/waypost/wire/calling.py",                           "answer",                                  "a type of session descriptions on the wire"),
+    ("src/waypost/simulator/graph/calling/calls.py",          "answer",                                  "the same"),
+    ("docs/sources/public-pages.md",                          "answer",                                  "the same"),
     ("src/waypost/wire/media.py",                             "answers",                                 "the same"),
     ("src/waypost/wire/callbacks/inbound_v2.py",              "street",                                  "a member of an address on the wire"),
+    ("src/waypost/wire/prefilled.py",                         "street",                                  "the same"),
+    ("src/waypost/api/routes.py",                             "street",                                  "the same"),
+    ("src/waypost/api/response_schemas.py",                   "street",                                  "the same"),
+    ("docs/reference/routes.md",                              "street",                                  "the same"),
+    ("docs/sources/ledger.md",                                "street",                                  "the same"),
+    ("tests/wire/cases/*prefilled.toml",                      "street",                                  "the same"),
     ("src/waypost/console/bubbles/media.py",                  "street",                                  "the same"),
     ("src/waypost/api/request_fields.py",                    "street",                                  "a sample address"),
     ("src/waypost/console/templates/sending.py",              "street",                                  "a sample address"),
@@ -77,6 +86,7 @@ NAMES_ALLOWED: Final[dict[str, str]] = {
     "info": "a method of loggers",
     "kind": "of the pytest plugin's API",
     "now":  "of the pytest plugin's API",
+    **dict.fromkeys(("revision", "down_revision", "works_with"), "of each migration, read by this name"),
     **dict.fromkeys((
         "on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete",
         "on_response_complete",
@@ -87,6 +97,8 @@ CLASSES_ALLOWED: Final[dict[str, str]] = {
     "Message":  "of the pytest plugin",
     "Partner":  "of the pytest plugin",
     "Template": "of the pytest plugin",
+    "ApiResponseError": "of the client in each distribution; they share no code",
+    "ApiUnreachable":   "the same",
 }
 # fmt: on
 
@@ -103,7 +115,8 @@ class Definition(NamedTuple):
 @cache
 def definitions() -> tuple[Definition, ...]:
     """Return every definition in the source."""
-    return tuple(definition for path in sorted(SOURCE.rglob("*.py")) for definition in definitions_in(path))
+    paths = [path for source in SOURCES for path in sorted(source.rglob("*.py"))]
+    return tuple(definition for path in paths for definition in definitions_in(path))
 
 
 def definitions_in(path: Path) -> Iterator[Definition]:
@@ -124,10 +137,12 @@ def definitions_in(path: Path) -> Iterator[Definition]:
 
 def texts() -> list[Path]:
     """Return the source with its pages, and the documentation except for what it quotes, old names included."""
-    source = [path for path in SOURCE.rglob("*") if path.suffix in (".py", ".html", ".js", ".css")]
+    source = [
+        path for folder in SOURCES for path in folder.rglob("*") if path.suffix in (".py", ".html", ".js", ".css")
+    ]
     pages = [path for path in (ROOT / "docs").rglob("*.md") if "sources" not in path.parts]
     examples = [path for path in (ROOT / "examples").rglob("*") if path.suffix in (".py", ".md", ".toml")]
-    others = [path for path in (*ROOT.glob("*.md"), ROOT / "benchmarks" / "README.md") if path.name != "CHANGELOG.md"]
+    others = [path for path in (*ROOT.glob("*.md"), *ROOT.glob("*/README.md")) if path.name != "CHANGELOG.md"]
     return sorted([*source, *pages, *examples, *others])
 
 

@@ -1,4 +1,4 @@
-"""The page about monitoring: its commands, run in order, and its alarms, which name existing metrics."""
+"""The page about monitoring: its commands, run in order, and its table of alerts."""
 
 import os
 import re
@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode, urlsplit
 
+import yaml
+
 from tests.docs.repository import ROOT, samples_of
 from tests.support.polling import HANGS_AFTER_S
 from waypost.client.dev_variables import read_variables
-from waypost.operations.metrics import METRICS, MetricKind
 
 PAGE: Final = ROOT / "docs" / "how-to" / "watch-it-run.md"
 
@@ -44,17 +45,16 @@ def test_shown_commands_print_health_metrics_and_the_trace_of_a_message(running:
     assert '"trace_id": "' in completed.stdout
 
 
-def test_alarms_of_the_page_name_existing_metrics_and_labels() -> None:
-    shown = {
-        f"waypost_{row.name}{end}": {"process", *row.labels}
-        for row in METRICS
-        for end in (("_bucket", "_sum", "_count") if row.kind is MetricKind.HISTOGRAM else ("",))
+def test_table_of_the_page_has_every_alert() -> None:
+    alerts = yaml.safe_load((ROOT / "deploy" / "prometheus" / "alerts.yml").read_text(encoding="utf-8"))
+    rows = {
+        f"| [{rule['alert']}](respond-to-alerts.md#{rule['alert'].lower()}) | {rule['labels']['severity']} "
+        f"| {rule['annotations']['description']} |"
+        for rule in alerts["groups"][0]["rules"]
     }
-    named = re.findall(r"\b(waypost_\w+)(?:\{(\w+)[=~!])?", PAGE.read_text(encoding="utf-8"))
 
-    assert len(named) > 5
-    assert [name for name, _ in named if name not in shown] == []
-    assert [label for name, label in named if label and label not in shown[name]] == []
+    shown = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| [Waypost")]
+    assert set(shown) == rows
 
 
 def send_message(variables: dict[str, str]) -> str:

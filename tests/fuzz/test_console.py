@@ -44,7 +44,7 @@ LATE_ACTIONS: Final = (  # actions that delete what others need, or set the cloc
     "/password", "/end-others", "/sign-out", "/clock/", "/load", "/reset",
 )
 CHECKED_PAGES: Final = (  # pages that show the results of actions
-    "/apps/{app_id}", "/apps/{app_id}/messages", "/apps/{app_id}/messages/received", "/apps/{app_id}/templates", "/apps/{app_id}/callbacks",
+    "/apps/{app_id}", "/apps/{app_id}/messages", "/apps/{app_id}/messages/received", "/apps/{app_id}/conversations", "/apps/{app_id}/templates", "/apps/{app_id}/callbacks",
     "/apps/{app_id}/callbacks/deliveries", "/apps/{app_id}/callbacks/response-times", "/apps/{app_id}/settings", "/phones",
     "/phones?show={phone}", "/simulator", "/simulator/faults", "/simulator/fleets", "/simulator/snapshots", "/simulator/clock",
     "/simulator/rules", "/settings", "/settings/apps", "/settings/keys", "/settings/secrets", "/settings/operator", "/commands",

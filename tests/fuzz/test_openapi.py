@@ -50,6 +50,7 @@ ALWAYS_PRESENT = {"source", "src.name", "destination"}  # fields of a usual mess
 SPARE_TEMPLATE = {
     "category": "UTILITY", "templateType": "TEXT", "vertical": "v", "content": "Hello", "example": "Hello",
 }  # fmt: skip
+DELETES_APP = "DELETE /partner/app/{app_id}"
 UNIQUE_VALUES = {"elementName", "tag", "name"}  # must be unique
 for _name, _strategy in json_texts(KNOWN_VALUES).items():
     schemathesis.openapi.format(_name, _strategy)
@@ -100,7 +101,16 @@ class FuzzTarget:
             "app_name": demo.APP_NAME,
             "message_id": demo.TEMPLATE_ID,
             "key_id": demo.TEMPLATE_ID,
+            "phone": demo.DESTINATION,
         }
+        if row.name == DELETES_APP:  # every other route needs the demonstration's
+            response = self.http.post(
+                f"{self.service.running.base_url}/partner/app",
+                data={"name": "SpareShop"},
+                headers={"Authorization": self.partner_token},
+                timeout=HANGS_AFTER_S,
+            )
+            values["app_id"] = response.json()["appId"]
         if row.method in ("PUT", "DELETE") and "/template" in row.path:
             name = f"spare_{len(self.created)}"
             self.created.append(name)
@@ -114,7 +124,24 @@ class FuzzTarget:
             )["subscription"]["id"]
         if "{flow_id}" in row.path:
             values["flow_id"] = self._create("flows", json={"name": row.name, "categories": ["OTHER"]})["id"]
+        if "{configuration_name}" in row.path or "{payment_configuration}" in row.path:
+            name = f"configuration_{len(self.created)}"
+            self.created.append(name)
+            self._create("payment/configuration", json={"configuration_name": name, "provider_name": "razorpay"})
+            values |= {"configuration_name": name, "payment_configuration": name, "reference_id": "order-7"}
+        if "{group_id}" in row.path:
+            self._create("group", json={"messaging_product": "whatsapp", "subject": row.name[:128]})
+            values["group_id"] = self._list("group?limit=100")["data"][-1]["id"]
         return {name: values[name] for name in openapi.path_parts(row)}
+
+    def _list(self, path: str) -> Any:
+        response = self.http.get(
+            f"{self.service.running.base_url}/partner/app/{demo.APP_ID}/{path}",
+            headers={"Authorization": self.service.running.variables["APP_TOKEN"]},
+            timeout=HANGS_AFTER_S,
+        )
+        assert response.ok, response.text
+        return response.json()
 
     def _create(self, path: str, form: Any = None, json: Any = None) -> Any:
         response = self.http.post(
@@ -130,6 +157,8 @@ class FuzzTarget:
     def headers(self, row: RouteRow) -> dict[str, str]:
         """Return the demonstration's credential for a route."""
         variables = self.service.running.variables
+        if row.name == DELETES_APP:
+            return {"Authorization": self.partner_token}
         match row.credential:
             case Credential.NONE:
                 return {}

@@ -52,12 +52,12 @@ async def test_each_listener_serves_only_its_own_paths(tmp_path: Path) -> None:
                 ("/healthz",             200, 200),
                 ("/sign-in",             200, 404),
                 ("/openapi.json",        200, 404),
-                ("/partner/app/x/token", 401, 404),
+                ("/partner/app/x/token", 403, 404),
             ):  # fmt: skip
                 assert await get_status(http, public + path) == on_public, path
                 assert await get_status(http, admin + path) == on_admin, path
         listed = await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "waypost", "audit",
+            sys.executable, "-m", "waypost", "audit", "--json",
             env={
                 **os.environ,
                 "PYTHONPATH": str(SOURCES),

@@ -59,6 +59,13 @@ def test_document_names_every_route_once(running: RunningService) -> None:
     assert len(ids) == len(set(ids))
 
 
+def test_document_says_that_a_service_limits_no_requests() -> None:
+    document = openapi.make_document("http://127.0.0.1:1", rates_on=False)
+
+    limit = "This service limits no requests; documented: 1 request in 3600 s per app."
+    assert document["paths"]["/partner/app/{app_id}/template/sync"]["get"]["description"].endswith(limit)
+
+
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
 def test_every_route_has_a_page_with_its_fields(row: RouteRow, running: RunningService) -> None:
     page_url = f"{running.running.base_url}/docs/{openapi.operation_id(row)}"

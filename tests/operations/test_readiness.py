@@ -94,7 +94,7 @@ async def test_store_that_does_not_respond_in_time_is_not_ready(
 ) -> None:
     monkeypatch.setattr(readiness, "STORE_CHECK_TIMEOUT_S", 0.1)
     proceed = threading.Event()
-    blocked = asyncio.create_task(pipeline.waypost.database.write(_block_writer, proceed))
+    blocked = asyncio.ensure_future(pipeline.waypost.database.write(_block_writer, proceed))
 
     response = await wait_for_failing_check(pipeline, "store_writes")
 

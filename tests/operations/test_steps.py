@@ -44,13 +44,13 @@ async def test_every_stage_logs_its_step_with_the_message_id(records: io.StringI
 
     logged = message_records(records, message_id)
     steps = [record["event"] for record in logged]
-    parts = {record["part"] for record in logged}
+    parts = {record["logger"] for record in logged}
     assert parts == {"api", "queue", "operators", "dispatch", "events", "callbacks"}
     assert steps.index("accepted") < steps.index("in flight") < steps.index("operator responded")
     assert {record["level"] for record in logged} == {"debug"}
     [accepted] = [record for record in logged if record["event"] == "accepted"]
     assert (accepted["app_id"], accepted["partner_id"]) == (APP.id, APP.partner_id)
-    [responded] = [record for record in logged if record["part"] == "operators"]
+    [responded] = [record for record in logged if record["logger"] == "operators"]
     assert responded["outcome"] == "accepted"
     assert responded["took_ms"] > 0
     attempts = [record for record in logged if record["event"] == "callback attempted"]

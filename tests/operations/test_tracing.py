@@ -118,6 +118,31 @@ async def test_failed_attempt_is_an_error_span_without_a_phone_number(spans: Spa
     assert APP.phone_number not in exported
 
 
+@pytest.mark.parametrize(("flags", "ratio", "traced"), [("01", 0, True), ("00", 1, False)])
+async def test_sampled_flag_of_the_sender_decides_in_every_process(
+    make_pipeline: Any, flags: str, ratio: float, traced: bool
+) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    processes = [Spans(), Spans()]
+    opened = [SpanTracing(SimpleSpanProcessor(each.exporter), sample_ratio=ratio) for each in processes]
+    form = {
+        "channel": "whatsapp", "source": APP.phone_number, "destination": ANN, "src.name": APP.name,
+        "message": '{"type":"text","text":"Hello"}',
+    }  # fmt: skip
+    headers = {"apikey": API_KEY, "traceparent": f"00-{SENDER}-00f0670000a90207-{flags}"}
+
+    response = await pipeline.send_request("POST", "/wa/api/v1/msg", form, headers)
+    message_id = response.body["messageId"]
+    await pipeline.events_of(message_id, until="delivered")
+    await pipeline.wait_for_state(message_id, "delivered")
+    for each in opened:
+        each.close()
+
+    assert [bool(each.find(message_id)) for each in processes] == [traced, traced]
+    assert UUID(message_id).version == 7
+
+
 @pytest.mark.parametrize("traceparent", ["", "00-zz-1-01", "00-" + "0" * 32 + "-00f0670000a90207-01", "x" * 4000])
 def test_invalid_traceparent_is_not_linked(spans: Spans, traceparent: str) -> None:
     tracer.record(TraceStep.ACCEPTED, id_number(1), traceparent=traceparent)
@@ -132,7 +157,7 @@ def test_every_process_traces_the_same_share_of_messages() -> None:
     traced: list[set[int]] = []
     for _ in range(2):
         exporter = InMemorySpanExporter()
-        tracing = SpanTracing(SimpleSpanProcessor(exporter), share=0.25)
+        tracing = SpanTracing(SimpleSpanProcessor(exporter), sample_ratio=0.25)
         for message_id in message_ids:
             tracer.record(TraceStep.OPERATOR_RESPONDED, message_id)
         tracing.close()
@@ -169,7 +194,7 @@ async def collector() -> AsyncIterator[tuple[str, list[bytes]]]:
 
 async def test_spans_are_sent_over_http_including_those_pending_at_the_end(collector: tuple[str, list[bytes]]) -> None:
     url, received = collector
-    tracing = open_tracing(url, share=1, process="0")
+    tracing = open_tracing(url, sample_ratio=1, process="0")
 
     tracer.record(TraceStep.ACCEPTED, id_number(1))
     await asyncio.to_thread(tracing.close)
@@ -182,7 +207,7 @@ def test_tracing_without_its_packages_is_an_error_with_the_fix_hint(monkeypatch:
     monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http.trace_exporter", None)
 
     with pytest.raises(TracingUnavailable, match=r"pip install 'waypost\[otel\]'"):
-        open_tracing("http://127.0.0.1:9/v1/traces", share=1, process="0")
+        open_tracing("http://127.0.0.1:9/v1/traces", sample_ratio=1, process="0")
 
 
 def test_tracing_and_metrics_packages_are_not_loaded_before_they_are_used() -> None:

@@ -205,7 +205,7 @@ async def test_call_that_gets_no_free_connection_in_time_is_unavailable_and_not_
     tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_calls, "CONNECT_S", 0.1)
-    monkeypatch.setattr(http_calls, "OPERATOR_CONNECTIONS_PER_HOST", 1)
+    monkeypatch.setattr(http_calls, "SEND_CONNECTIONS_PER_HOST", 1)
     adapter = CloudOperator(timeout_s=2)
     await adapter.open()
     received, proceed = asyncio.Event(), asyncio.Event()

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.support.builders import ANN, APP, OPERATOR
 from waypost.domain.event import (
@@ -22,7 +24,9 @@ from waypost.domain.event import (
 )
 from waypost.domain.inbound_webhook import WebhookItem
 from waypost.domain.message import MessageState
+from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.cloud.webhooks import webhook
+from waypost.operators.cloud.webhooks.statuses import StatusTexts, read_status_texts
 
 NUMBER = APP.phone_number_id
 SENT = {"id": "wamid.1", "status": "sent", "timestamp": "1760000000", "recipient_id": ANN}
@@ -118,6 +122,8 @@ def test_status_is_read_with_our_id_from_the_callback_data() -> None:
         conversation={"id": "c-1"},
         pricing={"category": "utility"},
         raw=SENT | more,
+        phone_number_id=APP.phone_number_id,
+        contact={},
     )
 
 
@@ -138,6 +144,21 @@ def test_status_is_mapped_to_its_state(status: str, state: MessageState) -> None
 
     assert isinstance(event, StatusEvent)
     assert event.state is state
+
+
+STATUS_MEMBERS = st.sampled_from([*StatusTexts.__struct_fields__, "conversation", "new"])
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(STATUS_MEMBERS, st.text(max_size=9) | ANY_JSON))
+def test_texts_of_any_status_are_those_of_its_members(status: dict[str, Any]) -> None:
+    texts = read_status_texts(status)
+
+    assert texts == StatusTexts(**{name: parse_text(status.get(name)) for name in StatusTexts.__struct_fields__})
 
 
 @pytest.mark.parametrize("name", ["warning", "Brand New", 7])

@@ -32,7 +32,7 @@ def services() -> int:
 async def cluster(tmp_path: Path, database_url: str, services: int) -> AsyncIterator[ClusterUnderTest]:
     """Yield services of two workers each, the simulator and a receiver."""
     layout = ClusterLayout(
-        settings={"WAYPOST_LEASE_S": str(LEASE_S)},
+        settings={"WAYPOST_LEASE_S": str(LEASE_S), "WAYPOST_LOG_FORMAT": "json"},
         database_url=database_url,
         reader_url=database_url.replace("postgresql://", "postgresql+psycopg://"),
         services=services,

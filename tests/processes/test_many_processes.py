@@ -1,6 +1,7 @@
 """Several processes on one PostgreSQL under load, some of which are killed, paused and stopped."""
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -77,8 +78,10 @@ async def test_kill_pause_and_stop_under_load_lose_nothing_and_duplicate_nothing
     assert len(load.acknowledged) == MESSAGES
 
 
-async def test_key_revoked_by_one_process_is_invalid_in_the_others_at_once(cluster: ClusterUnderTest) -> None:
-    """A supervisor that is killed also leaves no worker behind."""
+async def test_key_revoked_by_one_process_is_invalid_in_the_others_at_once(
+    cluster: ClusterUnderTest, tmp_path: Path
+) -> None:
+    """A supervisor that is killed also leaves no worker behind, and every line of the log is JSON."""
     key = cluster.partner.api_key
     before = [await _post_empty_message(cluster, key) for _ in range(16)]
 
@@ -94,6 +97,8 @@ async def test_key_revoked_by_one_process_is_invalid_in_the_others_at_once(clust
     assert before == [400] * 16  # the key is valid, but the message has no text
     assert len(workers) == 2
     await wait_until(lambda: all(map(has_ended, workers)), within_s=HANGS_AFTER_S)
+    records = [json.loads(line) for line in (tmp_path / "service.log").read_text(encoding="utf-8").splitlines()]
+    assert any(record["event"].startswith("worker 2 is ready") for record in records)
 
 
 async def _post_empty_message(cluster: ClusterUnderTest, key: str) -> int:

@@ -31,6 +31,7 @@ from waypost.store.console.trace import message_counts
 from waypost.store.properties import seed_template
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.names import QueueName
+from waypost.wire.errors import ERRORS
 
 ALWAYS_POSSIBLE = {401, 413, 429}
 
@@ -178,7 +179,8 @@ def test_every_wrong_credential_gets_the_same_error(
     for row in [row for row in ROUTES if row.credential != "none"][first::4]:
         path = re.sub(r"\{\w+\}", "1", row.path.replace("{app_id}", demo.APP_ID))
         reply = running_service.call(row.method, path, encoded, b"")
-        assert reply.status == 401
+        error = ERRORS[row.wrong_credential]
         is_short = ErrorCode.UNAUTHORIZED_ACCESS in row.errors
-        texts = {"Authentication Failed", *(["Unauthorized Access"] if is_short else [])}
+        texts = {error.text, *(["Unauthorized Access"] if is_short else [])}
+        assert reply.status == error.status
         assert json.loads(reply.body)["message"] in texts

@@ -16,6 +16,7 @@ from waypost.domain.templates.buttons import VIEW_ITEMS_BUTTON, ButtonKind, Temp
 from waypost.domain.templates.cards import Card
 from waypost.operators.cloud.messages.bodies import message_body
 from waypost.store.encoding import content_kind, decode_content
+from waypost.wire.calling import CallEvent
 from waypost.wire.forms import Form
 from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_passthrough
 from waypost.wire.messages.session_forms import is_about_products, read_session_message
@@ -175,10 +176,10 @@ def test_any_passthrough_is_rejected_or_can_be_sent(kind: str, text: str, contex
 
 @settings(max_examples=60, deadline=None)
 @given(body=st.binary(max_size=60) | texts.map(lambda text: text.encode("utf-8", "replace")))
-def test_any_event_is_rejected_or_names_a_message(body: bytes) -> None:
+def test_any_event_is_rejected_or_names_a_message_or_a_call(body: bytes) -> None:
     try:
-        receipt = read_event(body)
+        event = read_event(body)
     except ApiError:
         return
 
-    assert receipt.message_id
+    assert event.call_id if isinstance(event, CallEvent) else event.message_id

@@ -26,6 +26,7 @@ _OPERATOR: Final = ("graph.facebook.com", "api.facebook.com")
 _HANDLERS: Final = (
     handlers.MessageHandler,
     handlers.MessageStatusHandler,
+    handlers.GroupMessageStatusesHandler,
     handlers.CallbackButtonHandler,
     handlers.CallbackSelectionHandler,
     handlers.FlowCompletionHandler,

@@ -83,6 +83,31 @@ async def test_user_is_blocked_listed_and_unblocked(harness: ClientHarness, user
     assert not list(after)
 
 
+async def test_username_is_chosen_from_suggestions_and_deleted(harness: ClientHarness) -> None:
+    suggestions = await harness.client.get_reserved_usernames()
+    reserved = await harness.client.set_username(suggestions[0])
+    current = await harness.client.get_current_username()
+    deleted = await harness.client.delete_username()
+    later = await harness.client.get_reserved_usernames()
+
+    assert suggestions == ("shopone", "shop_one", "shop.one", "shop_one_official")
+    assert (reserved.username, reserved.status.value) == ("shopone", "reserved")
+    assert (current.username, current.status) == ("shopone", reserved.status)
+    assert deleted
+    assert later == suggestions
+
+
+async def test_username_that_breaks_a_rule_is_rejected(harness: ClientHarness) -> None:
+    with pytest.raises(WhatsAppError) as raised:
+        await harness.client.set_username("www.shop")
+
+    assert raised.value.code == 100
+
+
+async def test_display_name_is_requested(harness: ClientHarness) -> None:
+    assert await harness.client.update_display_name("Shop Number One")
+
+
 async def test_webhook_url_of_the_account_is_overridden_and_restored(harness: ClientHarness) -> None:
     overridden = await harness.client.override_waba_callback_url(harness.server.uri, VERIFY_TOKEN)
     shown = await harness.client.get_business_account()

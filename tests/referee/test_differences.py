@@ -24,15 +24,10 @@ ClientCall = Callable[[WhatsApp], Awaitable[Any]]
 # fmt: off
 UNSUPPORTED: Final[dict[str, ClientCall]] = {  # calls that the simulator lacks, because the service does not use them
     "qr codes":              lambda wa: wa.get_qr_codes(),
-    "groups":                lambda wa: wa.create_group(subject="Hats"),
-    "list of groups":        lambda wa: wa.get_groups(),
-    "usernames":             lambda wa: wa.get_current_username(),
-    "reserved usernames":    lambda wa: wa.get_reserved_usernames(),
     "template migration":    lambda wa: wa.migrate_templates("1000000000000009"),
     "flow migration":        lambda wa: wa.migrate_flows("1000000000000009", ["Booking"]),
     "making numbers":        lambda wa: wa.create_phone_number(country_calling_code=1, phone_number=5550001112, verified_name="Two"),
     "business portfolios":   lambda wa: wa.get_owned_business_accounts(business_portfolio_id="1"),
-    "marketing messages":    lambda wa: wa.send_template(ANN, "offer", EN, use_mm_lite_api=True),
 }
 # fmt: on
 
@@ -45,6 +40,14 @@ async def test_unsupported_call_gets_the_error_of_an_unknown_object(shared_harne
         await UNSUPPORTED[name](shared_harness.client)
 
     assert (raised.value.code, raised.value.subcode) == (100, 33)
+
+
+async def test_client_reads_fields_of_listed_groups_that_it_does_not_request(harness: ClientHarness) -> None:
+    """Fault of the client: a list has the fields that a request names, and it names none."""
+    await harness.client.create_group(subject="Hats")
+
+    with pytest.raises(KeyError, match="suspended"):
+        await harness.client.get_groups()
 
 
 async def test_client_writes_the_end_of_an_offer_in_seconds(harness: ClientHarness) -> None:

@@ -20,6 +20,7 @@ from tests.support.builders import message
 from tests.support.migration_operations import incompatible_operations, operations_of
 from tests.support.schema_differences import differences, storage_of
 from tests.support.store_locations import Databases, PostgresLocation, StoreLocation
+from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
@@ -35,7 +36,7 @@ NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
 def bare(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[sa.Engine]:
     """An empty database."""
     if engine == "sqlite":
-        yield create_engine(f"sqlite:///{tmp_path / 'bare.db'}")
+        yield create_engine(f"sqlite:///{tmp_path / 'bare.db'}", poolclass=sa.NullPool)
         return
     databases: Databases = request.getfixturevalue("databases")
     url = databases.take_empty()
@@ -118,13 +119,13 @@ def _change_existing_rows() -> None:
 )
 def test_step_that_removes_or_changes_anything_is_detected(upgrade: Any) -> None:
     step = SimpleNamespace(revision="5", upgrade=upgrade)
-    with create_engine("sqlite://").begin() as connection:
+    with create_engine("sqlite://", poolclass=sa.NullPool).begin() as connection:
         assert incompatible_operations(operations_of(connection, step), step)
 
 
 def test_column_that_an_earlier_step_replaced_may_be_removed() -> None:
     step = SimpleNamespace(revision="6", upgrade=_drop_column, replaced={"messages.reason": "5"})
-    with create_engine("sqlite://").begin() as connection:
+    with create_engine("sqlite://", poolclass=sa.NullPool).begin() as connection:
         assert incompatible_operations(operations_of(connection, step), step) == []
 
 
@@ -159,6 +160,23 @@ def test_jobs_of_callbacks_in_an_older_store_become_the_callbacks_own_and_replay
     assert tuple(job) == (1, 5, 2, "status 503")
 
 
+def test_texts_of_an_older_store_are_read_as_they_are(bare: sa.Engine) -> None:
+    body = '{"app":"Shop","phone":"1","timestamp":0,"version":2}'
+    with bare.begin() as connection:
+        for step in pending_revisions(0):
+            if step.revision == "8":
+                connection.execute(text(_INSERT_CALLBACK.replace("''", ":body")), {"body": body.encode()})
+            with Operations.context(MigrationContext.configure(connection)):
+                step.upgrade()
+
+        row = connection.execute(select(callbacks)).mappings().one()
+
+        shown = read_callback_details(connection, dict(row))
+
+    assert bytes(row["body"]) == body.encode()
+    assert shown["body"] == body
+
+
 async def test_store_of_the_first_revision_is_upgraded_at_startup(tmp_path: Path) -> None:
     create_baseline_store(tmp_path / "waypost.db")
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
@@ -184,7 +202,7 @@ async def test_store_is_unchanged_where_upgrading_is_off(tmp_path: Path) -> None
         await database.open()
 
     await database.close()
-    connection = create_engine(f"sqlite:///{path}").connect()
+    connection = create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).connect()
     assert connection.execute(text("SELECT value FROM store_properties WHERE name = 'revision'")).scalars().all() == [
         str(OLDEST_UPGRADABLE_REVISION)
     ]
@@ -195,7 +213,7 @@ async def test_store_is_unchanged_where_upgrading_is_off(tmp_path: Path) -> None
 async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "waypost.db"
     create_baseline_store(path)
-    with create_engine(f"sqlite:///{path}").begin() as connection:
+    with create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).begin() as connection:
         connection.execute(text("CREATE TABLE app_users (in_the_way TEXT)"))
     database = Database(SqliteEngine(path))
 
@@ -203,7 +221,7 @@ async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> Non
         await database.open()
 
     await database.close()
-    with create_engine(f"sqlite:///{path}").connect() as connection:
+    with create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).connect() as connection:
         assert connection.execute(
             text("SELECT value FROM store_properties WHERE name = 'revision'")
         ).scalars().all() == [str(OLDEST_UPGRADABLE_REVISION)]

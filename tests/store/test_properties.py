@@ -38,7 +38,7 @@ async def test_store_of_real_traffic_cannot_become_a_demonstration(database: Dat
 
 @pytest.mark.parametrize("kind", CredentialKind)
 async def test_store_with_a_known_credential_is_rejected(database: Database, kind: CredentialKind) -> None:
-    await database.write(add_credential, kind, PARTNER.id, "known", 0)
+    await database.write(add_credential, kind, PARTNER.id, "known", 0, "shop", 1)
 
     with pytest.raises(WrongStore, match="publicly known"):
         await database.read(check_production_ready, {"known", "other"})

@@ -11,6 +11,7 @@ from tests.support.store_locations import StoreLocation
 from waypost.api.limits.rate_limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.rates import change_rates, read_stored_rate
 from waypost.store.database import Database
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.tables import rate_windows
@@ -179,3 +180,28 @@ async def test_disabled_limits_allow_everything_and_write_nothing(processes: Pro
         await limiter.refund("templates", "a", at_ms)
 
     assert await processes.count() == 0
+
+
+async def test_changed_rate_is_shared_by_both_processes(processes: Processes) -> None:
+    rates = change_rates(["templates=3/2m"])
+    one, two = (SharedLimiter(processes.clock, database, rates=rates) for database in processes.databases)
+    for limiter in (one, two, one):
+        await limiter.spend("templates", "a")
+
+    for limiter in (one, two):
+        with pytest.raises(ApiError, match="At most 3 requests in 120 s per app"):
+            await limiter.spend("templates", "a")
+
+
+async def test_own_rate_of_an_app_is_shared_by_both_processes(processes: Processes) -> None:
+    own_rate = read_stored_rate("upload", "3/2m")  # of the table it is a short one, and is not shared
+    spent = [await limiter.spend("upload", "a", own_rate) for limiter in (*processes.limiters, processes.limiters[0])]
+    for limiter in processes.limiters:
+        with pytest.raises(ApiError, match="At most 3 requests in 120 s per app"):
+            await limiter.spend("upload", "a", own_rate)
+
+    await processes.limiters[1].refund("upload", "a", spent[0], own_rate)
+
+    await processes.limiters[0].spend("upload", "a", own_rate)
+    with pytest.raises(ApiError):
+        await processes.limiters[1].spend("upload", "a", own_rate)

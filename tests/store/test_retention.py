@@ -24,7 +24,7 @@ from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, enqueu
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
-from waypost.store.messages.messages import MessageChange, change_messages, record_messages
+from waypost.store.messages.messages import MessageChange, change_messages, read_request, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
 from waypost.store.retention.partitions import existing_partitions, floor_id, required_partitions
 from waypost.store.retention.rules import MAX_BATCH_ROWS, RetentionPeriods, begin_retention_run
@@ -125,9 +125,9 @@ async def count(database: Database, table: Any) -> int:
 
 async def content_of(database: Database, message_id: str) -> tuple[bytes, str]:
     """Return the stored content and request of a message."""
-    query = select(messages.c.content, messages.c.request).where(messages.c.id == message_id)
-    row = await fetch_row(database, query)
-    return bytes(row.content), row.request
+    query = select(messages.c.content, messages.c.request, messages.c.compressed_request)
+    row = await fetch_row(database, query.where(messages.c.id == message_id))
+    return bytes(row.content), read_request(row)
 
 
 async def test_content_of_a_message_is_deleted_and_its_row_stays(database: Database) -> None:

@@ -6,7 +6,6 @@ from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import Callback
 from tests.support.pipeline import PipelineHarness
 from tests.support.version_3_receiver import Version3Receiver, value_of
-from waypost.simulator.phones.user_ids import encode_user_id
 
 
 async def assert_approval_callbacks(
@@ -147,11 +146,10 @@ def assert_version_3_value(
     value: dict[str, Any], wamid: str, operator_id: str, message_id: str, kind: str, content: Any
 ) -> None:
     """Assert the complete value of version 3, in reply to our message."""
-    user_id = encode_user_id(ANN)
     assert value == {
         "messaging_product": "whatsapp",
         "metadata": {"display_phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id},
-        "contacts": [{"profile": {"name": "Phone 4567"}, "wa_id": ANN, "user_id": user_id}],
+        "contacts": [{"profile": {"name": "Phone 4567"}, "wa_id": ANN}],
         "messages": [
             {
                 "context": {
@@ -161,7 +159,6 @@ def assert_version_3_value(
                     "gs_id": message_id,
                 },
                 "from": ANN,
-                "from_user_id": user_id,
                 "id": wamid,
                 "timestamp": value["messages"][0]["timestamp"],
                 "type": kind,

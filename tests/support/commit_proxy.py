@@ -7,18 +7,20 @@ import contextlib
 import random
 import socket
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 from urllib.parse import urlsplit, urlunsplit
 
-COMMIT: Final = b"COMMIT\0"
-"""The end of a Query message that commits. Source: PostgreSQL's manual, "Message Formats", Query."""
-BIND_ALONE: Final = b"\0waypost_"
-"""In a Bind message to a statement that is a transaction of its own (decision 0091)."""
-SYNC: Final = b"S\0\0\0\x04"
-"""The message that ends it."""
+COMMIT_QUERY: Final = b"COMMIT\0"
+"""The body of a Query message that commits. Source: PostgreSQL's manual, "Message Formats", here and below."""
+BIND_COMMIT: Final = (b"\0waypost_commit\0", b"\0waypost_alone_")
+"""In a Bind message to the prepared COMMIT, or to a statement that is a transaction of its own (decision 0091)."""
+PROTOCOL: Final = b"\0\3"
+"""The major version at the start of a session; what asks for encryption has another number, and a start follows it."""
+PIPELINED: Final = b"BCDEP"
+"""Types of the messages that a Sync message ends: Bind, Close, Describe, Execute, Parse."""
 
 
 class CommitLoss(Enum):
@@ -33,6 +35,8 @@ class CommitProxy:
     """A proxy to a server; `lose` chooses the commits that are lost."""
 
     server_url: str
+    round_trips: int = 0
+    """Requests of all connections that the server responds to."""
     lost: dict[CommitLoss, int] = field(default_factory=lambda: dict.fromkeys(CommitLoss, 0))
     _next: list[CommitLoss] = field(default_factory=list[CommitLoss])
     _marks: list[bytes] = field(default_factory=list[bytes])
@@ -51,6 +55,11 @@ class CommitProxy:
         """Lose the next `count` commits, each in a way that is chosen at random."""
         with self._lock:
             self._next += [chance.choice(tuple(CommitLoss)) for _ in range(count)]
+
+    def lose_next(self, loss: CommitLoss) -> None:
+        """Lose the next commit in this way."""
+        with self._lock:
+            self._next.append(loss)
 
     def lose_response_to(self, mark: bytes) -> None:
         """Lose the response to the commit of the first transaction that contains these bytes."""
@@ -117,22 +126,50 @@ class _Pair:
     is_response_lost: bool = False
 
     def forward_requests(self) -> None:
+        """Forward messages; those of one pipeline together, so that a commit in it is lost with all of it."""
         sent = bytearray()  # since the last commit, while any mark is looked for
-        is_alone = False  # a statement that is a transaction of its own is being sent
+        pipeline = bytearray()
         with self._close_both():
-            while data := self.client.recv(65536):
+            for kind, message in self._read_messages():
                 if self.proxy.marks:
-                    sent += data
+                    sent += message
+                pipeline += message
+                if kind and kind in PIPELINED:
+                    continue
                 loss = None
-                is_alone = is_alone or BIND_ALONE in data
-                if data.endswith(COMMIT) or (is_alone and data.endswith(SYNC)):
-                    is_alone = False
+                if is_commit(kind, bytes(pipeline)):
                     loss = self.proxy.choose_loss(bytes(sent))
                     sent.clear()
                 if loss is CommitLoss.REQUEST:
                     return
                 self.is_response_lost = loss is CommitLoss.RESPONSE
-                self.server.sendall(data)
+                self.proxy.round_trips += 1
+                self.server.sendall(pipeline)
+                pipeline.clear()
+
+    def _read_messages(self) -> Iterator[tuple[bytes, bytes]]:
+        """Yield each message of the client with its type; those that start a session have none."""
+        has_started = False
+        while True:
+            kind = self._read_bytes(1) if has_started else b""
+            length = self._read_bytes(4)
+            body = self._read_bytes(int.from_bytes(length, "big") - 4)
+            has_started = has_started or body.startswith(PROTOCOL)
+            yield kind, kind + length + body
+
+    def _read_bytes(self, count: int) -> bytes:
+        """Return the next bytes of the client.
+
+        Raises:
+            OSError: it closed the connection.
+        """
+        read = bytearray()
+        while len(read) < count:
+            data = self.client.recv(count - len(read))
+            if not data:
+                raise OSError("the client closed the connection")
+            read += data
+        return bytes(read)
 
     def forward_responses(self) -> None:
         with self._close_both():
@@ -152,6 +189,18 @@ class _Pair:
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
                 end.close()
+
+
+def is_commit(kind: bytes, messages: bytes) -> bool:
+    """Return True if messages commit.
+
+    Args:
+        kind: the type of the last of them.
+        messages: a pipeline up to its Sync message, or one other message.
+    """
+    if kind == b"Q":
+        return messages.endswith(COMMIT_QUERY)
+    return kind == b"S" and any(mark in messages for mark in BIND_COMMIT)
 
 
 @contextlib.contextmanager

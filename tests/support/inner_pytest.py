@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from tests.support.polling import HANGS_AFTER_S
@@ -29,20 +31,30 @@ class InnerRun:
     output: str
 
 
-def run_pytest(folder: Path, report: Path, *options: str) -> InnerRun:
-    """Run the tests of a folder with one plugin, found by the name of its entry point.
+def run_pytest(
+    folder: Path,
+    report: Path,
+    *options: str,
+    plugin: str = "waypost",
+    python: str = sys.executable,
+    variables: Mapping[str, str] = MappingProxyType({}),
+) -> InnerRun:
+    """Run the tests of a folder with one plugin.
 
     Args:
         folder: where the other project is.
         report: a file for the report.
         options: for pytest.
+        plugin: the name of its entry point, or its module.
+        python: the interpreter of an environment.
+        variables: of the environment, in place of those of this process.
     """
-    command = [sys.executable, "-m", "pytest", "-p", "waypost", "-p", "no:cacheprovider"]
+    command = [python, "-m", "pytest", "-p", plugin, "-p", "no:cacheprovider"]
     command += [f"--junitxml={report}", *options]
     completed = subprocess.run(
         command,
         cwd=folder,
-        env=clean_environment(),
+        env={**clean_environment(), **variables},
         capture_output=True,
         text=True,
         timeout=2 * HANGS_AFTER_S,

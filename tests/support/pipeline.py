@@ -12,6 +12,7 @@ import aiohttp
 from sqlalchemy import Connection, select
 
 from crashes.processes import free_port
+from pytest_waypost.message import parse_trace
 from tests.support.builders import ACCOUNT, ANN, APP, INSTANCE_KEY, OPERATOR, PARTNER, is_event
 from tests.support.callback_sink import Callback, CallbackSink
 from tests.support.operator_proxy import OperatorProxy
@@ -32,7 +33,6 @@ from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSetti
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.queue.names import QueueName
 from waypost.store.tables import messages, queue_jobs
-from waypost.testing.trace import parse_trace
 
 API_KEY: Final = "pipeline-key"
 ADMIN_TOKEN: Final = "pipeline-admin-token-of-thirty-two-or-more"
@@ -124,8 +124,12 @@ class PipelineHarness:
         values.setdefault("public_url", self.service_url)
         settings = Settings(**values)
         self.waypost = Waypost(settings, self.clock, RandomIds(self.clock), adapters=self.adapters)
-        await self.waypost.open()
-        self._server = HttpServer(self.waypost.application, bound)
+        try:
+            await self.waypost.open()
+        except BaseException:
+            bound.close()
+            raise
+        self._server = HttpServer(self.waypost.logged_application, bound)
         self.waypost.observability.servers = [self._server.connections]
         await self._server.start()
         self._running.add("service")
@@ -315,7 +319,7 @@ class PipelineHarness:
         headers = {"Authorization": self.app_token}
         flow = {"name": name, "categories": ["SURVEY"]}
         async with self.http.post(flows, json=flow, headers=headers) as created:
-            assert created.status == 201, await created.text()
+            assert created.status == 200, await created.text()
             flow_id = (await created.json())["id"]
         form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
         content = json.dumps(flow_json).encode()

@@ -9,7 +9,7 @@ from tests.support.operator_proxy import OperatorProxy
 
 
 class RecordedSends(OperatorProxy):
-    """Records the body of every message that the service sends to the operator, by our id.
+    """Records the body and the path of every message that the service sends to the operator, by our id.
 
     Args:
         responds: whether it responds itself, as an operator that accepts everything.
@@ -18,15 +18,18 @@ class RecordedSends(OperatorProxy):
     def __init__(self, *, responds: bool = False) -> None:
         super().__init__()
         self.bodies: dict[str, dict[str, Any]] = {}
+        self.paths: dict[str, str] = {}
         self._responds = responds
 
     async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
-        if request.method != "POST" or not request.path.endswith("/messages"):
+        if request.method != "POST" or not request.path.endswith(("/messages", "/marketing_messages")):
             return await super()._forward(request, base_url)
         body = json.loads(await request.read())
         if "biz_opaque_callback_data" not in body:  # a read receipt
             return await super()._forward(request, base_url)
-        self.bodies[body["biz_opaque_callback_data"].partition(" ")[0]] = body
+        message_id = body["biz_opaque_callback_data"].partition(" ")[0]
+        self.paths[message_id] = request.path
+        self.bodies[message_id] = body
         if not self._responds:
             return await super()._forward(request, base_url)
         response = {

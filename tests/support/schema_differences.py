@@ -11,7 +11,7 @@ from alembic.autogenerate import produce_migrations, render_python_code
 from alembic.operations import Operations
 from alembic.operations.ops import MigrationScript
 from alembic.runtime.migration import MigrationContext
-from sqlalchemy import Connection, Integer, create_engine, text
+from sqlalchemy import Connection, Integer, NullPool, create_engine, text
 
 from waypost.store.migrations import pending_revisions
 from waypost.store.schema import POSTGRESQL, STORAGE_PARAMETERS, build_schema
@@ -38,7 +38,7 @@ def differences(connection: Connection) -> str:
 
 def step_from(revision: int) -> str:
     """Return the operations from a revision's steps to the present tables, for SQLite and PostgreSQL alike."""
-    with create_engine("sqlite://").begin() as connection:
+    with create_engine("sqlite://", poolclass=NullPool).begin() as connection:
         for step in pending_revisions(0):
             if int(step.revision) <= revision:
                 with Operations.context(MigrationContext.configure(connection)):

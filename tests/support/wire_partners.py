@@ -10,7 +10,7 @@ from tests.support.builders import OPERATOR, draft
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox, hash_secret
 from waypost.base.ids import Ids
-from waypost.domain.app import App, BusinessAccount, Hosting
+from waypost.domain.app import App, AppPreferences, BusinessAccount, Hosting
 from waypost.domain.partner import Partner
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.template import Category, Template, TemplateStatus
@@ -36,7 +36,7 @@ class _Tenant:
     partner: Partner
     accounts: tuple[BusinessAccount, BusinessAccount]
     apps: tuple[App, ...]
-    templates: tuple[Template, Template]
+    templates: tuple[Template, ...]
     values: Mapping[str, str]
 
 
@@ -134,6 +134,17 @@ class Tenants:
             category=Category.MARKETING,
             status=TemplateStatus.DISABLED,
             quality="LOW",
+            operator_template_id=f"13{number:014d}",
+        )
+        offer = replace(
+            disabled,
+            id=self._ids.new(),
+            app_id=apps[2].id,
+            business_account_id=reachable.id,
+            namespace=reachable.namespace,
+            draft=draft(element_name="offer", category="MARKETING"),
+            status=TemplateStatus.APPROVED,
+            operator_template_id=f"14{number:014d}",
         )
         names = ("client_secret", "old_client_secret", "api_key")
         values: dict[str, str] = {name: self._ids.secret() for name in names}
@@ -151,6 +162,8 @@ class Tenants:
             "second_inbound_id": f"wamid.second{number}",
             "lost_inbound_id": f"wamid.lost{number}",
             "disabled_template_id": disabled.id,
+            "direct_template_id": offer.id,
+            "direct_operator_template_id": str(offer.operator_template_id),
             "direct_waba_id": reachable.id,
             "direct_phone_number_id": apps[2].phone_number_id,
         }
@@ -161,7 +174,7 @@ class Tenants:
                 f"{prefix}app_token": self._secret_box.app_token(app.id, 1),
                 f"{prefix}source": app.phone_number,
             }
-        return _Tenant(partner, (account, reachable), apps, (template, disabled), values)
+        return _Tenant(partner, (account, reachable), apps, (template, disabled, offer), values)
 
     def _app(self, partner: Partner, account: BusinessAccount, nth: int, hosting: Hosting = Hosting.CLOUD) -> App:
         created_ms = self._clock.now_ms() - 10 + nth  # so that lists have an order
@@ -175,6 +188,7 @@ class Tenants:
             created_on_ms=created_ms,
             modified_on_ms=created_ms,
             hosting=hosting,
+            preferences=AppPreferences(marketing_messages=nth in (2, 3)),
         )
 
     def _store(self, connection: Connection, tenants: Sequence[_Tenant]) -> None:

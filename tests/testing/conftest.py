@@ -4,17 +4,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from pytest_waypost.dev_process import DevProcess
+from pytest_waypost.partner import Partner
+from pytest_waypost.service import Service, serve_from
+from tests.docs.repository import ROOT
 from tests.support.polling import HANGS_AFTER_S
-from waypost.testing.partner import Partner
-from waypost.testing.runtime.service import Service, start_service
 
 MakePartner = Callable[[str], Partner]
 
 
 @pytest.fixture(scope="session")
 def service() -> Iterator[Service]:
-    """Start the service in a thread of this process."""
-    service = start_service("thread", within_s=HANGS_AFTER_S)
+    """Start the service."""
+    service = serve_from(DevProcess("", [], ROOT), within_s=HANGS_AFTER_S)
     yield service
     service.close()
 

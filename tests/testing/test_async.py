@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from waypost.testing.async_wrappers import AsyncFault, AsyncPartner, AsyncPhone, AsyncTimeMachine
-from waypost.testing.clock import TimeMachine
-from waypost.testing.failures import NotSeen
-from waypost.testing.faults import Fault
-from waypost.testing.partner import Partner
-from waypost.testing.phone import Phone
+from pytest_waypost.async_wrappers import AsyncFault, AsyncPartner, AsyncPhone, AsyncTimeMachine
+from pytest_waypost.failures import NotSeen
+from pytest_waypost.partner import Partner
+from pytest_waypost.phone import Phone
+from pytest_waypost.simulator import Fault, TimeMachine
 
 NOT_WRAPPED = {"close", "restore_speed", "id", "control", "now"}
 """Members for the fixture only, and members that a wrapper has by `original`."""

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Final
 
+from pytest_waypost.dev_process import DevProcess
 from tests.docs.repository import ROOT
 from tests.support.inner_pytest import InnerRun, run_pytest
-from waypost.testing.runtime.thread import ThreadRuntime
 
 SHOP: Final = ROOT / "examples" / "pytest-shop"
 TESTS: Final = {
@@ -29,19 +29,13 @@ def test_examples_tests_pass_with_only_the_plugin_installed(tmp_path: Path) -> N
     assert_all_passed(run)
 
 
-def test_examples_tests_pass_with_the_service_as_a_child(tmp_path: Path) -> None:
-    run = run_pytest(SHOP, tmp_path / "report.xml", "-W", "error", "--waypost=child")
-
-    assert_all_passed(run)
-
-
 def test_examples_tests_pass_concurrently_against_one_running_service(tmp_path: Path) -> None:
     """Faults and settings belong to each partner; an advance of the shared clock affects all."""
-    runtime = ThreadRuntime({"rates": "false"})
+    process = DevProcess("", [], tmp_path)
     env_file = tmp_path / "waypost-dev.env"
-    env_file.write_text("".join(f"{name}={text}\n" for name, text in runtime.variables.items()))
+    env_file.write_text("".join(f"{name}={text}\n" for name, text in process.wait_until_started().items()))
 
     run = run_pytest(SHOP, tmp_path / "report.xml", "-p", "xdist", "-n", "2", f"--waypost={env_file}")
 
-    runtime.stop()
+    process.stop()
     assert_all_passed(run)

@@ -7,8 +7,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from waypost.testing.failures import NotSeen
-from waypost.testing.partner import Partner
+from pytest_waypost.failures import NotSeen
+from pytest_waypost.partner import Partner
 
 
 def failure_lines(error: BaseException, partner: Partner) -> list[str]:

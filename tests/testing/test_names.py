@@ -1,12 +1,29 @@
 """The names of a test's partner are repeatable and unique."""
 
-from waypost.testing.names import PartnerNames
+import pytest
+
+from pytest_waypost.partner_setup import PartnerNames
+from waypost.assembly.dev.partners.names import DerivedNames
 
 
 def test_same_seed_gives_the_same_names() -> None:
     first, second = PartnerNames("tests/test_shop.py::test_tap"), PartnerNames("tests/test_shop.py::test_tap")
 
     assert (first.source, first.waba_id, first.phone("Ann")) == (second.source, second.waba_id, second.phone("Ann"))
+
+
+@pytest.mark.parametrize("attempt", [0, 1])
+@pytest.mark.parametrize("seed", ["tests/test_shop.py::test_tap", "confirms an order", "Größe 7"])
+def test_plugin_and_control_api_derive_the_same_names(seed: str, attempt: int) -> None:
+    """A test keeps its numbers when it is rewritten in another language. Source: decision 0096."""
+    plugin, server = PartnerNames(seed, attempt), DerivedNames(seed, attempt)
+    attributes = ("source", "waba_id", "phone_number_id", "graph_app_id", "app_name", "email", "namespace")
+
+    assert [getattr(plugin, name) for name in attributes] == [getattr(server, name) for name in attributes]
+    assert plugin.secret("graph token") == server.secret("graph token")
+    ann = plugin.phone("Ann")
+    assert ann == server.phone("Ann", ())
+    assert plugin.phone("Ann", [ann]) == server.phone("Ann", [ann])
 
 
 def test_another_test_or_another_attempt_has_other_names() -> None:

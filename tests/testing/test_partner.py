@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
+from pytest_waypost.client import ApiResponseError, BlockingApiClient
+from pytest_waypost.failures import NotSeen
+from pytest_waypost.partner import Partner
+from pytest_waypost.service import Service
 from tests.testing.conftest import MakePartner
-from waypost.client.blocking_client import BlockingApiClient
-from waypost.client.responses import ApiResponseError
-from waypost.testing.failures import NotSeen
-from waypost.testing.partner import Partner
-from waypost.testing.runtime.service import Service
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -130,7 +129,7 @@ def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner:
     with pytest.raises(ApiResponseError) as raised:
         api.form("POST", "/partner/account/login", {"email": partner.env["EMAIL"], "password": "Guessed-1"})
 
-    assert raised.value.status == 401
+    assert raised.value.status == 403
 
 
 @pytest.mark.parametrize("what", ["messages", "templates"])

@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import pytest
 
+from pytest_waypost.client import ApiResponseError
+from pytest_waypost.failures import NotSeen
+from pytest_waypost.partner import Partner
 from tests.testing.test_partner import PIXEL
-from waypost.client.responses import ApiResponseError
-from waypost.testing.failures import NotSeen
-from waypost.testing.partner import Partner
 
 SCREENS: Final[dict[str, Any]] = {
     "version": "7.0",

@@ -9,10 +9,9 @@ from typing import Final
 
 import pytest
 
+from pytest_waypost.dev_process import DevProcess, NotStarted
 from tests.support.inner_pytest import clean_environment, run_pytest
 from tests.support.polling import HANGS_AFTER_S
-from waypost.testing.runtime.contract import NotStarted
-from waypost.testing.runtime.service import start_service
 
 IDLE: Final = """
 import sys
@@ -20,14 +19,12 @@ import sys
 def test_without_the_plugin():
     heavy = ("aiohttp", "sqlalchemy", "starlette", "uvicorn", "msgspec", "http.server")
     assert not [name for name in heavy if name in sys.modules]
-    assert [name for name in sys.modules if name.startswith("waypost")] == [
-        "waypost", "waypost.testing", "waypost.testing.plugin",
-    ]
+    assert [name for name in sys.modules if "waypost" in name] == ["pytest_waypost", "pytest_waypost.plugin"]
 """
 BUSY: Final = """
 import asyncio
 import pytest
-from waypost.testing import AsyncPartner, ApiResponseError, Partner
+from pytest_waypost import AsyncPartner, ApiResponseError, Partner
 
 @pytest.fixture
 def ann(waypost: Partner):
@@ -123,16 +120,16 @@ def test_plugin_gives_each_test_its_own_partner_and_restores_the_clock_and_the_f
     # The traceback does not show how the API's error reached the test, or on which thread.
     rejected, awaited = run.report_texts["test_api_error"], run.report_texts["test_wait_of_a_coroutine_times_out"]
     assert "ApiResponseError: call: 'messages.sendd' is unknown; did you mean messages.send? (400)" in rejected
-    assert "src/waypost" not in rejected
+    assert "src/pytest_waypost" not in rejected
     assert "NotSeen: no callback `text` came within 0.05 s" in awaited
-    assert not [name for name in ("src/waypost", "concurrent", "threads.py") if name in awaited]
+    assert not [name for name in ("src/pytest_waypost", "concurrent", "threads.py") if name in awaited]
     assert 'wrote text "Hi"' in run.output.partition("Waypost: what happened")[2]
 
 
 def test_child_ends_when_the_test_run_is_killed(tmp_path: Path) -> None:
     """It is killed, so that the run cannot stop the child."""
     (tmp_path / "test_hanging.py").write_text(HANGING)
-    command = [sys.executable, "-m", "pytest", "-p", "waypost", "-s", "--waypost=child"]
+    command = [sys.executable, "-m", "pytest", "-p", "waypost", "-s"]
     with subprocess.Popen(command, cwd=tmp_path, env=clean_environment(), stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout is not None
         url = next(line for line in run.stdout if "http://" in line).partition("http://")[2]
@@ -155,16 +152,25 @@ def wait_until_closed(port: int) -> None:
 @pytest.mark.parametrize(
     ("option", "expected"),
     [
-        ("--waypost=nowhere.env", "--waypost must be thread, child, or the environment file"),
+        (
+            "--waypost=nowhere.env",
+            "--waypost must be the environment file of a running `waypost dev`; nowhere.env cannot be read: No such file",
+        ),
         ("--waypost=empty.env", "empty.env lacks API_URL, GRAPH_URL"),
         ("--waypost=gone.env", "the service of gone.env is not running"),
+        ("--waypost-command=./nowhere dev", "waypost_command: ./nowhere cannot be run: No such file or directory"),
+        ("--waypost-command='open", 'waypost_command: "\'open" is no command: No closing quotation'),
+        ("--waypost-command=sh -c 'echo gone; exit 3'", "did not start; it printed:\ngone"),
+        ("--waypost-command=sh image.sh", "its standard input was closed. An image needs `-i`"),
     ],
 )
-def test_unavailable_service_ends_the_run_with_one_line(tmp_path: Path, option: str, expected: str) -> None:
+def test_unavailable_service_ends_the_run_with_its_reason(tmp_path: Path, option: str, expected: str) -> None:
     (tmp_path / "test_one.py").write_text("def test_one(waypost): pass\n")
     (tmp_path / "empty.env").write_text("EMAIL=ann@waypost.test\n")
     names = ("API_URL", "GRAPH_URL", "ADMIN_URL", "ADMIN_TOKEN", "CONTROL_URL")
     (tmp_path / "gone.env").write_text("".join(f"{name}=http://127.0.0.1:9\n" for name in names))
+
+    (tmp_path / "image.sh").write_text(f'exec "{sys.executable}" -m waypost "$@" < /dev/null\n')
 
     run = run_pytest(tmp_path, tmp_path / "report.xml", option)
 
@@ -175,11 +181,11 @@ def test_unavailable_service_ends_the_run_with_one_line(tmp_path: Path, option: 
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("colour=red", "waypost_settings: there is no setting colour; the settings are admin_host, "),
-        ("per_second=0", "waypost_settings: per_second is invalid: Input should be greater"),
-        ("rates", "must be name=value, as in per_second=200"),
+        ("colour=red", "there is no setting colour, in --set: "),
+        ("per_second=0", "the setting per_second is invalid: Input should be greater"),
+        ("rates", "--set must be NAME=VALUE, as in rates=false; 'rates' is not"),
     ],
 )
-def test_invalid_setting_is_named_with_the_accepted_values(line: str, expected: str) -> None:
+def test_invalid_setting_is_named_with_the_accepted_values(tmp_path: Path, line: str, expected: str) -> None:
     with pytest.raises(NotStarted, match=expected):
-        start_service("thread", [line])
+        DevProcess("", [line], tmp_path).wait_until_started()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from waypost.testing.failures import NotSeen
-from waypost.testing.partner import Partner
-from waypost.testing.runtime.service import Service
+from pytest_waypost.failures import NotSeen
+from pytest_waypost.partner import Partner
+from pytest_waypost.service import Service
 
 
 def test_template_is_pending_until_its_test_approves_it(partner: Partner) -> None:

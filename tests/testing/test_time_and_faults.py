@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from pytest_waypost.client import ApiResponseError
+from pytest_waypost.partner import Partner
+from pytest_waypost.service import Service
 from tests.testing.conftest import MakePartner
-from waypost.client.responses import ApiResponseError
-from waypost.testing.partner import Partner
-from waypost.testing.runtime.service import Service
 
 
 def test_window_closes_a_day_after_the_last_message(partner: Partner) -> None:

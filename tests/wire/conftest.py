@@ -41,6 +41,7 @@ class WireService:
     """A service in which each case has its own partners."""
 
     url: str
+    operator_url: str
     clock: ManualClock
     tenants: Tenants
     http: aiohttp.ClientSession
@@ -61,6 +62,8 @@ class WireService:
             "admin_token": ADMIN_TOKEN,
             "verify_token": OPERATOR["verify_token"],
             "operator_account": OPERATOR.id,
+            "operator_url": self.operator_url,
+            "operator_token": OPERATOR["token"],
             "today": datetime.fromtimestamp(self.clock.now_ms() / 1000, tz=UTC).date().isoformat(),
             "just_before_an_hour": str(self.clock.now_ms() + HOUR_MS - 1),
             "in_an_hour": str(self.clock.now_ms() + HOUR_MS),
@@ -86,9 +89,10 @@ class WireService:
         headers = filled(step.headers, values)
         if isinstance(body, io.BytesIO):
             headers = {"Content-Type": "application/x-www-form-urlencoded"} | headers
+        path = filled(step.path, values)
         async with self.http.request(
             step.method,
-            self.url + filled(step.path, values),
+            self.url + path if path.startswith("/") else path,
             data=body,
             headers=headers,
             skip_auto_headers=["Content-Type"] if body is None else [],
@@ -126,6 +130,18 @@ class WireService:
         )
         number = NumberSeed(values[f"{prefix}_phone_number_id"], waba_id, source, "Acme Shop")
         await self.simulator.seed(account, [number])
+        await self.simulator.seed_template(
+            waba_id=waba_id,
+            template_id=values[f"{prefix}_operator_template_id"],
+            name="offer",
+            language="en_US",
+            category="MARKETING",
+            components=[{"type": "BODY", "text": "Everything is cheap."}],
+        )
+        if prefix == "other_direct":  # its owner has accepted the terms for marketing messages
+            url = f"{self.operator_url}/control/accounts/{waba_id}/marketing-messages"
+            async with self.http.put(url, json={"status": "ONBOARDED"}) as response:
+                assert response.status == 200, await response.text()
         inbound_id = await self.simulator.send_phone_text(phone=ANN, to=source, text="Hello")
         values[f"{prefix}_inbound_id"] = inbound_id
         partner_id = values["other_partner_id" if prefix.startswith("other_") else "partner_id"]
@@ -175,7 +191,7 @@ async def _open_service(
     url = f"http://127.0.0.1:{port_of(bound)}"
     async with aiohttp.ClientSession() as http:
         with closed_port() as port:
-            yield WireService(url, clock, tenants, http, sink, files, simulator, waypost.database, port)
+            yield WireService(url, graph_url, clock, tenants, http, sink, files, simulator, waypost.database, port)
     await asyncio.gather(server.stop(), sink.close(), files.close())
     await waypost.close()
     await graph.stop()

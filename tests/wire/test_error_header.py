@@ -48,4 +48,4 @@ async def test_partner_api_names_it_to_the_console_only(waypost: Waypost, marks:
         await client.form("POST", f"/partner/app/{APP.id}/subscription", {"modes": "SENT"})
 
     assert raised.value.field == field
-    assert "'tag' is not present" in raised.value.message
+    assert "'tag' for method parameter type String is not present" in raised.value.message

@@ -75,7 +75,7 @@ async def test_after_ten_failures_the_next_gets_429_with_rates_on_or_off(waypost
     logins = [log_in(waypost, f"wrong{number}") for number in range(MOST + 5)]  # all at once
     statuses = sorted([status for status, _ in await asyncio.gather(*logins)])
 
-    assert statuses == [401] * MOST + [429] * 5
+    assert statuses == [403] * MOST + [429] * 5
     assert (await log_in(waypost, secret))[0] == 429
 
 

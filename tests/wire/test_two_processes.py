@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -13,14 +14,19 @@ from sqlalchemy import Connection, func, select
 
 from tests.support.builders import APP, INSTANCE_KEY, OPERATOR, PARTNER
 from tests.support.partner_seeding import store_partner
+from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
+from waypost.admin.partners import NewQuotas, change_quotas
+from waypost.admin.secret_key import KeyReplacement, replace_key
+from waypost.api.limits.backlog_quotas import QUOTA_RETRY_S
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
-from waypost.base.encryption import SecretBox, hash_secret
+from waypost.base.encryption import InstanceKey, SecretBox, hash_secret
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
+from waypost.domain.errors import ApiError
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.tables import messages
 
@@ -133,6 +139,34 @@ async def test_rate_per_minute_is_shared_by_both(processes: list[Waypost]) -> No
     assert statuses == [200] * most + [429] * 2
 
 
+async def test_quota_that_one_process_changes_applies_in_the_other(processes: list[Waypost]) -> None:
+    context = processes[0].admin_context
+    await change_quotas(context, NewQuotas(message_quota=0), PARTNER.id)
+    first = [await send_text(waypost, name) for waypost, name in zip(processes, ("one", "two"), strict=True)]
+    keys = (str(number) for number in count(3))
+
+    await change_quotas(context, NewQuotas(message_quota=2), PARTNER.id)
+    rejected = await poll_until(lambda: send_text(processes[1], next(keys)), lambda response: response.status != 200)
+
+    assert [response.status for response in first] == [200, 200]
+    assert (rejected.status, rejected.headers["Retry-After"]) == (429, str(QUOTA_RETRY_S))
+
+
+async def test_quota_is_exceeded_by_at_most_what_the_other_process_may_accept(processes: list[Waypost]) -> None:
+    """Both have counted before the messages of the other; the next count is the same for both."""
+    quota = 5
+    await change_quotas(processes[0].admin_context, NewQuotas(message_quota=quota), PARTNER.id)
+
+    requests = [send_text(waypost, f"{name} {nth}") for nth in range(8) for name, waypost in enumerate(processes)]
+    statuses = [response.status for response in await asyncio.gather(*requests)]
+    stored = await processes[0].database.read(count_messages)
+    later = [await send_text(waypost, f"later {name}") for name, waypost in enumerate(processes)]
+
+    assert statuses.count(200) == stored
+    assert quota <= stored <= 2 * quota
+    assert [response.status for response in later] == [429, 429]
+
+
 async def test_logins_from_one_address_are_limited_by_both_together(processes: list[Waypost]) -> None:
     most = RATES["login_address"].at_most
     requests = [post(processes[number % 2], "/partner/account/login", {}, {}) for number in range(most)]
@@ -143,3 +177,59 @@ async def test_logins_from_one_address_are_limited_by_both_together(processes: l
     assert statuses == {400}
     assert [response.status for response in over] == [429, 429]
     assert all(1 <= int(response.headers["Retry-After"]) <= 60 for response in over)
+
+
+async def test_rotation_is_rejected_while_a_process_does_not_have_the_new_key(
+    store_location: StoreLocation, tmp_path: Path
+) -> None:
+    new_key = "5ec7" * 16
+    keys = [{"secret_key": INSTANCE_KEY}, {"secret_key": new_key, "old_secret_key": INSTANCE_KEY}]
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        running: list[Waypost] = []
+        for name, secrets in zip(("one", "two"), keys, strict=True):
+            settings = Settings(data=tmp_path / name, **secrets, **store_location.settings)
+            waypost = Waypost(settings, clock, RandomIds(clock))
+            await waypost.open()
+            stack.push_async_callback(waypost.close)
+            waypost.start()
+            stack.push_async_callback(waypost.drain)
+            running.append(waypost)
+        context = running[1].admin_context
+        await poll_until(context.instance_keys.other_processes, lambda found: len(found) == 2)
+
+        with pytest.raises(ApiError) as rejected:
+            await replace_key(context, KeyReplacement())
+        await running[0].drain()
+        await running[0].queue.close()
+        rotated = await replace_key(context, KeyReplacement())
+
+    assert "1 of 2 running processes do not have the new one" in rejected.value.explanation
+    assert rotated["changed"] is True
+
+
+async def test_every_process_uses_the_new_key_after_a_rotation(store_location: StoreLocation, tmp_path: Path) -> None:
+    new_key = "5ec7" * 16
+    clock = SystemClock()
+    async with AsyncExitStack() as stack:
+        running: list[Waypost] = []
+        for secrets in ({"secret_key": INSTANCE_KEY}, *[{"secret_key": new_key, "old_secret_key": INSTANCE_KEY}] * 2):
+            settings = Settings(data=tmp_path / str(len(running)), **secrets, **store_location.settings)
+            waypost = Waypost(settings, clock, RandomIds(clock))
+            await waypost.open()
+            stack.push_async_callback(waypost.close)
+            running.append(waypost)
+        await provisioning.put_operator_account(running[0].admin_context, OPERATOR)
+        for waypost in running[1:]:
+            waypost.start()
+            stack.push_async_callback(waypost.drain)
+        context = running[1].admin_context
+        await poll_until(context.instance_keys.other_processes, lambda found: len(found) == 2)
+
+        rotated = await replace_key(context, KeyReplacement())
+
+        in_use = [waypost.admin_context.secret_box.in_use.fingerprint for waypost in running[1:]]
+        assert in_use == [InstanceKey(new_key).fingerprint] * 2
+        assert rotated["secrets_encrypted_again"] == 1
+        account = await running[2].directory.operator_account(OPERATOR.id)
+    assert account == OPERATOR

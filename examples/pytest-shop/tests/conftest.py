@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_waypost import Partner
 from shop.messenger import Messenger
 from shop.orders import Orders
 from shop.receiver import serve_receiver
 from shop.shop import Shop
-from waypost.testing import Partner
 
 
 @pytest.fixture

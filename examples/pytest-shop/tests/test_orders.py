@@ -1,7 +1,7 @@
 """Tests of the shop, with customers on simulated phones."""
 
+from pytest_waypost import Partner
 from shop.shop import Shop
-from waypost.testing import Partner
 
 
 def test_order_is_confirmed_by_a_message(open_shop: Shop, waypost: Partner) -> None:

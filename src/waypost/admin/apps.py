@@ -1,6 +1,9 @@
-"""The admin API's operations on apps: list, add, connect to a number, renew the token, list messages and templates."""
+"""The admin API's operations on apps: list, add, connect, renew the token, list what it has, set rates."""
 
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -11,13 +14,17 @@ from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.domain.phone_number import read_phone_number
+from waypost.domain.rates import APP_RATES, RATES, format_rate, read_app_rates, remove_rates
+from waypost.notifications.app_events import emit_live_event
 from waypost.store.accounts import partners as stored
 from waypost.store.apps.apps import DuplicateApp, change_app
 from waypost.store.apps.operator_history import record_operator_history
+from waypost.store.callbacks.deliveries import DeliveryFilter, list_deliveries
 from waypost.store.console.trace import newest_messages, newest_templates
 from waypost.store.directory import DIRECTORY_CACHE_MS
 
 MAX_APP_MESSAGES: Final = 100
+MAX_APP_CALLBACKS: Final = 400
 MAX_APP_TEMPLATES: Final = 1000
 
 
@@ -43,6 +50,18 @@ class AppConnection(msgspec.Struct, forbid_unknown_fields=True):
     phone_number_id: str
     business_account_id: str
     live: bool = True
+
+
+class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):
+    """Rates that an app gets of its own.
+
+    Attributes:
+        rates: by row, such as `{"templates": "20/60s"}`, or null to remove its own; those of other rows stay.
+        reset: first remove all rates of its own.
+    """
+
+    rates: Mapping[str, str | None] = {}
+    reset: bool = False
 
 
 async def list_apps(context: AdminContext) -> Any:
@@ -104,20 +123,24 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
     now_ms = context.clock.now_ms()
 
     def connect(connection: Connection) -> App | None:
-        def apply(stored: App) -> App:
-            record_operator_history(connection, stored, now_ms + DIRECTORY_CACHE_MS)
-            since_ms = stored.preferences.live_since_ms if stored.live else now_ms
+        def apply(current: App) -> App:
+            record_operator_history(connection, current, now_ms + DIRECTORY_CACHE_MS)
+            since_ms = current.preferences.live_since_ms if current.live else now_ms
             return replace(
-                stored,
+                current,
                 phone_number=digits,
                 phone_number_id=target.phone_number_id,
                 business_account_id=target.business_account_id,
                 live=target.live,
                 modified_on_ms=now_ms,
-                preferences=replace(stored.preferences, live_since_ms=since_ms if target.live else 0),
+                preferences=replace(current.preferences, live_since_ms=since_ms if target.live else 0),
             )
 
-        return change_app(connection, app_id, apply)
+        before = stored.app_by_id(connection, app_id)
+        changed = change_app(connection, app_id, apply)
+        if changed is not None and changed.live and before is not None and not before.live:
+            emit_live_event(connection, context.ids, changed, now_ms)
+        return changed
 
     try:
         changed = await context.database.write(connect)
@@ -149,10 +172,65 @@ async def list_messages(context: AdminContext, app_id: str) -> Any:
     return {"messages": await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)}
 
 
+async def list_callbacks(context: AdminContext, app_id: str) -> Any:
+    """Return an app's newest callbacks, delivered or not, without their bodies."""
+    app = await _find_app(context, app_id)
+    newest = partial(list_deliveries, at_most=MAX_APP_CALLBACKS)
+    page = await context.database.read(newest, app.partner_id, app_id, DeliveryFilter())
+    return {"callbacks": page.rows}
+
+
 async def list_templates(context: AdminContext, app_id: str) -> Any:
     """Return an app's newest templates."""
     await _find_app(context, app_id)
     return {"templates": await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)}
+
+
+async def show_rates(context: AdminContext, app_id: str) -> Any:
+    """Return an app's rates: the documented ones, the service's, its own, and those in force."""
+    return _rates_view(context, await _find_app(context, app_id))
+
+
+async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> Any:
+    """Give an app rates of its own, or remove them; they apply in every process at once.
+
+    Raises:
+        ApiError: a rate is invalid or is not one of an app; there is no such app.
+    """
+    rates = check_app_rates({name: text for name, text in change.rates.items() if text is not None})
+    removed = [name for name, text in change.rates.items() if text is None]
+    with _rate_errors():
+        remove_rates({}, removed)
+    now_ms = context.clock.now_ms()
+
+    def set_own(app: App) -> App:
+        kept = {} if change.reset else remove_rates(app.rates, removed)
+        return replace(app, rates={**kept, **rates}, modified_on_ms=now_ms)
+
+    app = await context.database.write(change_app, app_id, set_own)
+    context.directory.invalidate()
+    if app is None:
+        raise resource_not_found("app", "app_id")
+    return _rates_view(context, app)
+
+
+def check_app_rates(rates: Mapping[str, str]) -> dict[str, str]:
+    """Return an app's own rates in the form in which they are stored.
+
+    Raises:
+        ApiError: one is invalid; the text names it.
+    """
+    with _rate_errors():
+        return read_app_rates(rates)
+
+
+@contextmanager
+def _rate_errors() -> Generator[None]:
+    try:
+        yield
+    except ValueError as error:
+        accepted = 'rows of the table of rates, such as {"templates": "20/60s"}'
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"rates: {error}.", field="rates", accepted=accepted) from error
 
 
 async def _find_app(context: AdminContext, app_id: str) -> App:
@@ -167,3 +245,22 @@ async def _check_owner(context: AdminContext, business_account_id: str, partner_
     if account is None or account.partner_id != partner_id:
         text = "business_account_id must name a business account of the partner."
         raise ApiError(ErrorCode.NOT_FOUND, text, field="business_account_id")
+
+
+def _rates_view(context: AdminContext, app: App) -> dict[str, Any]:
+    rates: list[dict[str, Any]] = []
+    for name in APP_RATES:
+        documented, service = format_rate(RATES[name]), format_rate(context.rates[name])
+        own = app.rates.get(name)
+        rates.append(
+            {
+                "rate": name,
+                "per": RATES[name].per,
+                "documented": documented,
+                "service": service,
+                "app": own,
+                "source": "app" if own else "documented" if service == documented else "setting",
+                "in_force": (own or service) if context.rates_on else None,
+            }
+        )
+    return {"app_id": app.id, "limits_requests": context.rates_on, "rates": rates}

@@ -101,7 +101,8 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     call_id, at_s = context.ids.new(), machine_ms() // 1000
     now_ms = context.clock.now_ms()
     body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
-    keys = [context.secret_box.callback_key(subscription_id, serial) for serial in subscription.serials(now_ms)]
+    serials = subscription.serials(now_ms)
+    keys = [key for serial in serials for key in context.secret_box.callback_keys(subscription_id, serial)]
     headers = merge_headers(subscription.headers, signature_headers(call_id, at_s, body, keys))
     response = await context.outbound.post(subscription.url, body, headers)
     return {
@@ -222,12 +223,14 @@ def _key_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
         return key_text(context.secret_box.callback_key(row["id"], serial))
 
     serial, until_ms = row["key_serial"], row["old_key_until_ms"]
+    before = [key_text(key) for key in context.secret_box.callback_keys(row["id"], serial)[1:]]
     has_old = serial > 1 and (until_ms or 0) > context.clock.now_ms()
     return {
         "subscription_id": row["id"],
         "key": key_of(serial),
         "old_key": key_of(serial - 1) if has_old else None,
         "old_key_until_ms": until_ms if has_old else None,
+        "replaced_key": before[0] if before else None,
     }
 
 

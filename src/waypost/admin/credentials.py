@@ -1,14 +1,19 @@
-"""The admin API's operations on a partner's client secrets and API keys, which share one life cycle."""
+"""The admin API's operations on a partner's client secrets, API keys and universal tokens, which share one life cycle."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
 from waypost.admin.provisioning import AdminContext, partner_of
-from waypost.base.encryption import hash_secret
-from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
+from waypost.base.clock import DAY_MS
+from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.store.accounts import credentials as stored
 from waypost.store.accounts.credentials import CredentialKind, PartnerCredential
+
+MIN_UNIVERSAL_TOKEN_LIFE_MS: Final = DAY_MS  # Source: ledger C4
+MAX_UNIVERSAL_TOKEN_LIFE_MS: Final = 60 * DAY_MS
+MAX_TOKEN_NAME_CHARS: Final = 100
 
 
 class NewSecret(msgspec.Struct, forbid_unknown_fields=True):
@@ -31,6 +36,13 @@ class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """An API key to create."""
 
     name: str = "key"
+
+
+class NewToken(msgspec.Struct, forbid_unknown_fields=True):
+    """A universal token to create, which expires 24 hours to 60 days from now."""
+
+    expires_on_ms: int
+    name: str = "token"
 
 
 class KeyToRevoke(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,6 +103,52 @@ async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> Any:
     if ended is None:
         raise resource_not_found("API key", "api_key")
     return {"revoked": True}
+
+
+async def list_tokens(context: AdminContext, partner_id: int) -> Any:
+    """Return the ids, names and dates of a partner's universal tokens, never the tokens."""
+    now_ms = context.clock.now_ms()
+    return {
+        "universal_tokens": [
+            {
+                "id": token.id,
+                "name": token.name,
+                "created_on_ms": token.created_on_ms,
+                "expires_on_ms": token.expires_on_ms,
+                "expired": token.is_expired(now_ms),
+            }
+            for token in await _list(context, CredentialKind.UNIVERSAL_TOKEN, partner_id)
+        ]
+    }
+
+
+async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> Any:
+    """Create a universal token, valid for every app of the partner on both hosts; it is shown only once.
+
+    Raises:
+        ApiError: there is no such partner, the name or the expiry time is invalid, or three are active.
+    """
+    await partner_of(context, partner_id)
+    now_ms = context.clock.now_ms()
+    if not MIN_UNIVERSAL_TOKEN_LIFE_MS <= new_token.expires_on_ms - now_ms <= MAX_UNIVERSAL_TOKEN_LIFE_MS:
+        raise invalid_field("expires_on_ms", "a time from 24 hours to 60 days from now")
+    if not 1 <= len(new_token.name) <= MAX_TOKEN_NAME_CHARS:
+        raise invalid_field("name", f"1 to {MAX_TOKEN_NAME_CHARS} characters")
+    token = UNIVERSAL_TOKEN_PREFIX + context.ids.secret()
+    try:
+        token_id = await context.database.write(
+            stored.add_universal_token, partner_id, hash_secret(token), now_ms, new_token.name, new_token.expires_on_ms
+        )
+    except stored.TooManyTokens as error:
+        text = f"At most {stored.MAX_UNIVERSAL_TOKENS} universal tokens may be active; revoke one first."
+        raise ApiError(ErrorCode.ALREADY_EXISTS, text) from error
+    return {"id": token_id, "universal_token": token}
+
+
+async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> Any:
+    """Revoke a universal token at once."""
+    await _revoke(context, CredentialKind.UNIVERSAL_TOKEN, partner_id, token_id)
+    return {"revoked": token_id}
 
 
 async def _list(context: AdminContext, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:

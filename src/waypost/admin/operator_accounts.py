@@ -47,6 +47,19 @@ async def change_operator_account(
     Raises:
         ApiError: a field is missing, invalid or not the adapter's.
     """
+    account, generated = await build_operator_account(context, account_id, change)
+    await provisioning.put_operator_account(context, account)
+    return account, generated
+
+
+async def build_operator_account(
+    context: AdminContext, account_id: str, change: AccountChange
+) -> tuple[OperatorAccount, Mapping[str, str]]:
+    """Return what `change_operator_account` would store, and store nothing.
+
+    Raises:
+        ApiError: a field is missing, invalid or not the adapter's.
+    """
     existing = await context.directory.operator_account(account_id)
     kind = change.kind or (context.operators.kinds[0] if existing is None else existing.kind)
     if kind not in context.operators.kinds:
@@ -64,7 +77,7 @@ async def change_operator_account(
     if existing is not None:
         base_url = existing.base_url if change.base_url is None else change.base_url
         account = replace(existing.replace_fields(**change.fields), base_url=base_url)
-        await provisioning.put_operator_account(context, account)
+        provisioning.check_operator_account(context, account)
         return account, {}
     generated = {
         adapter_field.name: context.ids.secret()
@@ -82,7 +95,7 @@ async def change_operator_account(
         name = "base_url" if change.base_url is None else missing
         raise ApiError(ErrorCode.FIELD_MISSING, f"{name} is required for a new operator account.")
     account = OperatorAccount(account_id, kind, change.base_url, values)
-    await provisioning.put_operator_account(context, account)
+    provisioning.check_operator_account(context, account)
     return account, generated
 
 

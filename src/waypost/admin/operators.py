@@ -120,6 +120,7 @@ def _account_view(context: AdminContext, overview: AccountOverview) -> dict[str,
             {
                 "id": owner.id,
                 "partner_id": owner.partner_id,
+                "operator_account_id": owner.operator_account_id,
                 "namespace": owner.namespace,
                 "apps": [
                     {

@@ -1,4 +1,4 @@
-"""The admin API's operations on partners: list, add, change the password."""
+"""The admin API's operations on partners: list, add, change the password, show and set quotas."""
 
 from typing import Any
 
@@ -8,8 +8,10 @@ from sqlalchemy import Connection
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
+from waypost.domain.quotas import MAX_QUOTA
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.console_sessions import delete_sessions
+from waypost.store.queue.partner_backlogs import change_own_quotas, count_backlog, read_own_quotas
 
 
 class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
@@ -44,6 +46,26 @@ class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
     def __post_init__(self) -> None:
         """Check the password."""
         _check_password(self.password)
+
+
+class NewQuotas(msgspec.Struct, forbid_unknown_fields=True):
+    """Quotas to set; one that is left out stays, null removes the partner's own, and 0 is no limit."""
+
+    message_quota: int | msgspec.UnsetType | None = msgspec.UNSET
+    callback_quota: int | msgspec.UnsetType | None = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Check both numbers."""
+        for name, value in self.columns().items():
+            if value is not None and not 0 <= value <= MAX_QUOTA:
+                raise invalid_field(
+                    name, f"a number of 0 to {MAX_QUOTA}, where 0 is no limit; or null for the setting's"
+                )
+
+    def columns(self) -> dict[str, int | None]:
+        """Return the quotas that were sent, by column of the partner."""
+        both = {"message_quota": self.message_quota, "callback_quota": self.callback_quota}
+        return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
 async def list_partners(context: AdminContext) -> Any:
@@ -96,6 +118,39 @@ async def change_password(context: AdminContext, new_password: NewPassword, part
         **({"tokens_ended": tokens_ended} if new_password.end_tokens else {}),
         "next": "The API accepts only client secrets from now on.",
     }
+
+
+async def show_quotas(context: AdminContext, partner_id: int) -> Any:
+    """Return the quotas of a partner, its own and those that apply, and what it has waiting.
+
+    Raises:
+        ApiError: there is no such partner.
+    """
+    await partner_of(context, partner_id)
+    own = await context.database.read(read_own_quotas, partner_id)
+    service = context.default_quotas
+    backlog = await context.database.read(count_backlog, partner_id, service)
+    quotas = backlog.quotas
+    return {
+        "messages": _quota_view(backlog.messages, quotas.messages, own.messages, service.messages),
+        "callbacks": _quota_view(backlog.callbacks, quotas.callbacks, own.callbacks, service.callbacks),
+    }
+
+
+async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id: int) -> Any:
+    """Set quotas of a partner; every process applies them at once.
+
+    Raises:
+        ApiError: there is no such partner.
+    """
+    await partner_of(context, partner_id)
+    await context.database.write(change_own_quotas, partner_id, new_quotas.columns())
+    context.apply_quotas(partner_id)
+    return await show_quotas(context, partner_id)
+
+
+def _quota_view(waiting: int, quota: int, own_quota: int | None, service_quota: int) -> dict[str, int | None]:
+    return {"waiting": waiting, "quota": quota, "own_quota": own_quota, "service_quota": service_quota}
 
 
 def _check_password(password: str) -> None:

@@ -1,7 +1,7 @@
 """The context of the admin API's operations, and steps that several of them share."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -12,11 +12,16 @@ from waypost.base.ids import Ids
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.domain.partner import Partner
+from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.rates import Rate
 from waypost.operators.contract import Operators
 from waypost.outbound.vetted_client import VettedClient
 from waypost.store.accounts import partners as stored
+from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.database import Database
 from waypost.store.directory import Directory
+from waypost.store.media.files import MediaFiles
+from waypost.store.retention.rules import RetentionPeriods
 
 _ACCOUNT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -38,13 +43,20 @@ class AdminContext:
         circuit_of: returns the state of a subscription's circuit; None if this process does not work it.
         public_url: where the operator reaches the webhook, without a slash at its end.
         per_second: throughput of a source without a setting of its own.
+        default_quotas: quotas of a partner without its own.
+        apply_quotas: lets every process apply a change of a partner's quotas.
+        retention: periods of a partner without its own.
+        rates: the rows of the table of rates, with those that a setting changes.
+        rates_on: False if the service limits no requests.
         data: the folder of the store, the instance key and the media.
+        files: of the media.
         show_text: True if the text of messages is shown without a reveal.
     """
 
     database: Database
     directory: Directory
     secret_box: SecretBox
+    instance_keys: InstanceKeys
     ids: Ids
     clock: Clock
     operators: Operators
@@ -53,17 +65,18 @@ class AdminContext:
     circuit_of: Callable[[int], str | None]
     public_url: str
     per_second: int
+    default_quotas: PartnerQuotas
+    apply_quotas: Callable[[int], None]
+    retention: RetentionPeriods
+    rates: Mapping[str, Rate]
+    rates_on: bool
     data: Path
+    files: MediaFiles
     show_text: bool = False
 
 
 async def put_operator_account(context: AdminContext, account: OperatorAccount) -> None:
-    """Store an operator account, or change the one with this id.
-
-    Raises:
-        ApiError: a field is invalid.
-    """
-    _check_operator_account(context, account)
+    """Store a checked operator account, or change the one with this id."""
     await context.database.write(stored.put_operator_account, account, context.directory.seal)
     context.directory.invalidate()
 
@@ -84,7 +97,12 @@ async def add_business_account(context: AdminContext, account: BusinessAccount) 
         raise ApiError(ErrorCode.ALREADY_EXISTS, "id is taken by another business account.")
 
 
-def _check_operator_account(context: AdminContext, account: OperatorAccount) -> None:
+def check_operator_account(context: AdminContext, account: OperatorAccount) -> None:
+    """Check the id, the kind, the URL and the adapter's fields.
+
+    Raises:
+        ApiError: one is invalid.
+    """
     if not _ACCOUNT_ID.fullmatch(account.id):
         raise ApiError(
             ErrorCode.FIELD_BROKEN, "The account's id must be 1 to 64 letters, digits, dots, hyphens or underscores."
@@ -97,6 +115,18 @@ def _check_operator_account(context: AdminContext, account: OperatorAccount) -> 
     for field in context.operators.adapter(account).fields:
         if not field.accepts(account[field.name]):
             raise invalid_field(field.name, field.accepted)
+
+
+async def partner_with_email(context: AdminContext, email: str) -> Partner:
+    """Return the partner with an e-mail address.
+
+    Raises:
+        ApiError: there is no such partner.
+    """
+    partner = await context.database.read(stored.partner_by_email, email)
+    if partner is None:
+        raise resource_not_found("partner", "email")
+    return partner
 
 
 async def partner_of(context: AdminContext, partner_id: int) -> Partner:

@@ -14,15 +14,17 @@ from starlette.routing import BaseRoute, Match, Route, Router
 
 from waypost.api.audit import audited_endpoint
 from waypost.api.hold import HELD_BODY, HELD_RETRY_S, ServiceHeld, is_rejected_when_held, reject_held_call
+from waypost.api.http.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecord, read_request_id
 from waypost.api.http.requests import UNCOUNTED, Receive, Request, Scope, Send, read_body, send_file, send_response
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
+from waypost.api.request_recorder import RequestRecorder
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.contract import StoreUnavailable
+from waypost.store.contract import MediaUnavailable, StoreUnavailable
 from waypost.wire.errors import INTERNAL_TEXT, error_response
 
 _encode: Final = msgspec.json.Encoder().encode
@@ -48,11 +50,12 @@ class ApiEndpoint:
         deprecation: the header of every response of a deprecated path.
     """
 
-    def __init__(self, services: Services, row: RouteRow) -> None:
+    def __init__(self, services: Services, row: RouteRow, recorder: RequestRecorder | None = None) -> None:
         self.outcomes: Counter[str] = Counter()
         self.statuses: Counter[int] = Counter()
         self.took_s = Histogram(CALL_BUCKETS_S)
         self._services = services
+        self._recorder = recorder
         is_rejected = services.held and is_rejected_when_held(row)
         self._endpoint = reject_held_call if is_rejected else audited_endpoint(row)
         self._row = row
@@ -63,6 +66,8 @@ class ApiEndpoint:
             row.rate,
             row.name,
             row.credential,
+            row.wrong_credential,
+            row.other_app,
         )  # computed once: the hot path uses it for every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,6 +76,7 @@ class ApiEndpoint:
         headers: list[tuple[bytes, bytes]] = []
         file: Path | None = None
         request: Request | None = None
+        api_error: ApiError | None = None
         try:
             request = Request(
                 scope,
@@ -79,6 +85,8 @@ class ApiEndpoint:
                 receive,
                 *self._request_arguments,
             )
+            if request.has_header(REQUEST_ID_HEADER):
+                request.request_id = self._request_id(request)
             outcome = "accepted"
             if self._accepts_key and request.has_header(KEY_HEADER):
                 response = await run_idempotent(self._services, request, self._row, self._endpoint)
@@ -92,6 +100,7 @@ class ApiEndpoint:
                 headers.extend((name.encode(), value.encode()) for name, value in response.headers)
             self.outcomes[outcome] += 1
         except ApiError as error:
+            api_error = error
             if request is not None and error.code not in COUNTS_TOWARD_RATE:
                 await request.refund(self._services.limiter)
             self.outcomes[error.code.value] += 1
@@ -106,18 +115,27 @@ class ApiEndpoint:
             return
         except StoreUnavailable as error:
             self.outcomes["store unavailable"] += 1
-            _log.warning(str(error), path=scope.get("path"))
-            status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
+            _log.warning(str(error), route=self._row.name, **_id_fields(scope, request))
+            status = 503 if isinstance(error, MediaUnavailable) else 500
+            body = _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
         except Exception:  # noqa: BLE001  every request gets a response
             self.outcomes["defect"] += 1
-            _log.exception("defect", path=scope.get("path"))
+            _log.exception("defect", route=self._row.name, **_id_fields(scope, request))
             status, body = 500, _encode({"status": "error", "message": INTERNAL_TEXT})
             headers, kind = [], _JSON
+        took_s = time.perf_counter() - began_s
+        request_id = "" if request is None else request.request_id
+        recorder = self._recorder
+        if recorder is not None and (status >= 400 or recorder.is_sampled()):
+            request_id = self._response_id(scope, request_id, status)
+            recorder.record(scope, request, self._row, status, api_error, took_s=took_s, request_id=request_id)
+        if request_id and ACCESS_RECORD not in scope:
+            headers.append((REQUEST_ID_HEADER, request_id.encode()))
         if self.deprecation is not None:
             headers.append(self.deprecation)
         self.statuses[status] += 1
-        self.took_s.add(time.perf_counter() - began_s)
+        self.took_s.add(took_s)
         if file is not None:
             await send_file(send, status, file, [kind, *headers])
             return
@@ -126,6 +144,20 @@ class ApiEndpoint:
         if status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
         await send_response(send, status, body, headers)
+
+    def _response_id(self, scope: Scope, request_id: str, status: int) -> str:
+        """Return the id that a logged response has: an error response always has one."""
+        record: AccessRecord | None = scope.get(ACCESS_RECORD)
+        if record is not None:
+            return record.request_id
+        return request_id or (self._services.ids.new() if status >= 400 else "")
+
+    def _request_id(self, request: Request) -> str:
+        """Return the id of a request that has the header: the access log's, where there is one."""
+        record: AccessRecord | None = request.scope.get(ACCESS_RECORD)
+        if record is not None:
+            return record.request_id
+        return read_request_id(request.header(REQUEST_ID_HEADER), self._services.ids)
 
 
 class ServiceApplication:
@@ -137,13 +169,20 @@ class ServiceApplication:
         services: the services that endpoints use.
         more_routes: routes of other stages, and of the process itself.
         rows: rows of the route table; empty if this process serves no endpoint of it.
+        recorder: writes the request log; None: there is none.
     """
 
     def __init__(
-        self, services: Services, more_routes: Sequence[BaseRoute] = (), *, rows: Sequence[RouteRow] = ROUTES
+        self,
+        services: Services,
+        more_routes: Sequence[BaseRoute] = (),
+        *,
+        rows: Sequence[RouteRow] = ROUTES,
+        recorder: RequestRecorder | None = None,
     ) -> None:
-        endpoints = [(row, ApiEndpoint(services, row)) for row in rows]
+        endpoints = [(row, ApiEndpoint(services, row, recorder)) for row in rows]
         self._endpoints = endpoints
+        self._templates: dict[int, str] = {}
         self._busiest = {(row.method, row.path): endpoint for row, endpoint in endpoints if "{" not in row.path}
         by_path: dict[str, dict[str, ApiEndpoint]] = {}
         for row, endpoint in endpoints:
@@ -152,6 +191,15 @@ class ServiceApplication:
             routes=[*(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_path_sort_key)), *more_routes],
             redirect_slashes=False,
         )
+        self._templates.update(
+            (id(route.endpoint), route.path) for route in self._router.routes if isinstance(route, Route)
+        )
+
+    def route_of(self, scope: Scope) -> str:
+        """Return the template of the path that a request was for; empty if no route matched."""
+        if (scope["method"], scope["path"]) in self._busiest:
+            return scope["path"]
+        return self._templates.get(id(scope.get("endpoint")), "")
 
     @property
     def endpoints(self) -> list[tuple[str, ApiEndpoint]]:
@@ -195,14 +243,21 @@ class ServiceApplication:
         except ClientDisconnect:  # within its body: there is no client to respond to
             return
         except StoreUnavailable as error:
-            _log.warning(str(error), path=path)
-            response = _plain_error(500)
+            _log.warning(str(error), route=self.route_of(scope), **_id_fields(scope, None))
+            response = _plain_error(503 if isinstance(error, MediaUnavailable) else 500)
         except Exception:  # noqa: BLE001  every request gets a response
-            _log.exception("defect", path=path)
+            _log.exception("defect", route=self.route_of(scope), **_id_fields(scope, None))
             response = _plain_error(500)
         # A response that has begun is cut off with its connection: it is incomplete and must not look complete.
         if response is not None and not has_begun:
             await response(scope, receive, send)
+
+
+def _id_fields(scope: Scope, request: Request | None) -> dict[str, str]:
+    """Return the fields of a log record that identify a request: none if it has no id."""
+    record: AccessRecord | None = scope.get(ACCESS_RECORD)
+    request_id = record.request_id if record is not None else request.request_id if request is not None else ""
+    return {"request_id": request_id} if request_id else {}
 
 
 def _path_sort_key(path: str) -> list[bool]:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.api.auth.authorisation import partner_of_token
+from waypost.api.auth.authorisation import find_partner
 from waypost.api.http.proxies import rate_limit_address
 from waypost.api.http.requests import UNCOUNTED, ApiResponse, Request
 from waypost.api.route import Endpoint, RouteRow
@@ -10,7 +10,7 @@ from waypost.api.services import Services
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.accounts.partners import partner_by_id
 
-AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner token
+AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner token, deletion an app token too
     {
         "POST /partner/app",
         "PUT /partner/app/{app_id}",
@@ -19,11 +19,10 @@ AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner toke
         "POST /partner/app/{app_id}/token",
         "POST /partner/app/{app_id}/token/revoke",
         "POST /partner/app/{app_id}/apikey",
+        "POST /partner/app/{app_id}/apikey/revoke",
         "DELETE /partner/app/{app_id}/apikey/{key_id}",
     }
 )
-_UNAUDITED_ERRORS: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS)
-"""Errors without an audit entry: the caller is unknown, or their number is unbounded. Log and metrics have them."""
 
 
 def audited_endpoint(row: RouteRow) -> Endpoint:
@@ -32,22 +31,26 @@ def audited_endpoint(row: RouteRow) -> Endpoint:
         return row.endpoint
 
     async def endpoint(services: Services, request: Request) -> ApiResponse:
+        # Before the call, because it may delete the credential. Log and metrics have the errors without an entry.
+        partner_id = await find_partner(services, request)
         try:
             response = await row.endpoint(services, request)
         except ApiError as error:
-            if error.code not in _UNAUDITED_ERRORS:
-                await _record(services, request, row, 400, error.code.value)
+            if partner_id is not None and error.code is not ErrorCode.TOO_MANY_REQUESTS:  # their number is unbounded
+                await _record(services, request, row, partner_id, 400, error.code.value)
             raise
-        await _record(services, request, row, response.status, "")
+        if partner_id is not None:
+            await _record(services, request, row, partner_id, response.status, "")
         return response
 
     return endpoint
 
 
-async def _record(services: Services, request: Request, row: RouteRow, status: int, detail: str) -> None:
+async def _record(
+    services: Services, request: Request, row: RouteRow, partner_id: int, status: int, detail: str
+) -> None:
     if UNCOUNTED in request.scope:  # the console's own call: its page has an entry
         return
-    partner_id = await partner_of_token(services, request)
     partner = await services.database.read(partner_by_id, partner_id)
     await services.audit.record(
         actor="" if partner is None else partner.email,

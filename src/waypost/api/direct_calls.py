@@ -52,7 +52,9 @@ async def call_operator(services: Services, app: App, request: OperatorCall[Resp
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
     match await services.operators.adapter(account).call(account, request):
-        case OperatorRejected(text=text) | CallNotOffered(text=text):
+        case OperatorRejected(text=text, code=code):
+            raise ApiError(ErrorCode.OPERATOR_REJECTED, text, operator_code=code)
+        case CallNotOffered(text=text):
             raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
         case OperatorUnavailable(text=text) | OutcomeUncertain(text=text):
             raise unavailable_error(app, type(request).__name__, text)

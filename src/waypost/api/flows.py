@@ -30,7 +30,7 @@ from waypost.domain.direct_calls.flows import (
     PublishFlow,
     PutFlowAssets,
 )
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.wire.forms import Form, read_json
 
 MAX_FLOW_NAME_CHARS: Final = 200  # Source: spec, "Limits"
@@ -54,7 +54,9 @@ async def create_flow(services: Services, request: Request) -> ApiResponse:
 
     Errors in this order: 401, 429, 400 a missing or invalid field, 400 the operator's error, 503.
 
-    Source: facts 9.4; the name's length: spec, "Limits".
+    Clients of an older shape also read `validation_errors`.
+
+    Source: ledger 1.8; facts 9.4; the name's length: spec, "Limits".
     """
     app = await authorise_app(services, request)
     form = request.form_or_json()
@@ -66,15 +68,25 @@ async def create_flow(services: Services, request: Request) -> ApiResponse:
         flow = await call_operator(services, app, CreateFlow(account_id, name, categories, **options))
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REJECTED or not _was_begun(request):
-            raise
+            raise _creation_error(error) from error
         # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
         # rejects the second creation. Another client may own the draft with this name, so it is returned only if
         # this request is known to have begun before.
         draft = await call_operator(services, app, FindDraftFlow(account_id, name, categories))
         if draft is None:
-            raise
+            raise _creation_error(error) from error
         flow = draft
-    return ApiResponse({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors}, 201)
+    return ApiResponse({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors})
+
+
+def _creation_error(error: ApiError) -> ApiError:
+    """Return the documented error for a name that is in use, and any other error as it is.
+
+    The operator has no code of its own for it, so its text decides. Source: ledger 1.8.
+    """
+    if error.code is ErrorCode.OPERATOR_REJECTED and "unique" in error.explanation:
+        return ApiError(ErrorCode.FLOW_NAME_IN_USE, error.explanation)
+    return error
 
 
 def _was_begun(request: Request) -> bool:
@@ -149,7 +161,7 @@ async def show_assets(services: Services, request: Request) -> ApiResponse:
 async def put_assets(services: Services, request: Request) -> ApiResponse:
     """Set a draft's JSON by a multipart form with the field `file`.
 
-    Errors in this order: 401, 429 also if too many such files are in flight, 400 no file, 413,
+    Errors in this order: 401, 429 also if too many such files are in flight, 400 no file, 400 too large,
     400 another account's flow, 400 the operator's error, 503.
 
     Source: facts 9.4.
@@ -226,10 +238,7 @@ def _categories(form: Form) -> list[str]:
         values = [part for value in form.all_values("categories", "categories[]") for part in value.split(",")]
     categories = [value.strip().upper() for value in values if value.strip()]
     if not categories:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING,
-            "Required request parameter 'categories' is not present: a list such as [\"SIGN_UP\"].",
-        )
+        raise missing_parameter("categories", 'a list such as ["SIGN_UP"]', "List")
     return categories
 
 
@@ -262,9 +271,8 @@ async def _read_file_in_time(request: Request) -> tuple[str, str, bytes]:
         async with asyncio.timeout(FLOW_FILE_TIMEOUT_S):
             return await _read_file(request)
     except TimeoutError as error:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING,
-            f"Required request parameter 'file' did not arrive within {FLOW_FILE_TIMEOUT_S} seconds.",
+        raise missing_parameter(
+            "file", f"a part that arrives within {FLOW_FILE_TIMEOUT_S} seconds", "MultipartFile"
         ) from error
 
 
@@ -284,9 +292,7 @@ async def _read_file(request: Request) -> tuple[str, str, bytes]:
         elif is_inside:
             content += part
             if len(content) > MAX_FLOW_FILE_BYTES:
-                raise ApiError(ErrorCode.FILE_TOO_LARGE, f"file must be at most {MAX_FLOW_FILE_BYTES} bytes.")
+                raise ApiError(ErrorCode.FLOW_FILE_TOO_LARGE, f"file must be at most {MAX_FLOW_FILE_BYTES} bytes.")
     if head is None or not content:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING, "Required request parameter 'file' is not present: a part with the flow's JSON."
-        )
+        raise missing_parameter("file", "a part with the flow's JSON", "MultipartFile")
     return head.file_name or "flow.json", head.content_type or "application/json", bytes(content)

@@ -31,6 +31,7 @@ from waypost.store.requests.idempotency import (
     EarlierRequest,
     IdempotencyKeyLost,
     KeyedRequest,
+    encryption_context,
     find_earlier_request,
     has_unknown_outcome,
     mark_outcome_unknown,
@@ -155,7 +156,18 @@ async def record_message(services: Services, request: Request, message: Message,
 
     Returns:
         The response; or the one already stored under the request's key, and then nothing is written.
+
+    Raises:
+        ApiError: 429, the partner has reached a quota of what may wait; nothing is written.
     """
+    count = await services.quotas.admit_message(message.partner_id)
+    try:
+        return await _write_message(services, request, message, response)
+    finally:
+        count.end_storing()
+
+
+async def _write_message(services: Services, request: Request, message: Message, response: ApiResponse) -> ApiResponse:
     keyed = request.idempotency
     if keyed is None:
         await services.database.join_from_request(record_messages, message)
@@ -301,7 +313,7 @@ def _replay(services: Services, keyed: IdempotentRequest, earlier: EarlierReques
 
 
 def _encryption_context(keyed: IdempotentRequest) -> str:
-    return f"idempotency {keyed.partner_id} {keyed.route} {keyed.key}"
+    return encryption_context(keyed.partner_id, keyed.route, keyed.key)
 
 
 def _write_nothing(_connection: Connection) -> None:

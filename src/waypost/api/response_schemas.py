@@ -66,8 +66,9 @@ _TEMPLATE: Final = object_of(
 
 _CLICKS: Final = array_of(object_of(type=TEXT, button_content=TEXT, count=INTEGER))
 _POINT: Final = object_of(
-    optional=("sent", "delivered", "read", "clicked"),
+    optional=("sent", "delivered", "read", "clicked", "cost"),
     template_id=TEXT, start=INTEGER, end=INTEGER, sent=INTEGER, delivered=INTEGER, read=INTEGER, clicked=_CLICKS,
+    cost=array_of(object_of(type=TEXT, value=NUMBER)),
 )  # fmt: skip
 
 _METRIC: Final = object_of(
@@ -95,7 +96,8 @@ _ACCOUNT: Final = object_of(
     onboardEnabled=BOOLEAN,
 )  # fmt: skip
 _KEY: Final[Schema] = {
-    "id": TEXT, "name": TEXT, "active": BOOLEAN, "createdOn": INTEGER, "expiresOn": INTEGER,
+    "token": TEXT, "createdOn": INTEGER, "modifiedOn": INTEGER, "id": TEXT, "name": TEXT, "active": BOOLEAN,
+    "expiresOn": INTEGER,
 }  # fmt: skip
 _LINKED_APP: Final[Schema] = {
     "id": TEXT, "name": TEXT, "phone": TEXT, "partnerId": INTEGER, "live": BOOLEAN, "stopped": BOOLEAN,
@@ -115,11 +117,20 @@ _USAGE: Final = object_of(
     appId=TEXT, appName=TEXT, date=TEXT, incomingMsg=INTEGER, outgoingMsg=INTEGER, outgoingMediaMsg=INTEGER,
     templateMsg=INTEGER, templateMediaMsg=INTEGER, totalMsg=INTEGER, marketing=INTEGER, utility=INTEGER,
     authentication=INTEGER, currency=TEXT, discount=INTEGER, gsFees=INTEGER, waFees=INTEGER, totalFees=INTEGER,
-    cumulativeBill=INTEGER,
+    cumulativeBill=INTEGER, service=INTEGER, mmLiteMarketing=INTEGER, freeUtility=INTEGER, internationalAuthentication=INTEGER,
+    fep=INTEGER, ftc=INTEGER, gsCap=INTEGER,
+)  # fmt: skip
+_LOGGED_EVENT: Final = object_of(
+    delay=INTEGER, dest=TEXT, endTime={"type": ["integer", "null"]}, eventDescription=TEXT, eventId=TEXT, source=TEXT,
+    startTime={"type": ["integer", "null"]},
+)  # fmt: skip
+_DELIVERIES: Final = object_of(
+    averageLatency=INTEGER, failureCount=INTEGER, failureRate=NUMBER, maxLatency=INTEGER, successCount=INTEGER,
+    timestamp=INTEGER,
 )  # fmt: skip
 _WABA: Final = object_of(
-    accountStatus=TEXT, dockerStatus=TEXT, messagingLimit=TEXT, mmLiteStatus=TEXT, ownershipType=TEXT, phone=TEXT,
-    phoneQuality=TEXT, throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=array_of(ANY),
+    accountStatus=TEXT, dockerStatus=enum_of("CONNECTED", "DISCONNECTED", "FLAGGED", "PENDING", "RESTRICTED", "UNKNOWN"), phoneNumberId=TEXT, messagingLimit=TEXT, mmLiteStatus=TEXT, ownershipType=TEXT, phone=TEXT,
+    phoneQuality=enum_of("GREEN", "YELLOW", "RED", "UNKNOWN"), throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=array_of(object_of(error_code=TEXT, error_description=TEXT, possible_solution=TEXT)),
     additionalInfo=array_of(ANY),
 )  # fmt: skip
 
@@ -134,21 +145,25 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "findings":       success_object(findings=array_of(object_of(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=enum_of("api", "review")))),
     "library":        success_object(templates=array_of(object_of(open=True))),
     "from_library":   success_object(templates=_TEMPLATE),
-    "analytics":      success_object(template_analytics=array_of(_POINT)),
+    "analytics":      success_object(optional=("product_type",), product_type=enum_of("CLOUD_API", "MARKETING_MESSAGES_LITE_API"), template_analytics=array_of(_POINT)),
+    "insights":       success_object(template_insights=array_of(object_of(open=True))),
+    "link":           success_object(link=TEXT),
     "comparison":     success_object(data=array_of(_METRIC)),
 
     # Subscriptions. Source: facts 4.3
     "subscription":   success_object(subscription=_SUBSCRIPTION),
     "subscriptions":  success_object(subscriptions=array_of(_SUBSCRIPTION)),
+    "deliveries":     success_object(analytics=object_of(series=array_of(_DELIVERIES), summary=_DELIVERIES)),
 
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
     "passthrough":    {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
+    "event_log":      object_of(eventList=array_of(_LOGGED_EVENT)),
     "message_state":  success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8
     "handle_id":      success_object(handleId=object_of(message=TEXT)),
     "media_id":       success_object(mediaId=TEXT),
-    "stored_media":   success_object(media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
+    "stored_media":   success_object(mediaId=TEXT, media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
     "file":           {"type": "string", "format": "binary"},
 
     # Partner and tokens. Source: spec, "Partner account"; facts 1.4, 1.5
@@ -156,21 +171,25 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "app_token":      success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
     "minted_token":   success_object(token=TEXT, id=TEXT),
     "minted_tokens":  success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
-    "app_key":        success_object(apiKey=object_of(**_KEY, apiKey=TEXT)),
-    "app_keys":       success_object(apiKeys=array_of(object_of(**_KEY))),
+    "app_key":        success_object(key=object_of(**_KEY), apiKey=object_of(**_KEY, apiKey=TEXT)),
+    "app_keys":       success_object(keys=array_of(object_of(**_KEY)), apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
-    "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER))),
+    "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN))),
     "linked_app":     success_object(partnerApps=object_of(**_LINKED_APP)),
-    "listed_apps":    success_object(partnerAppsList=array_of(_LISTED_APP)),
+    "app_linked_by_token": success_object(partnerApps=object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN, email=TEXT, preferredTimezone=TEXT, solutionId=TEXT, storageRegion=TEXT, currency=TEXT, customerOrgId=TEXT, source=constant("SS"), nameSpace=TEXT)),
+    "listed_apps":    success_object(apps=array_of(_LISTED_APP), partnerAppsList=array_of(_LISTED_APP)),
     "app_details":    success_object(app=constant("true"), appDetails=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
     "created_app":    success_object(appId=TEXT),
-    "changed_app":    success_object(app=object_of(**_APP_DETAILS, customerId=TEXT, customerType=TEXT)),
+    "configured_apps": success_object(message=TEXT, partnerId=TEXT, totalApps=TEXT),
+    "changed_app":    success_object(app=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT, customerId=TEXT, customerType=TEXT)),
     "deleted_app":    success_object(message=TEXT),
     "callback_modes": success_object(callback=object_of(custom=BOOLEAN, modes=array_of(TEXT))),
     "callback":       success_object(callback=object_of(url=TEXT, custom=BOOLEAN, modes=array_of(TEXT))),
     "user_status":    success_object(optional=("message",), message=TEXT, userStatus=object_of(active=BOOLEAN, appId=TEXT, blocked=BOOLEAN, countryCode=TEXT, dialCode=TEXT, phone=TEXT, status=enum_of("OPT_IN", "OPT_OUT"))),
     "users":          success_object(users=array_of(object_of(countryCode=TEXT, phoneCode=TEXT, optinStatus=enum_of("OPT_IN", "OPT_OUT"), optinSource=TEXT, optinTimeStamp=INTEGER, lastMessageTimeStamp=INTEGER))),
+    "known_users":    success_object(users=array_of(object_of(phone=TEXT, blocked=BOOLEAN))),
+    "known_user":     success_object(user=object_of(phone=TEXT, blocked=BOOLEAN)),
     "contact":        success_object(contact=object_of(contactEmail=TEXT, contactName=TEXT, contactNumber=TEXT)),
     "cap":            success_object(cap=INTEGER),
     "balance":        success_object(balance=NUMBER),
@@ -181,14 +200,23 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "usage":          success_object(partnerAppUsageList=array_of(_USAGE)),
     "discount":       success_object(dailyAppDiscountList=array_of(ANY)),
     "health":         success_object(healthy=enum_of("true", "false")),
-    "ratings":        success_object(message=TEXT),
+    "ratings":        {"anyOf": [success_object(message=TEXT), object_of(oldLimit=TEXT, currentLimit=TEXT, event=TEXT, eventTime=INTEGER, phoneQuality=enum_of("Green", "Yellow", "Red", "Unknown"))]},
     "waba_info":      success_object(wabaInfo=_WABA),
-    "profile":        success_object(profile=object_of(address=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
+    "profile":        success_object(profile=object_of(address=TEXT, addressLine1=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
     "about":          success_object(about=object_of(message=TEXT)),
     "photo":          success_object(message=TEXT),
+    "display_name":   success_object(displayNameInfo=object_of(verifiedNameStatus=TEXT, requestedName=TEXT, requestedNameStatus=TEXT, verifiedName=TEXT)),
+    "official_account": success_object(id=TEXT, official_business_account=object_of(oba_status=TEXT)),
+    "success_flag":   object_of(success=BOOLEAN),
+    "username":       object_of(optional=("status", "username"), status=TEXT, username=TEXT),
+    "suggestions":    object_of(username_suggestions=array_of(TEXT)),
+    "preferences":    success_object(optional=("message",), message=TEXT, data=object_of(optional=("usernamePreference1", "usernamePreference2", "usernamePreference3"), businessPhoneNumber=TEXT, usernamePreference1=TEXT, usernamePreference2=TEXT, usernamePreference3=TEXT, submissionStatus=enum_of("SubmittedToGupshup", "NotSubmitted"))),
+    "public_key":     success_object(public_key=TEXT, signature_status=TEXT),
     "blocked":        object_of(open=True, status=constant("success")),
     "block_list":     object_of(open=True, status=constant("success"), data=array_of(ANY)),
     "components":     object_of(conversational_automation=object_of(open=True), id=TEXT),
+    "prefilled":      success_object(appId=TEXT, businessName=TEXT, email=TEXT, website=TEXT, businessPhoneCode=TEXT, businessPhoneNumber=TEXT, streetAddress1=TEXT, streetAddress2=TEXT, city=TEXT, state=TEXT, zipPostal=TEXT, country=TEXT, timezone=TEXT, phoneDisplayName=TEXT, phoneCategory=TEXT, phoneDescription=TEXT),
+    "sync":           success_object(data=object_of(open=True)),
     "done":           success_object(success=BOOLEAN),
 
     # Flows. Source: facts 9.4
@@ -198,5 +226,16 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "flow_assets":    array_of(object_of(open=True)),
     "flow_file":      success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
     "flow_preview":   success_object(id=TEXT, preview=object_of(open=True)),
+
+    # Groups and payments. Source: ledger 1.10
+    "group_request":  success_object(messaging_product=constant("whatsapp"), request_id=TEXT),
+    "groups":         object_of(open=True, status=constant("success"), data=array_of(object_of(open=True))),
+    "group":          object_of(open=True, status=constant("success"), messaging_product=constant("whatsapp")),
+    "payments":       object_of(open=True, payments=array_of(object_of(open=True))),
+    "refund":         object_of(open=True, id=TEXT, status=TEXT),
+    "payment_configurations": object_of(open=True, data=array_of(object_of(open=True))),
+    "payment_link":   object_of(open=True, oauth_url=TEXT, expiration=INTEGER),
+    "removed_configuration": object_of(open=True, success=BOOLEAN),
+    "invite_link":    success_object(messaging_product=constant("whatsapp"), invite_link=TEXT),
 }
 # fmt: on

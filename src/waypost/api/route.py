@@ -44,6 +44,8 @@ class RouteRow:
         calls_out: True if it may make an outgoing call before it responds (decision 0026).
         errors: its error codes in addition to those that follow from its credential, its body and its key.
         idempotency: its handling of an idempotency key.
+        wrong_credential: its error for a missing, unknown or expired credential.
+        other_app: its error for a valid credential and an app in the path that is not the caller's.
         deprecated_s: since when its path is deprecated, in seconds since the epoch: every response then
             has the header `Deprecation`. Source: RFC 9745.
     """
@@ -62,6 +64,8 @@ class RouteRow:
     calls_out: bool = False
     errors: tuple[ErrorCode, ...] = ()
     idempotency: IdempotencyMode = IdempotencyMode.NO_KEY
+    wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
+    other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
     deprecated_s: int | None = None
 
     @property
@@ -79,11 +83,15 @@ class RouteRow:
 
 def error_codes_of(row: RouteRow) -> tuple[ErrorCode, ...]:
     """Return every error code that a route may return, in the order of `ErrorCode`."""
-    codes = {ErrorCode.AUTHENTICATION_FAILED, ErrorCode.TOO_MANY_REQUESTS, *row.errors}
+    codes = {ErrorCode.TOO_MANY_REQUESTS, *row.errors}
+    if row.credential is not Credential.NONE:
+        codes.add(row.wrong_credential)
     if "{app_id}" in row.path:
-        codes.add(ErrorCode.NOT_FOR_THIS_APP)
+        codes.add(row.other_app)
     if row.body_format is not BodyFormat.NOTHING:
         codes |= {ErrorCode.BODY_TOO_LARGE, ErrorCode.UNREADABLE}
+    if ErrorCode.FIELD_BROKEN in codes:
+        codes.add(ErrorCode.WRONG_TYPE)
     if row.idempotency is not IdempotencyMode.NO_KEY:
         codes |= {ErrorCode.KEY_BROKEN, ErrorCode.KEY_OF_ANOTHER_REQUEST, ErrorCode.KEY_IN_USE}
     return tuple(code for code in ErrorCode if code in codes)

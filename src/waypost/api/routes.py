@@ -2,25 +2,67 @@
 
 from typing import Final
 
-from waypost.api.account.numbers import show_business_account, show_health, show_ratings
-from waypost.api.account.profile import (
+from waypost.api.account.blocks import (
     block_users,
+    enable_blocking,
+    list_blocked_users,
+    list_known_users,
+    set_user_blocked,
+    show_user,
+    unblock_users,
+)
+from waypost.api.account.calling import set_calling
+from waypost.api.account.groups import (
+    change_group,
+    create_group,
+    delete_group,
+    list_groups,
+    remove_participants,
+    reset_invite_link,
+    show_group,
+)
+from waypost.api.account.names import (
+    request_display_name,
+    request_official_account,
+    set_public_key,
+    show_display_name,
+    show_official_account,
+    show_public_key,
+)
+from waypost.api.account.numbers import show_business_account, show_health, show_ratings
+from waypost.api.account.payments import (
+    create_payment_configuration,
+    list_payment_configurations,
+    refund_payment,
+    remove_payment_configuration,
+    renew_payment_link,
+    show_payment,
+    show_payment_configuration,
+)
+from waypost.api.account.profile import (
     change_about,
     change_components,
     change_photo,
     change_profile,
     delete_photo,
-    list_blocked_users,
-    set_user_blocked,
     show_about,
     show_components,
     show_photo,
     show_profile,
-    unblock_users,
 )
 from waypost.api.account.usage import show_discounts, show_messaging_wallet_balance, show_usage, show_wallet_balance
+from waypost.api.account.usernames import (
+    delete_username,
+    delete_username_preferences,
+    list_username_suggestions,
+    set_username,
+    set_username_preferences,
+    show_username,
+    show_username_preferences,
+)
 from waypost.api.apps.apps import create_app, edit_app, link_app, list_partner_apps, remove_app, search_apps, show_app
-from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_token
+from waypost.api.apps.identity import set_user_ids, set_user_ids_of_apps
+from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_key, revoke_token
 from waypost.api.apps.settings import (
     set_callback,
     set_callback_modes,
@@ -54,14 +96,22 @@ from waypost.api.media.endpoints import (
     upload_for_sending,
     upload_through_messaging,
 )
-from waypost.api.messages.passthrough import send_mm_lite, send_passthrough
+from waypost.api.messages.marketing import enable_marketing_messages, send_marketing_message, show_marketing_link
+from waypost.api.messages.passthrough import send_passthrough
 from waypost.api.messages.send import (
+    send_older_session_message,
     send_partner_session_message,
     send_partner_template_message,
     send_session_message,
     send_template_message,
 )
 from waypost.api.messages.status import post_event, put_message_read, show_message
+from waypost.api.onboarding.linked_apps import create_linked_app
+from waypost.api.onboarding.links import link_app_by_token, onboarding_link
+from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled, set_prefilled, show_prefilled
+from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
+from waypost.api.reports.deliveries import show_delivery_analytics
+from waypost.api.reports.message_events import list_incoming_events, list_outgoing_events
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.subscriptions import (
     create_subscription,
@@ -80,10 +130,11 @@ from waypost.api.templates.edit import (
     delete_templates_by_name,
     delete_templates_by_name_self_serve,
 )
+from waypost.api.templates.insights import show_template_insights
 from waypost.api.templates.library import create_from_library, list_library
 from waypost.api.templates.lists import list_templates, list_templates_by_name, list_templates_self_serve, show_template
 from waypost.api.templates.sync import sync_templates
-from waypost.api.unsupported import enable_mm_lite, onboarding_link, reject_partner_call
+from waypost.api.unsupported import reject_partner_call
 from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.fields import TEMPLATE_FIELDS
 
@@ -108,14 +159,14 @@ _TEMPLATE_CHANGE: Final = tuple(
 )
 _FROM_LIBRARY: Final = ("elementName", "category", "languageCode@library", "libraryTemplateName", "buttons@library")
 _LIST: Final = (
-    "templateType@filter", "status@filter", "stage", "useable", "startTime", "endTime", "elementName@filter", "data",
+    "templateType@filter", "status@filter", "stages", "stage", "useable", "startTime", "endTime", "elementName@filter", "data",
     "id@filter", "pageNo", "pageSize", "token@query",
 )
 _OWN_LIST: Final = (
     "pageNo", "pageSize", "templateStatus", "templateCategory", "templateType@filter", "quality", "languageCode@filter",
 )
 _LIBRARY: Final = ("elementName@filter", "industry", "languageCode@filter", "topic", "usecase")
-_ANALYTICS: Final = ("start", "end", "granularity", "metric_types", "template_ids", "limit")
+_ANALYTICS: Final = ("start", "end", "granularity", "metric_types", "template_ids", "limit", "product_type", "use_waba_timezone")
 _SESSION: Final = ("channel", "source", "src", "destination", "src.name", "message@session", "disablePreview")
 _SEND: Final = (
     "channel", "source", "src", "destination", "src.name", "template", "message@template", "postbackTexts", "sandbox",
@@ -133,6 +184,15 @@ _UPLOAD_ERRORS: Final = (
 _PROFILE: Final = (
     "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
     "profileEmail",
+)
+_OFFICIAL: Final = (
+    "business_website_url", "primary_country_of_operation", "primary_language", "parent_business_or_brand",
+    "additional_supporting_information", "supporting_links",
+)
+_PREFILLED_FIELDS: Final = (
+    "businessName", "email@prefilled", "website", "businessPhoneCode", "businessPhoneNumber", "streetAddress1",
+    "streetAddress2", "city@prefilled", "state@prefilled", "zipPostal", "country@prefilled", "timezone",
+    "phoneDisplayName", "phoneCategory", "phoneDescription",
 )
 _FLOW: Final = ("categories", "clone_flow_id", "endpoint_uri", "flow_json")
 _SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
@@ -156,9 +216,9 @@ _LIBRARY_ERRORS: Final = (
     ErrorCode.CATEGORY_MISSING, ErrorCode.LANGUAGE_MISSING, ErrorCode.LIBRARY_NAME_MISSING,
 )  # fmt: skip
 _COMPARE_ERRORS: Final = (
-    ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_NOT_SET,
+    ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_NOT_SET,
     ErrorCode.COMPARISON_WINDOW, ErrorCode.COMPARISON_ENDS_FIRST, ErrorCode.NOT_TEMPLATE_OWNER, ErrorCode.TEMPLATE_NOT_APPROVED,
-    ErrorCode.TOO_FEW_SENDS,
+    ErrorCode.TOO_FEW_SENDS, ErrorCode.COMPARISON_LIST_MISSING,
 )  # fmt: skip
 _SEND_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_DESTINATION, ErrorCode.INVALID_APP_DETAILS,
@@ -170,9 +230,12 @@ _DEPRECATED_SINCE_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `
 _APP: Final = "/partner/app/{app_id}"
 _ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
 _KEY_APP: Final = "/wa/app/{app_id}"
+_PREFILLED: Final = f"{_APP}/onboarding/embed/prefilled"
+_KEY_PREFILLED: Final = f"{_KEY_APP}/onboarding/embed/prefilled"
 _KEY_TEMPLATES: Final = f"{_KEY_APP}/template"
 _KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
 _ACCOUNT: Final = "/partner/account/api"
+_ONE_GROUP: Final = f"{_APP}/group/{{group_id}}"
 _ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
@@ -188,18 +251,19 @@ _SUBSCRIBE_ERRORS: Final = (
 # fmt: off
 ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Partner and tokens
-    RouteRow("POST",   "/partner/account/login",                             log_in,                              _NONE,      "login",         (200, 400, 401),      "account",        "spec, Partner login", _FORM_OR_JSON, ("email", "password", "secret"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("GET",    f"{_APP}/token",                                      show_app_token,                      _PARTNER,   "app_token",     (200, 401),           "app_token",      "facts 1.4"),
+    RouteRow("POST",   "/partner/account/login",                             log_in,                              _NONE,      "login",         (200, 400, 403),      "account",        "spec, Partner login; ledger 1.1", _FORM_OR_JSON, ("email", "password", "secret"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED)),
+    RouteRow("GET",    f"{_APP}/token",                                      show_app_token,                      _PARTNER,   "app_token",     (200, 403),           "app_token",      "facts 1.4; ledger 1.1", wrong_credential=ErrorCode.INVALID_ACCESS_TOKEN, other_app=ErrorCode.NO_PERMISSION),
     RouteRow("POST",   f"{_APP}/token",                                      mint_token,                          _PARTNER,   "app_token",     (200, 400, 401, 409), "minted_token",   "facts 1.5", _FORM_OR_JSON, ("name@token", "expiry"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS,), idempotency=_ONE_TRANSACTION),
     RouteRow("GET",    f"{_APP}/tokens",                                     list_tokens,                         _PARTNER,   "app_token",     (200, 400, 401),      "minted_tokens",  "facts 1.5", query=("status@token",), errors=(ErrorCode.FIELD_BROKEN,)),
     RouteRow("POST",   f"{_APP}/token/revoke",                               revoke_token,                        _PARTNER,   "app_token",     (200, 400, 401, 410), "success",        "facts 1.5", _FORM_OR_JSON, ("id@token",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_HAS_EXPIRED,)),
-    RouteRow("POST",   f"{_APP}/apikey",                                     create_key,                          _PARTNER,   "app_token",     (200, 400, 401, 409), "app_key",        "facts 1.4; decision 0024", _FORM_OR_JSON, ("name@key",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS,), idempotency=_ONE_TRANSACTION),
-    RouteRow("GET",    f"{_APP}/apikey",                                     list_keys,                           _PARTNER,   "app_token",     (200, 401),           "app_keys",       "facts 1.4; decision 0024"),
-    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",                          delete_key,                          _PARTNER,   "app_token",     (200, 400, 401),      "success",        "facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/apikey",                                     create_key,                          _PARTNER,   "create_key",    (200, 400, 401, 403, 409), "app_key",        "ledger 1.1; facts 1.4; decision 0024", _FORM_OR_JSON, ("name@key",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_KEYS), idempotency=_ONE_TRANSACTION, other_app=ErrorCode.APP_NOT_LINKED),
+    RouteRow("GET",    f"{_APP}/apikey",                                     list_keys,                           _PARTNER,   "app_token",     (200, 401, 403),      "app_keys",       "ledger 1.1; facts 1.4; decision 0024", other_app=ErrorCode.APP_NOT_LINKED),
+    RouteRow("POST",   f"{_APP}/apikey/revoke",                              revoke_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "app_keys",       "ledger 1.1", _FORM_OR_JSON, ("key",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.LAST_KEY, ErrorCode.KEY_UNKNOWN), other_app=ErrorCode.APP_NOT_LINKED),
+    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",                          delete_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "success",        "facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,), other_app=ErrorCode.APP_NOT_LINKED),
 
     # Templates
-    RouteRow("POST",   f"{_APP}/templates",                                  create_template,                     _APP_TOKEN, "templates",     (200, 400, 401),      "template",       "spec, Create template", _FORM, _TEMPLATE, calls_out=True, errors=_CREATE_ERRORS, idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/templates",                                  list_templates,                      _APP_TOKEN, "templates",     (200, 400, 401),      "templates",      "facts 3.5", query=_LIST, errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_APP}/templates",                                  create_template,                     _APP_TOKEN, "templates",     (200, 400, 401, 403), "template",       "spec, Create template; ledger 1.5", _FORM, _TEMPLATE, calls_out=True, errors=(*_CREATE_ERRORS, ErrorCode.NO_PERMISSION), idempotency=_MARKED_FIRST, other_app=ErrorCode.APP_ID_UNKNOWN),
+    RouteRow("GET",    f"{_APP}/templates",                                  list_templates,                      _APP_TOKEN, "templates",     (200, 400, 401, 403), "templates",      "ledger 1.5; facts 3.5", query=_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.NO_PERMISSION), other_app=ErrorCode.APP_ID_UNKNOWN),
     RouteRow("POST",   f"{_APP}/templates/check",                            check_template,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",       "ours; decision 0057", _FORM, _TEMPLATE_CHECK, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
     RouteRow("GET",    _ONE_TEMPLATE,                                        show_template,                       _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",       "facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,)),
     RouteRow("PUT",    _ONE_TEMPLATE,                                        change_template,                     _APP_TOKEN, "templates",     (200, 400, 401),      "success",        "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls_out=True, errors=_EDIT_ERRORS),
@@ -207,9 +271,10 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/template/metalibrary",                       list_library,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",        "facts 3.6", query=_LIBRARY, calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("POST",   f"{_APP}/template/metalibrary",                       create_from_library,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "from_library",   "facts 3.6", _FORM, _FROM_LIBRARY, calls_out=True, errors=_LIBRARY_ERRORS, idempotency=_MARKED_FIRST),
     RouteRow("GET",    f"{_APP}/template/analytics",                         show_analytics,                      _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",      "facts 3.6", query=_ANALYTICS, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_TOO_OLD, ErrorCode.ANALYTICS_NOT_SET)),
-    RouteRow("POST",   f"{_APP}/template/analytics",                         set_analytics,                       _APP_TOKEN, "analytics",     (200, 400, 401),      "success",        "facts 3.6", _FORM, ("enable", "enableOnUi"), errors=(ErrorCode.BAD_REQUEST,)),
-    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick",             set_button_clicks,                   _APP_TOKEN, "analytics",     (200, 400, 401),      "success",        "facts 3.6", _FORM, ("templateId", "disable"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates,                   _APP_TOKEN, "analytics",     (200, 400, 401, 404), "comparison",     "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), errors=_COMPARE_ERRORS),
+    RouteRow("POST",   f"{_APP}/template/analytics",                         set_analytics,                       _APP_TOKEN, "analytics_settings", (200, 400, 401),      "success",        "facts 3.6", _FORM, ("enable", "enableOnUi"), errors=(ErrorCode.BAD_REQUEST,)),
+    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick",             set_button_clicks,                   _APP_TOKEN, "analytics_settings", (200, 400, 401),      "success",        "facts 3.6", _FORM, ("templateId", "disable"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
+    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates,                   _APP_TOKEN, "compare",       (200, 400, 401, 404), "comparison",     "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), errors=_COMPARE_ERRORS),
+    RouteRow("GET",    f"{_APP}/template/{{template_id}}/insights",          show_template_insights,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "insights",       "ledger 1.5, `template/{templateId}/insights`", query=("date_preset", "fields@insights"), calls_out=True, errors=(ErrorCode.MM_LITE_OFF, ErrorCode.INVALID_TEMPLATE_ID, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}",                  delete_templates_by_name,            _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",        "facts 3.6", errors=_DELETE_ONE_ERRORS),
     RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}",  delete_template,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",        "facts 3.6", errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH)),
     RouteRow("GET",    _KEY_TEMPLATES,                                       list_templates_self_serve,           _KEY,       "partner_call",  (200, 400, 401),      "templates",      "facts 3.5, self-serve twin", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN,)),
@@ -225,13 +290,15 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/template/msg",                               send_partner_template_message,       _APP_TOKEN, "send_template", (200, 400, 401),      "submitted",      "spec, Send template message (image, location); facts 9.2", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
     RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",                           send_partner_template_message,       _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; by API key as public clients call it", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
     RouteRow("POST",   f"{_APP}/v3/message",                                 send_passthrough,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough",    "spec, Flow passthrough message; facts 9.3", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, calls_out=True, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, *_READ_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/v3/mmlite/message",                          send_mm_lite,                        _APP_TOKEN, "partner_call",  (400, 401),           "",               "facts 9.3, MM Lite", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(ErrorCode.MM_LITE_OFF,)),
+    RouteRow("POST",   f"{_APP}/onboarding/marketing/msg",                   send_marketing_message,              _APP_TOKEN, "partner_call",  (200, 400, 401),      "passthrough",    "ledger 1.7, `onboarding/marketing/msg`", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, ErrorCode.MM_LITE_OFF), idempotency=_ONE_TRANSACTION),
+    RouteRow("POST",   f"{_APP}/v3/mmlite/message",                          send_marketing_message,              _APP_TOKEN, "partner_call",  (200, 400, 401),      "passthrough",    "facts 9.3, MM Lite", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, ErrorCode.MM_LITE_OFF), idempotency=_ONE_TRANSACTION),
     RouteRow("PUT",    f"{_KEY_MESSAGE}/read",                               put_message_read,                    _KEY,       "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts", calls_out=True, errors=_READ_ERRORS),
     RouteRow("GET",    _KEY_MESSAGE,                                         show_message,                        _KEY,       "partner_call",  (200, 400, 401),      "message_state",  "facts 9.1; the response format is ours", errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)),
-    RouteRow("POST",   f"{_APP}/v1/event",                                   post_event,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts", _JSON, ("type@event", "message@event"), calls_out=True, errors=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, *_READ_ERRORS)),
+    RouteRow("POST",   f"{_APP}/v1/event",                                   post_event,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts; ledger 1.7, voice-event", _JSON, ("type@event", "message@event", "voice@event"), calls_out=True, errors=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, ErrorCode.WRONG_TYPE, *_READ_ERRORS)),
+    RouteRow("POST",   f"{_APP}/voice",                                      set_calling,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "message",        "ledger 1.7, `voice`", _FORM_OR_JSON, ("enable@voice", "iconVisibility", "mode@voice", "metaData", "additionalParams"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # The deprecated paths of the messaging API. Source: facts 9.2; public clients; decision 0065
-    RouteRow("POST",   "/sm/api/v1/msg",                                     send_session_message,                _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
+    RouteRow("POST",   "/sm/api/v1/msg",                                     send_older_session_message,          _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("POST",   "/sm/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("GET",    "/sm/api/v1/template/list/{app_name}",                list_templates_by_name,              _KEY,       "partner_call",  (200, 400, 401),      "templates",      "facts 9.2; public clients", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("GET",    "/sm/api/v1/users/{app_name}",                        list_users,                          _KEY,       "partner_call",  (200, 400, 401),      "users",          "facts 9.2; public clients", query=("maxResult", "pageNo@users"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
@@ -242,8 +309,8 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Media
     RouteRow("POST",   f"{_APP}/upload/media",                               upload_for_handle,                   _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",      "spec, Upload media, handle id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
     RouteRow("POST",   f"{_APP}/media",                                      upload_for_sending,                  _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",       "spec, Upload media, media id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=(*_UPLOAD_ERRORS, ErrorCode.NOT_A_CLOUD_APP), idempotency=_ONE_TRANSACTION),
-    RouteRow("GET",    f"{_APP}/media/{{media_id}}",                         download_media,                      _APP_TOKEN, "download",      (200, 400, 401, 503), "file",           "facts 8", query=("fileName",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.NO_ROOM, ErrorCode.OPERATOR_UNAVAILABLE)),
-    RouteRow("DELETE", f"{_APP}/media/{{media_id}}",                         delete_media,                        _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",        "facts 8; public clients", errors=(ErrorCode.FIELD_BROKEN, ErrorCode.UNAUTHORIZED_ACCESS)),
+    RouteRow("GET",    f"{_APP}/media/{{media_id}}",                         download_media,                      _APP_TOKEN, "download",      (200, 400, 401, 404, 503), "file",           "ledger 1.6; facts 8", query=("fileName",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.NOT_FOR_THIS_APP, ErrorCode.INVALID_MEDIA_ID, ErrorCode.UNKNOWN_MEDIA_ID, ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS, ErrorCode.NO_ROOM, ErrorCode.OPERATOR_UNAVAILABLE), other_app=ErrorCode.APP_NOT_FOUND),
+    RouteRow("DELETE", f"{_APP}/media/{{media_id}}",                         delete_media,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404), "message",        "ledger 1.6", errors=(ErrorCode.MEDIA_NOT_DELETED, ErrorCode.MEDIA_ALREADY_DELETED)),
     RouteRow("POST",   _KEY_MEDIA,                                           upload_through_messaging,            _KEY,       "upload",        (200, 400, 401),      "stored_media",   "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
     RouteRow("POST",   f"{_KEY_MEDIA}/v2",                                   upload_through_messaging,            _KEY,       "upload",        (200, 400, 401),      "stored_media",   "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
 
@@ -253,33 +320,54 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    _ONE_SUBSCRIPTION,                                    get_subscription,                    _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
     RouteRow("PUT",    _ONE_SUBSCRIPTION,                                    update_subscription,                 _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL)),
     RouteRow("DELETE", _ONE_SUBSCRIPTION,                                    delete_subscription,                 _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",               "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
-    RouteRow("DELETE", f"{_APP}/subscription",                               delete_all_subscriptions,            _APP_TOKEN, "subscription",  (204, 401),           "",               "facts 4.1", errors=(ErrorCode.UNAUTHORIZED_ACCESS,)),
+    RouteRow("DELETE", f"{_APP}/subscription",                               delete_all_subscriptions,            _APP_TOKEN, "subscription",  (204, 401),           "",               "facts 4.1", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.UNAUTHORIZED_ACCESS),
+    RouteRow("GET",    f"{_ONE_SUBSCRIPTION}/analytics",                     show_delivery_analytics,             _APP_TOKEN, "subscription",  (200, 400, 401, 403), "deliveries",     "ledger 1.4", query=("aggBy",), errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN)),
     RouteRow("POST",   _KEY_SUBSCRIPTIONS,                                   create_subscription,                 _KEY,       "subscription",  (200, 400, 401),      "subscription",   "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls_out=True, errors=(*_SUBSCRIBE_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED), idempotency=_MARKED_FIRST),
     RouteRow("GET",    _KEY_SUBSCRIPTIONS,                                   list_subscriptions,                  _KEY,       "subscription",  (200, 400, 401),      "subscriptions",  "facts 4.1, self-serve twin", errors=(ErrorCode.KEY_NOT_ASSOCIATED,)),
     RouteRow("GET",    _KEY_SUBSCRIPTION,                                    get_subscription,                    _KEY,       "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
     RouteRow("PUT",    _KEY_SUBSCRIPTION,                                    update_subscription,                 _KEY,       "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL, ErrorCode.KEY_NOT_ASSOCIATED)),
     RouteRow("DELETE", _KEY_SUBSCRIPTION,                                    delete_subscription,                 _KEY,       "subscription",  (204, 400, 401, 403), "",               "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,                                   delete_all_subscriptions,            _KEY,       "subscription",  (204, 400, 401),      "",               "facts 4.1, self-serve twin", errors=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.KEY_NOT_ASSOCIATED)),
+    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,                                   delete_all_subscriptions,            _KEY,       "subscription",  (204, 400, 401),      "",               "facts 4.1, self-serve twin", errors=(ErrorCode.KEY_NOT_ASSOCIATED,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
 
     # Apps
     RouteRow("GET",    f"{_ACCOUNT}/partnerApps",                            list_partner_apps,                   _PARTNER,   "partner_call",  (200, 401),           "partner_apps",   "facts 2"),
     RouteRow("POST",   f"{_ACCOUNT}/appLink",                                link_app,                            _PARTNER,   "partner_call",  (200, 400, 401),      "linked_app",     "facts 2", _FORM_OR_JSON, ("apiKey", "appName"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_DETAILS,)),
-    RouteRow("GET",    "/partner/app/list",                                  search_apps,                         _PARTNER,   "partner_call",  (200, 400, 401),      "listed_apps",    "facts 2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), errors=(ErrorCode.FIELD_BROKEN,)),
+    RouteRow("POST",   f"{_ACCOUNT}/auth/appLink",                           link_app_by_token,                   _PARTNER,   "partner_call",  (200, 400, 401, 404), "app_linked_by_token", "ledger 1.2, `auth/appLink`", _FORM_OR_JSON, ("appId", "token@link"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.INVALID_APP_DETAILS)),
+    RouteRow("GET",    "/partner/app/list",                                  search_apps,                         _PARTNER,   "partner_call",  (200, 400, 401),      "listed_apps",    "facts 2; ledger 1.2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), errors=(ErrorCode.FIELD_BROKEN,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
     RouteRow("POST",   "/partner/app",                                       create_app,                          _PARTNER,   "create_app",    (200, 400, 401, 409), "created_app",    "facts 2", _FORM_OR_JSON, ("name@app", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,), idempotency=_ONE_TRANSACTION),
-    RouteRow("GET",    f"{_APP}/details",                                    show_app,                            _PARTNER,   "partner_call",  (200, 401),           "app_details",    "facts 2"),
-    RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,)),
-    RouteRow("DELETE", _APP,                                                 remove_app,                          _PARTNER,   "delete_app",    (200, 401, 403),      "deleted_app",    "facts 2", query=("comment",), errors=(ErrorCode.UNAUTHORIZED_ACCESS, ErrorCode.FORBIDDEN_ACCESS,)),
+    RouteRow("GET",    f"{_APP}/details",                                    show_app,                            _PARTNER,   "partner_call",  (200, 401, 403),      "app_details",    "facts 2; ledger 1.2", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
+    RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
+    RouteRow("DELETE", _APP,                                                 remove_app,                          _APP_TOKEN, "delete_app",    (200, 400, 401, 403), "deleted_app",    "ledger 1.2; facts 2", query=("comment", "deleteLiveApp"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
     RouteRow("PUT",    f"{_APP}/appPreference",                              set_preference,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",        "facts 2", _FORM_OR_JSON, ("isHSMEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (400, 401),           "",               "facts 2; decision 0025", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.NO_MEANING,)),
-    RouteRow("PUT",    f"{_APP}/callbackUrl",                                set_callback_url,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",        "facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/config/bsuid",                               set_user_ids,                        _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.2", _FORM_OR_JSON, ("enableBSUID", "enableBSUIDV3"), errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE, ErrorCode.FIELD_BROKEN)),
+    RouteRow("PUT",    "/partner/account/apps/config",                       set_user_ids_of_apps,                _PARTNER,   "create_app",    (200, 400, 401, 403), "configured_apps", "ledger 1.2", _FORM_OR_JSON, ("enableBSUIDV3@apps",), query=("partnerId",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS)),
+    RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (200, 400, 401),      "link",           "ledger 1.3; facts 2", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.LINK_EXPIRED)),
+    RouteRow("PUT",    f"{_APP}/callbackUrl",                                set_callback_url,                    _APP_TOKEN, "callback_url",  (200, 400, 401),      "success",        "facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/callbackURL",                                set_callback_url,                    _APP_TOKEN, "callback_url",  (200, 400, 401),      "success",        "public clients; facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
     RouteRow("PUT",    f"{_APP}/callback/mode",                              set_callback_modes,                  _APP_TOKEN, "partner_call",  (200, 400, 401),      "callback_modes", "facts 2, deprecated", _FORM_OR_JSON, ("modes@callback",), errors=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/callback",                                   set_callback,                        _APP_TOKEN, "partner_call",  (200, 400, 401),      "callback",       "facts 2, deprecated", _FORM_OR_JSON, ("url@callback", "modes@callback"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL,)),
+    RouteRow("PUT",    f"{_APP}/callback",                                   set_callback,                        _APP_TOKEN, "partner_call",  (200, 400, 401),      "callback",       "facts 2, deprecated; ledger 1.2", _FORM_OR_JSON, ("url@callback", "modes@callback", "directForwarding", "notifyWithPhone"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL,)),
     RouteRow("PUT",    f"{_APP}/optin",                                      opt_in,                              _APP_TOKEN, "partner_call",  (202, 400, 401),      "success",        "facts 2, withdrawn", _FORM_OR_JSON, ("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
     RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",                      opt_in_by_app_name,                  _KEY,       "partner_call",  (202, 400, 401),      "success",        "facts 2, withdrawn; by API key as public clients call it", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS)),
     RouteRow("GET",    f"{_APP}/userStatus",                                 show_user_status,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "user_status",    "facts 2, withdrawn", query=("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
     RouteRow("PUT",    f"{_APP}/optinMessagePreference",                     set_optin_message,                   _APP_TOKEN, "partner_call",  (202, 400, 401),      "success",        "ledger 1.9", _FORM_OR_JSON, ("enableOptinMessage",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
     RouteRow("GET",    f"{_APP}/contact",                                    show_contact,                        _APP_TOKEN, "partner_call",  (200, 401),           "contact",        "decision 0065"),
-    RouteRow("PUT",    f"{_APP}/onboarding/contact",                         set_contact,                         _PARTNER,   "partner_call",  (200, 400, 401),      "message",        "ledger 1.3", _FORM_OR_JSON, ("contactEmail", "contactName", "contactNumber"), errors=(ErrorCode.INVALID_DETAILS,)),
+    RouteRow("PUT",    f"{_APP}/onboarding/contact",                         set_contact,                         _PARTNER,   "partner_call",  (200, 400, 401),      "message",        "ledger 1.3", _FORM_OR_JSON, ("contactEmail", "contactName", "contactNumber"), errors=(ErrorCode.INVALID_DETAILS,), other_app=ErrorCode.APP_ID_UNKNOWN),
+    RouteRow("GET",    f"{_ACCOUNT}/event/outgoing",                         list_outgoing_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
+    RouteRow("GET",    f"{_ACCOUNT}/event/incoming",                         list_incoming_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date", "start@event_log", "end@event_log"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
+
+    # Onboarding
+    RouteRow("POST",   f"{_APP}/onboarding/register",                        register_number,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", _FORM_OR_JSON, ("region", "pin"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_REGION, *_DIRECT_CALL_ERRORS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
+    RouteRow("POST",   f"{_APP}/onboarding/deregister",                      deregister_number,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", calls_out=True, errors=_DIRECT_CALL_ERRORS, wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
+    RouteRow("POST",  _KEY_PREFILLED,                                      set_prefilled,                       _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
+    RouteRow("PUT",   _KEY_PREFILLED,                                      change_prefilled,                    _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
+    RouteRow("GET",   _KEY_PREFILLED,                                      show_prefilled,                      _KEY,       "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
+    RouteRow("DELETE",_KEY_PREFILLED,                                      delete_prefilled,                    _KEY,       "partner_call",  (200, 401),           "success",        "ledger 1.3"),
+    RouteRow("POST",  _PREFILLED,                                          set_prefilled,                       _APP_TOKEN, "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
+    RouteRow("PUT",   _PREFILLED,                                          change_prefilled,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
+    RouteRow("GET",   _PREFILLED,                                          show_prefilled,                      _APP_TOKEN, "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
+    RouteRow("DELETE",_PREFILLED,                                          delete_prefilled,                    _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.3"),
+    RouteRow("POST",   "/partner/tpp/app",                                   create_linked_app,                   _PARTNER,   "create_app",    (200, 400, 401, 409, 503), "created_app", "ledger 1.3", _FORM_OR_JSON, ("name@app", "wabaId", "phone@app", "callbackUrl@app", "storageRegion"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.INVALID_REGION, ErrorCode.WRONG_BUSINESS_ACCOUNT, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_APP}/coex/sync",                                  request_sync,                        _APP_TOKEN, "app_token",     (200, 400, 401, 503), "sync",           "ledger 1.3", _FORM_OR_JSON, ("syncType",), calls_out=True, errors=(ErrorCode.INVALID_SYNC_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # Account, numbers, profile, flows
     RouteRow("GET",    f"{_APP}/wallet/balance",                             show_wallet_balance,                 _APP_TOKEN, "partner_call",  (200, 401),           "wallet",         "facts 13"),
@@ -289,9 +377,10 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/capping",                                    show_cap,                            _APP_TOKEN, "app_token",     (200, 401),           "cap",            "facts 13; decision 0065"),
     RouteRow("PUT",    f"{_APP}/capping",                                    set_cap,                             _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.9; decision 0065", _FORM_OR_JSON, ("cap",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
     RouteRow("GET",    f"{_APP}/health",                                     show_health,                         _APP_TOKEN, "app_token",     (200, 400, 401),      "health",         "facts 13", calls_out=True, errors=(ErrorCode.APP_NOT_LIVE, ErrorCode.NO_BUSINESS_ACCOUNT, ErrorCode.WRONG_BUSINESS_ACCOUNT, ErrorCode.BUSINESS_ACCOUNT_UNKNOWN,)),
-    RouteRow("GET",    f"{_APP}/ratings",                                    show_ratings,                        _APP_TOKEN, "ratings",       (200, 401),           "ratings",        "facts 13; decision 0025"),
+    RouteRow("GET",    f"{_APP}/ratings",                                    show_ratings,                        _APP_TOKEN, "ratings",       (200, 401),           "ratings",        "ledger 1.9; facts 13", calls_out=True),
     RouteRow("GET",    f"{_APP}/waba/info",                                  show_business_account,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "waba_info",      "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_mm_lite,                      _APP_TOKEN, "mmlite",        (400, 401),           "",               "facts 9.3, 11; decision 0025", errors=(ErrorCode.MM_LITE_OFF,)),
+    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
     RouteRow("GET",    f"{_APP}/business/profile",                           show_profile,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "profile",        "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("PUT",    f"{_APP}/business/profile",                           change_profile,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "profile",        "facts 13", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/business/profile/about",                     show_about,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "about",          "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
@@ -299,10 +388,13 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/business/profile/photo",                     show_photo,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("PUT",    f"{_APP}/business/profile/photo",                     change_photo,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "facts 13", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
     RouteRow("DELETE", f"{_APP}/business/profile/photo",                     delete_photo,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "ledger 1.9; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/user/block",                                 block_users,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_APP}/user/block",                                 block_users,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "blocked",        "ledger 1.9; facts 13", _FORM_OR_JSON, ("messaging_product", "block_users@block", "phone@block", "isBlocked@block"), calls_out=True, errors=(ErrorCode.WRONG_TYPE, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("POST",   f"{_APP}/user/unblock",                               unblock_users,                       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("GET",    f"{_APP}/user/blocklist",                             list_blocked_users,                  _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "block_list",     "facts 13", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("PUT",    f"{_APP}/block",                                      set_user_blocked,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "ledger 1.9", _FORM_OR_JSON, ("phone", "isBlocked"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
+    RouteRow("PUT",    f"{_APP}/block",                                      set_user_blocked,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "ledger 0, 1.9", _FORM_OR_JSON, ("phone", "isBlocked"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/user/list",                                  list_known_users,                    _APP_TOKEN, "app_token",     (200, 400, 401),      "known_users",    "ledger 1.9", query=("pageNo@known", "pageSize@known"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE)),
+    RouteRow("GET",    f"{_APP}/user/{{phone}}",                             show_user,                           _APP_TOKEN, "app_token",     (200, 400, 401),      "known_user",     "ledger 1.9", errors=(ErrorCode.WRONG_TYPE,)),
+    RouteRow("PUT",    "/partner/account/config/block/user",                 enable_blocking,                     _PARTNER,   "partner_call",  (200, 400, 401),      "success",        "ledger 1.9", _FORM_OR_JSON, ("blockEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile",                       show_profile,                        _KEY,       "partner_call",  (200, 400, 401, 503), "profile",        "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("PUT",    f"{_KEY_APP}/business/profile",                       change_profile,                      _KEY,       "partner_call",  (200, 400, 401, 503), "profile",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_KEY_APP}/business/profile/about",                 show_about,                          _KEY,       "partner_call",  (200, 400, 401, 503), "about",          "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
@@ -310,21 +402,53 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_KEY_APP}/business/profile/photo",                 show_photo,                          _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo",                 change_photo,                        _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "facts 13; by API key as public clients call it", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
     RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo",                 delete_photo,                        _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "ledger 1.9; by API key as public clients call it; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_KEY_APP}/user/block",                             block_users,                         _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_KEY_APP}/user/block",                             block_users,                         _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "ledger 1.9; facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users@block", "phone@block", "isBlocked@block"), calls_out=True, errors=(ErrorCode.WRONG_TYPE, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("POST",   f"{_KEY_APP}/user/unblock",                           unblock_users,                       _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("GET",    f"{_KEY_APP}/user/blocklist",                         list_blocked_users,                  _KEY,       "partner_call",  (200, 400, 401, 503), "block_list",     "facts 13; by API key as public clients call it", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("GET",    f"{_KEY_APP}/business",                               show_business_account,               _KEY,       "partner_call",  (200, 400, 401, 503), "waba_info",      "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_APP}/profile/displayName",                        show_display_name,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "display_name",   "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/profile/displayName",                        request_display_name,                _APP_TOKEN, "display_name",  (200, 400, 401, 503), "success",        "ledger 1.9", _FORM_OR_JSON, ("newDisplayName",), calls_out=True, errors=(ErrorCode.INVALID_DISPLAY_NAME, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/oba",                                        show_official_account,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "official_account", "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/oba",                                        request_official_account,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success_flag",   "ledger 1.9", _FORM_OR_JSON, _OFFICIAL, calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/username",                                   show_username,                       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "username",       "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/username",                                   set_username,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "username",       "ledger 1.9", _FORM_OR_JSON, ("username", "transfer_action"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
+    RouteRow("DELETE", f"{_APP}/username",                                   delete_username,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_APP}/username/suggestions",                       list_username_suggestions,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "suggestions",    "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/username/preferences",                       set_username_preferences,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "preferences",    "ledger 1.9", _FORM_OR_JSON, ("usernamePreference1", "usernamePreference2", "usernamePreference3"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
+    RouteRow("DELETE", f"{_APP}/username/preferences",                       delete_username_preferences,         _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.9"),
+    RouteRow("GET",    f"{_APP}/username/status",                            show_username_preferences,           _APP_TOKEN, "partner_call",  (200, 401),           "preferences",    "ledger 1.9"),
+    RouteRow("GET",    f"{_APP}/flows/public_key",                           show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     "ours", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/flows/public_key",                           set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_KEY_APP}/flows/public_key",                       set_public_key,                      _KEY,       "partner_call",  (200, 400, 401, 503), "done",           'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/conversational/component",                   show_components,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "components",     "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/conversational/component",                   change_components,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("POST",   f"{_APP}/flows",                                      create_flow,                         _APP_TOKEN, "partner_call",  (201, 400, 401, 503), "created_flow",   "facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),
+    RouteRow("POST",   f"{_APP}/conversational/component",                   change_components,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "ledger 1.9; facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.OPERATOR_ERROR_OBJECT, *_DIRECT_CALL_ERRORS,)),
+    RouteRow("POST",   f"{_APP}/flows",                                      create_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "created_flow",   "ledger 1.8; facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),
     RouteRow("GET",    f"{_APP}/flows",                                      list_flows,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flows",          "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("GET",    _ONE_FLOW,                                            show_flow,                           _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow",           "facts 9.4", query=("fields",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("PUT",    _ONE_FLOW,                                            change_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", _FORM_OR_JSON, ("name@change_flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("DELETE", _ONE_FLOW,                                            delete_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("GET",    f"{_ONE_FLOW}/assets",                                show_assets,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_assets",    "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                                put_assets,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_file",      "facts 9.4", _MULTIPART, ("file@flow",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                                put_assets,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_file",      "ledger 1.8; facts 9.4", _MULTIPART, ("file@flow",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FLOW_FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
     RouteRow("POST",   f"{_ONE_FLOW}/publish",                               publish_flow,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("POST",   f"{_ONE_FLOW}/deprecate",                             deprecate_flow,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("GET",    f"{_ONE_FLOW}/preview",                               preview_flow,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_preview",   "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+
+    # Groups
+    RouteRow("POST",   f"{_APP}/group",                                      create_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "group_request",  "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required", "subject", "description"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
+    RouteRow("GET",    f"{_APP}/group",                                      list_groups,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "groups",         "ledger 1.10", query=("limit@groups", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    _ONE_GROUP,                                           show_group,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group",     "ledger 1.10", query=("fields@group",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
+    RouteRow("PUT",    _ONE_GROUP,                                           change_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _MULTIPART, ("messaging_product", "subject@change", "description", "file_type@group", "file@group"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
+    RouteRow("DELETE", _ONE_GROUP,                                           delete_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_ONE_GROUP}/invite_link",                          reset_invite_link,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "invite_link", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
+    RouteRow("DELETE", f"{_ONE_GROUP}/participants",                         remove_participants,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required", "participants"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
+
+    # Payments
+    RouteRow("GET",    f"{_APP}/payments/{{payment_configuration}}/{{reference_id}}", show_payment,               _PARTNER,   "partner_call",  (200, 400, 401, 503), "payments",       "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/payments/refund",                            refund_payment,                      _PARTNER,   "partner_call",  (200, 400, 401, 503), "refund",         "ledger 1.10", _FORM_OR_JSON, ("reference_id", "speed", "payment_config_id", "amount@refund"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
+    RouteRow("GET",    f"{_APP}/payment/configurations",                     list_payment_configurations,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_configurations", "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("GET",    f"{_APP}/payment/configurations/{{configuration_name}}", show_payment_configuration,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_configurations", "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/payment/configuration",                      create_payment_configuration,        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_link",   "ledger 1.10", _FORM_OR_JSON, ("configuration_name", "provider_name", "purpose_code", "merchant_category_code", "redirect_url", "merchant_vpa"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
+    RouteRow("POST",   f"{_APP}/payment/configuration/regenerate",           renew_payment_link,                  _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_link",   "ledger 1.10", _FORM_OR_JSON, ("configuration_name", "redirect_url@required"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_APP}/payment/configuration/remove",               remove_payment_configuration,        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "removed_configuration", "ledger 1.10", _FORM_OR_JSON, ("configuration_name",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
 )
 # fmt: on

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from waypost.api.http.proxies import TrustedProxies
+from waypost.api.limits.backlog_quotas import BacklogQuotas
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter
 from waypost.api.passwords import Argon2Hasher
@@ -24,6 +25,7 @@ class Services:
     """The collaborators that every endpoint receives.
 
     Attributes:
+        quotas: of what each partner may have waiting.
         login_limits: limits of failed logins; always on, whatever the settings of rates.
         operators: for direct calls, by the routes that may make them.
         strict: also check requests against the operator's rules, at once.
@@ -42,6 +44,7 @@ class Services:
     database: Database
     directory: Directory
     limiter: Limiter
+    quotas: BacklogQuotas
     login_limits: LoginLimits
     passwords: Argon2Hasher
     outbound: VettedClient

@@ -1,9 +1,7 @@
 """Endpoints for subscriptions: create, list, show, change, delete. By app token, or self-serve by API key."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final
 
 from waypost import __version__
 from waypost.api.auth.authorisation import authorise_app
@@ -15,8 +13,8 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.callbacks.subscription import (
     MAX_SUBSCRIPTIONS_PER_APP,
-    MODE_VOICE,
     Subscription,
+    check_single_voice,
     resume_subscription,
 )
 from waypost.domain.errors import ApiError, ErrorCode
@@ -39,7 +37,6 @@ from waypost.wire.subscriptions import (
 )
 
 _log = log("api")
-_WRONG_CREDENTIAL: Final = (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP)
 
 
 async def create_subscription(services: Services, request: Request) -> ApiResponse:
@@ -57,7 +54,7 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
         raise _duplicate_tag_error(form.tag)
     if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP:
         raise _too_many_error()
-    _check_voice(form, subscriptions)
+    check_single_voice(form.modes, (other.modes for other in subscriptions))
     await _check_url(services, app, form)
     now_ms = services.clock.now_ms()
     subscription = Subscription(
@@ -102,7 +99,7 @@ async def list_subscriptions(services: Services, request: Request) -> ApiRespons
 async def get_subscription(services: Services, request: Request) -> ApiResponse:
     """Return one subscription. Source: facts 4.1."""
     app = await _authorise_app(services, request)
-    return _subscription_response(await _subscription_in_path(services, request, app))
+    return _subscription_response(await subscription_in_path(services, request, app))
 
 
 async def update_subscription(services: Services, request: Request) -> ApiResponse:
@@ -117,13 +114,13 @@ async def update_subscription(services: Services, request: Request) -> ApiRespon
     Source: facts 4.1, 4.2, 4.5.
     """
     app = await _authorise_app(services, request)
-    subscription = await _subscription_in_path(services, request, app)
+    subscription = await subscription_in_path(services, request, app)
     fields = request.form()
     form = read_subscription_change(fields, subscription)
     others = [other for other in await _stored_subscriptions(services, app) if other.id != subscription.id]
     if any(other.tag == form.tag for other in others):
         raise _duplicate_tag_error(form.tag)
-    _check_voice(form, others)
+    check_single_voice(form.modes, (other.modes for other in others))
     if form.url != subscription.url or form.do_check:
         await _check_url(services, app, form)
     directory = services.directory
@@ -164,7 +161,7 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
 async def delete_subscription(services: Services, request: Request) -> ApiResponse:
     """Delete one subscription; 204 with no body. Source: facts 4.1."""
     app = await _authorise_app(services, request)
-    subscription = await _subscription_in_path(services, request, app)
+    subscription = await subscription_in_path(services, request, app)
     if not await services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):
         raise _unknown_error()
     return ApiResponse(None, 204)
@@ -172,12 +169,7 @@ async def delete_subscription(services: Services, request: Request) -> ApiRespon
 
 async def delete_all_subscriptions(services: Services, request: Request) -> ApiResponse:
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
-    try:
-        app = await _authorise_app(services, request)
-    except ApiError as error:
-        if error.code in _WRONG_CREDENTIAL:
-            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
-        raise
+    app = await _authorise_app(services, request)
     await services.database.write(delete_subscriptions, app.id, app.partner_id)
     return ApiResponse(None, 204)
 
@@ -196,11 +188,11 @@ async def _authorise_app(services: Services, request: Request) -> App:
             raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
         raise
     if not app.live:
-        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The app in the path must be live.")
+        raise ApiError(request.wrong_credential, "The app in the path must be live.")
     return app
 
 
-async def _subscription_in_path(services: Services, request: Request, app: App) -> Subscription:
+async def subscription_in_path(services: Services, request: Request, app: App) -> Subscription:
     """Return the subscription in the path. Another app of the same partner has its own error."""
     subscription_id = request.path["subscription_id"]
     if not (subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19):
@@ -263,12 +255,3 @@ def _too_many_error() -> ApiError:
         ErrorCode.TOO_MANY_SUBSCRIPTIONS,
         f"An app may have at most {MAX_SUBSCRIPTIONS_PER_APP} subscriptions; delete one first.",
     )
-
-
-def _check_voice(form: SubscriptionForm, others: Sequence[Subscription]) -> None:
-    """Check that at most one subscription of an app gets calls (mode VOICE). Source: ledger 1.4."""
-    if MODE_VOICE in form.modes and any(MODE_VOICE in subscription.modes for subscription in others):
-        raise ApiError(
-            ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
-            "One subscription of an app at most has the mode VOICE; change that one instead.",
-        )

@@ -8,6 +8,7 @@ from waypost.api.http.requests import Scope
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.base.ids import Ids
+from waypost.base.telemetry.limited_requests import LimitedRequests
 from waypost.client.api_client import Application, HttpTransport, Transport
 from waypost.config import Settings
 from waypost.console.api_clients import ApiClients
@@ -48,6 +49,7 @@ def make_console(
     files: MediaFiles,
     passwords: PasswordVerifier,
     attempts: SignInLimiter,
+    limited: LimitedRequests,
     ready: ReadinessChecks,
     clock: Clock,
     ids: Ids,
@@ -77,6 +79,7 @@ def make_console(
             passwords=passwords,
             sign_in_limiter=attempts,
             client_address=address_of,
+            limited=limited,
             ready=ready,
             apis=ApiClients(
                 application,

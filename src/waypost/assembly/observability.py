@@ -81,8 +81,8 @@ class ProcessObservability:
         self.readiness.services.loops = loops
         endpoint = self._settings.otel_endpoint
         if endpoint is not None:
-            share = self._settings.otel_share
-            self._tracing = open_tracing(endpoint, share=share, process=self._process)
+            ratio = self._settings.otel_sample_ratio
+            self._tracing = open_tracing(endpoint, sample_ratio=ratio, process=self._process)
 
     def mark_stopping(self) -> None:
         """Report from now on that this process is not ready."""

@@ -25,9 +25,10 @@ from waypost.base.clock import Clock
 from waypost.base.encryption import hash_secret
 from waypost.base.files import remove_others_access
 from waypost.base.ids import Ids
+from waypost.base.telemetry.logs import log
 from waypost.config import Settings
 from waypost.store.contract import StoreUnavailable
-from waypost.store.media.folder import check_folder, ensure_folder_name
+from waypost.store.media.folder import check_folder
 from waypost.store.properties import check_production_ready
 
 _ADMIN_PATH: Final = "/admin"
@@ -118,7 +119,7 @@ async def serve(
     if worker is None:
         bound = bind_socket(settings.host, settings.port, option="--port")
     else:
-        watch_end_of_input(stop_event, exit_after_s=settings.stop_within_s + 2 * REQUEST_DRAIN_S)
+        watch_end_of_input(stop_event, exit_after_s=settings.drain_s + settings.stop_within_s + 2 * REQUEST_DRAIN_S)
         number, bound = worker.number, adopt_socket(worker.socket)
     metrics_socket = admin_socket = None
     extra_servers: list[HttpServer] = []
@@ -132,16 +133,16 @@ async def serve(
     try:
         public_hashes = {hash_secret(demo.API_KEY), hash_secret(demo.CLIENT_SECRET)}
         await waypost.database.read(check_production_ready, public_hashes)
-        if not waypost.database.is_exclusive and settings.stages != ("callbacks",):
-            folder = settings.media_folder
-            name = await asyncio.to_thread(ensure_folder_name, folder, ids.new())
-            await waypost.database.write(check_folder, folder, name)
+        is_shared = not waypost.database.is_exclusive or settings.media_url is not None
+        if is_shared and settings.stages != ("callbacks",):
+            name = await waypost.files.ensure_name(ids.new())
+            await waypost.database.write(check_folder, waypost.files.location, name)
         drain_s = min(REQUEST_DRAIN_S, settings.stop_within_s)
         waypost.start()
         with contextlib.suppress(StoreUnavailable):
             if not settings.hold:
                 await waypost.queue.shards.renew_if_due()  # so that the first probe finds it ready
-        public: Any = waypost.application
+        public: Any = waypost.logged_application
         if admin_socket is not None:
             admin = PathFilter(public, is_admin_listener_path)
             extra_servers.append(HttpServer(admin, admin_socket, limits=limits))
@@ -157,8 +158,12 @@ async def serve(
         tune_garbage_collector()
         ready(f"http://{settings.host}:{port_of(bound)}")
         await stop_event.wait()
-        until_s = time.monotonic() + settings.stop_within_s
         waypost.observability.mark_stopping()
+        if settings.drain_s:
+            server.begin_drain()
+            log("assembly").info("not ready any more; the API responds on", for_s=settings.drain_s)
+            await asyncio.sleep(settings.drain_s)
+        until_s = time.monotonic() + settings.stop_within_s
         waypost.console.end_streams()
         await server.stop()
         await waypost.drain(within_s=max(0, until_s - time.monotonic()))

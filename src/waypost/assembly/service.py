@@ -2,9 +2,10 @@
 
 import asyncio
 import random
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from starlette.routing import BaseRoute, Route
 
@@ -12,12 +13,16 @@ from waypost.admin.authorisation import AdminGate
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.routes import make_admin_routes
 from waypost.api.asgi import ServiceApplication
+from waypost.api.http.access_log import AccessLog
 from waypost.api.http.proxies import TrustedProxies, rate_limit_address
 from waypost.api.http.requests import Receive, Scope, Send
+from waypost.api.limits.backlog_quotas import BacklogQuotas
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter, LocalLimiter, SharedLimiter
 from waypost.api.media.public_files import PublicMediaEndpoint
+from waypost.api.onboarding.links import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
+from waypost.api.request_recorder import RequestRecorder
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.api.uploads.quota import MediaQuota
@@ -41,24 +46,29 @@ from waypost.dispatch.message_sender import MessageSender
 from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_actions import TemplateActions
 from waypost.dispatch.template_outcomes import TemplateOutcomes
 from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
 from waypost.domain.partner import Wallet
+from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.rates import change_rates
 from waypost.events.media_fetch import InboundMediaFetcher
 from waypost.events.media_sweep import MediaSweep
 from waypost.events.webhook_endpoint import WebhookEndpoint
 from waypost.events.worker import EventIngester
 from waypost.operations.docs import DocsPages
 from waypost.operations.metrics import MeasuredServices
+from waypost.operations.onboarding_page import OnboardingPage
 from waypost.operations.retention_loop import RetentionLoop
 from waypost.outbound.vetted_client import VettedClient
 from waypost.queue.plans import make_queue_plans, queues_of_stages
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
 from waypost.store.accounts.audit_log import AuditLog
+from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.callbacks.subscriptions import tags_by_ids
-from waypost.store.contract import StoreEngine
+from waypost.store.contract import StoreEngine, WrongStore
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
@@ -95,7 +105,7 @@ class Waypost:
         if settings.secret_key is None:
             raise ValueError("secret_key is needed")
         chance = random.Random()  # noqa: S311  spreads retries; not used for secrets
-        secret_box = SecretBox(settings.secret_key)
+        secret_box = SecretBox(settings.secret_key, settings.old_secret_key)
         self._settings = settings
         self._log = log("assembly")
         throttle_library("uvicorn.error")  # it logs a record for each malformed request
@@ -103,6 +113,7 @@ class Waypost:
         self.directory = Directory(self.database, secret_box, clock)
         self.passwords = Argon2Hasher()
         holder = ids.new()
+        self.instance_keys = InstanceKeys(self.database, secret_box, clock, holder=holder)
         self.queue = JobQueue(
             self.database,
             clock,
@@ -113,10 +124,15 @@ class Waypost:
         )
         self._operators = make_operators(settings, clock, adapters)
         self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
+        default_quotas = PartnerQuotas(settings.message_quota, settings.callback_quota)
+        quotas = BacklogQuotas(self.database, clock, default_quotas)
+        self.files = make_media_files(settings)
+        self._rates = change_rates(settings.rate_limits)
         self.admin_context = AdminContext(
             database=self.database,
             directory=self.directory,
             secret_box=secret_box,
+            instance_keys=self.instance_keys,
             ids=ids,
             clock=clock,
             operators=self._operators,
@@ -125,10 +141,15 @@ class Waypost:
             circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
             public_url=settings.address,
             per_second=settings.per_second,
+            default_quotas=default_quotas,
+            apply_quotas=quotas.apply_change,
+            retention=retention_periods(settings),
+            rates=self._rates,
+            rates_on=settings.rates,
             data=settings.data,
+            files=self.files,
             show_text=settings.show_text,
         )
-        self.files = MediaFiles(settings.media_folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.media_sweep = MediaSweep(self.database, self.files, clock)
         self.retention = RetentionLoop(self.database, clock, retention_periods(settings))
         limiter = self._limiter(clock, on=settings.rates)
@@ -142,6 +163,7 @@ class Waypost:
             database=self.database,
             directory=self.directory,
             limiter=limiter,
+            quotas=quotas,
             login_limits=login_limits,
             passwords=self.passwords,
             outbound=self._outbound,
@@ -161,6 +183,18 @@ class Waypost:
             audit=audit,
             held=settings.hold,
             proxies=TrustedProxies(settings.trusted_proxies),
+        )
+        self.recorder = (
+            RequestRecorder(
+                self.database,
+                clock,
+                ids,
+                services.proxies,
+                sample=settings.request_log_sample,
+                max_rows=settings.request_log_rows,
+            )
+            if settings.request_log_rows and "api" in settings.stages and not settings.hold
+            else None
         )
         console_token = ids.secret()
 
@@ -198,8 +232,10 @@ class Waypost:
             database=self.database, files=self.files, operators=self._operators, clock=clock
         )
         pacer = Pacer(per_second=settings.per_second)
+        clear_not_before = partial(self.queue.clear_not_before, QueueName.OUTBOUND)
+        slots = OperatorSlots(clock, in_flight=settings.in_flight, pace=pacer, clear_not_before=clear_not_before)
         self._operator_circuits = OperatorCircuits(
-            clock, chance, pace=pacer, clear_not_before=partial(self.queue.clear_not_before, QueueName.OUTBOUND)
+            clock, chance, pace=slots.check_pace, clear_not_before=clear_not_before
         )
         messages = MessageOutcomes(
             clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
@@ -225,11 +261,13 @@ class Waypost:
                 clock=clock,
                 pacer=pacer,
                 circuits=self._operator_circuits,
+                slots=slots,
                 copies=self._media_copies,
                 messages=messages,
                 retries=waiting,
             ),
             circuits=self._operator_circuits,
+            slots=slots,
             template_actions=TemplateActions(
                 database=self.database,
                 queue=self.queue,
@@ -238,6 +276,7 @@ class Waypost:
                 copies=self._media_copies,
                 outcomes=templates,
                 retries=waiting,
+                slots=slots,
             ),
             retries=waiting,
         )
@@ -283,10 +322,13 @@ class Waypost:
             dispatch=dispatch,
             ingest=ingest,
             callbacks=callbacks,
+            quotas=quotas,
+            request_log=self.recorder.counts if self.recorder is not None else Counter(),
         )
         self.observability = ProcessObservability(settings, clock, measured, process=process, holder=holder)
         self._callbacks = callbacks
         self._tasks: list[asyncio.Task[None]] = []
+        self._recorder_task: asyncio.Task[None] | None = None
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await self.application(scope, receive, send)  # set below, with the console's route
@@ -299,6 +341,7 @@ class Waypost:
             files=self.files,
             passwords=self.passwords,
             attempts=login_limits,
+            limited=limiter.limited,
             ready=self.observability.readiness.reasons,
             clock=clock,
             ids=ids,
@@ -308,11 +351,13 @@ class Waypost:
             admin_token=console_token,
             options=console_options,
         )
+        onboarding_page = OnboardingPage(directory=self.directory, secret_box=secret_box, clock=clock)
         stage_routes: dict[str, list[BaseRoute]] = {
             "api": [
                 *make_admin_routes(self.admin_context, gate),
                 Route(f"{MEDIA_PATH}/{{key}}", public_media.show, methods=["GET"]),
-                *DocsPages(settings.address).routes(),
+                Route(f"{ONBOARDING_PATH}/{{code}}", onboarding_page.show, methods=["GET"]),
+                *DocsPages(settings.address, rates=self._rates, rates_on=settings.rates).routes(),
             ],
             "events": [*_webhook_routes(webhook)],
         }
@@ -324,12 +369,18 @@ class Waypost:
                 *([self.console.route()] if "api" in settings.stages else ()),
             ],
             rows=ROUTES if "api" in settings.stages else (),
+            recorder=self.recorder,
+        )
+        self.logged_application: Any = (
+            AccessLog(self.application, self.application.route_of, services.proxies, ids)
+            if settings.access_log
+            else self.application
         )
 
     def _limiter(self, clock: Clock, *, on: bool) -> Limiter:
         if self.database.is_exclusive:
-            return LocalLimiter(clock, on=on)
-        return SharedLimiter(clock, self.database, on=on)
+            return LocalLimiter(clock, on=on, rates=self._rates)
+        return SharedLimiter(clock, self.database, on=on, rates=self._rates)
 
     async def open(self) -> None:
         """Open the store and the clients.
@@ -339,6 +390,12 @@ class Waypost:
             WrongStore: the store is of another revision.
         """
         await self.database.open()
+        try:
+            await self.instance_keys.open()
+        except WrongStore:
+            await self.database.close()
+            raise
+        self.instance_keys.loop.start()
         await self.files.open(exclusive=self.database.is_exclusive)
         await self.queue.open()
         await self._operators.open()
@@ -352,6 +409,8 @@ class Waypost:
         """
         if self._settings.hold:
             return
+        if self.recorder is not None:
+            self._recorder_task = asyncio.create_task(self.recorder.run())
         self.queue.start()
         stages = [asyncio.create_task(stage.run()) for stage in self._stages]
         loops = {"retention": asyncio.create_task(self.retention.run())}
@@ -416,7 +475,11 @@ class Waypost:
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Release the leases, close clients and store."""
+        """Write the rest of the request log, release the leases, close clients and store."""
+        if self.recorder is not None and self._recorder_task is not None:
+            self.recorder.stop()
+            await self._recorder_task
+        await self.instance_keys.close()
         await self.queue.close()
         await self._outbound.close()
         await self._operators.close()
@@ -441,6 +504,7 @@ def retention_periods(settings: Settings) -> RetentionPeriods:
         dedupe_days=settings.keep_dedupe_days,
         attempts_days=settings.keep_attempts_days,
         audit_days=settings.keep_audit_days,
+        request_log_days=settings.request_log_days,
     )
 
 
@@ -450,7 +514,29 @@ def make_engine(settings: Settings) -> StoreEngine:
         return SqliteEngine(settings.store_path, upgrade=settings.upgrade_store)
     from waypost.store.engines.postgresql import PostgresEngine
 
-    return PostgresEngine(settings.database_url, upgrade=settings.upgrade_store)
+    return PostgresEngine(
+        settings.database_url,
+        budget=settings.connection_budget,
+        processes=settings.workers,
+        upgrade=settings.upgrade_store,
+    )
+
+
+def make_media_files(settings: Settings) -> MediaFiles:
+    """Return the place of media files that the settings choose."""
+    reserved_bytes = settings.least_free_mb * 1_000_000
+    if settings.media_url is None:
+        return MediaFiles(settings.media_folder, reserved_bytes=reserved_bytes)
+    from waypost.store.media.bucket import BucketAccess, BucketMedia
+
+    access = BucketAccess(
+        settings.media_url,
+        endpoint=settings.media_endpoint,
+        region=settings.media_region,
+        access_key_id=settings.media_access_key_id,
+        secret_key=settings.media_secret_key,
+    )
+    return BucketMedia(access, settings.data / "media-cache", reserved_bytes=reserved_bytes)
 
 
 def _webhook_routes(webhook: WebhookEndpoint) -> list[Route]:

@@ -214,7 +214,7 @@ class WorkerSupervisor:
 
     async def _stop(self) -> None:
         self._signal_all(signal.SIGTERM)
-        until_s = time.monotonic() + self._settings.stop_within_s + STOP_GRACE_S
+        until_s = time.monotonic() + self._settings.drain_s + self._settings.stop_within_s + STOP_GRACE_S
         while any(slot.process for slot in self._slots):
             if time.monotonic() > until_s:
                 self._log.error("workers did not stop in time, and were killed")

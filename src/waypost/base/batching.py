@@ -78,11 +78,12 @@ class GroupCommit:
         After an unexpected error in a shared transaction, the transaction is rolled back and each
         item is retried alone, so that only the caller at fault gets the error.
         """
-        if self._closed:
-            raise GroupCommitClosed("the store is closing")
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         future = self._loop.create_future()
+        if self._closed:
+            future.set_exception(GroupCommitClosed("the store is closing"))
+            return future
         self._waiting.append((work, item, future))
         self.joined_count += 1
         if not self._busy and not self._scheduled:

@@ -5,13 +5,12 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Protocol
 
 MINUTE_MS: Final = 60_000
 HOUR_MS: Final = 60 * MINUTE_MS
 DAY_MS: Final = 24 * HOUR_MS
-
-_BOOT_TIME: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class Clock(Protocol):
@@ -45,15 +44,16 @@ def machine_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def steady_ns() -> int:
-    """Return the machine's steady clock in nanoseconds, without a fixed origin; on Linux it includes sleep.
+steady_ns: Final[Callable[[], int]] = (
+    partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic_ns
+)
+"""Returns the machine's steady clock in nanoseconds, without a fixed origin; on Linux it includes sleep.
 
-    On Linux the clock of `time.monotonic` stops while the machine sleeps, but other machines' clocks
-    go on: a process that wakes up would trust leases that others have taken over long ago.
+On Linux the clock of `time.monotonic` stops while the machine sleeps, but other machines' clocks
+go on: a process that wakes up would trust leases that others have taken over long ago.
 
-    Source: clock_gettime(2), CLOCK_BOOTTIME.
-    """
-    return time.monotonic_ns() if _BOOT_TIME is None else time.clock_gettime_ns(_BOOT_TIME)
+Source: clock_gettime(2), CLOCK_BOOTTIME.
+"""
 
 
 class SystemClock:
@@ -81,7 +81,9 @@ class SystemClock:
         last_ns, last_steady_ns = self._last
         steady_ns = self._steady_ns()
         min_now_ns = last_ns + (steady_ns - last_steady_ns) * 9 // 10
-        now_ns = max(self._machine_ns(), min_now_ns)
+        now_ns = self._machine_ns()
+        if now_ns < min_now_ns:
+            now_ns = min_now_ns
         self._last = (now_ns, steady_ns)
         return now_ns // 1_000_000
 

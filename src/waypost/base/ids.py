@@ -47,17 +47,20 @@ class RandomIds:
 
     def new(self) -> str:
         """Return a UUID of version 7 as text, higher than all before."""
-        random_bytes = self._bytes(10)
         with self._lock:
+            if self._used + 10 > len(self._pool):
+                self._pool, self._used = os.urandom(self._BLOCK_BYTES), 0
+            first = self._used
+            self._used = end = first + 10
             now_ms = self._clock.now_ms()
             if now_ms > self._last_ms:
-                self._last_ms, self._count = now_ms, int.from_bytes(random_bytes[:2]) & (self._MAX_COUNT >> 1)
+                first_count = int.from_bytes(self._pool[first : first + 2]) & (self._MAX_COUNT >> 1)
+                self._last_ms, self._count = now_ms, first_count
             elif self._count < self._MAX_COUNT:
                 self._count += 1
             else:
                 self._last_ms, self._count = self._last_ms + 1, 0
-            at_ms, count = self._last_ms, self._count
-        return uuid7_text(at_ms, count.to_bytes(2) + random_bytes[2:])
+            return uuid7_text(self._last_ms, self._count.to_bytes(2) + self._pool[first + 2 : end])
 
     def secret(self) -> str:
         """Return 256 random bits, directly from the operating system, as 64 hex digits."""
@@ -66,13 +69,6 @@ class RandomIds:
     def digits(self, count: int) -> str:
         """Return a decimal id of `count` digits."""
         return _digits(int.from_bytes(os.urandom(16)), count)
-
-    def _bytes(self, count: int) -> bytes:
-        with self._lock:
-            if self._used + count > len(self._pool):
-                self._pool, self._used = os.urandom(self._BLOCK_BYTES), 0
-            self._used += count
-            return self._pool[self._used - count : self._used]
 
 
 class SeededIds:

@@ -34,12 +34,12 @@ def integer_or_none(value: object) -> int | None:
 
 def object_of(value: object) -> dict[str, Any]:
     """Return the JSON object, or an empty one."""
-    return object_or_none(value) or {}
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]
 
 
 def list_of(value: object) -> list[Any]:
     """Return the JSON array, or an empty one."""
-    return list_or_none(value) or []
+    return value if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]
 
 
 def objects_in(value: object) -> list[dict[str, Any]]:

@@ -53,7 +53,8 @@ class CallbackReader:
         self._clock = clock
         self._cached: dict[int, tuple[int, Subscription]] = {}  # with the real time of its read
         self._changes = 0
-        self._keys: dict[tuple[int, int], bytes] = {}  # by subscription and serial
+        self._keys: dict[tuple[int, int], list[bytes]] = {}  # by subscription and serial
+        self._key_roots = secret_box.roots
 
     def drop_subscription(self, subscription_id: int) -> None:
         """Read a subscription again when it is used next: it may have changed."""
@@ -97,18 +98,22 @@ class CallbackReader:
         return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
 
     def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
-        return tuple(
-            self._signing_key(subscription_id, serial) for serial in subscription.serials(self._clock.now_ms())
-        )
+        serials = subscription.serials(self._clock.now_ms())
+        return tuple(key for serial in serials for key in self._keys_of(subscription_id, serial))
 
-    def _signing_key(self, subscription_id: int, serial: int) -> bytes:
-        key = self._keys.get((subscription_id, serial))
-        if key is None:
+    def _keys_of(self, subscription_id: int, serial: int) -> list[bytes]:
+        """Return the keys with a serial: one, and after a replacement of the instance key for a while two."""
+        roots = self._secret_box.roots
+        if roots is not self._key_roots:
+            self._key_roots = roots
+            self._keys.clear()
+        keys = self._keys.get((subscription_id, serial))
+        if keys is None:
             if len(self._keys) >= MAX_CACHED_KEYS:
                 self._keys.clear()
-            key = self._secret_box.callback_key(str(subscription_id), serial)
-            self._keys[subscription_id, serial] = key
-        return key
+            keys = self._secret_box.callback_keys(str(subscription_id), serial)
+            self._keys[subscription_id, serial] = keys
+        return keys
 
 
 def _read_callback_batch(

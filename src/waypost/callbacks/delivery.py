@@ -46,8 +46,9 @@ async def deliver(
     at_ms = clock.now_ms()
     headers = callback_headers(callback, machine_ms() // 1000)
     response = await client.post(callback.url, callback.body, headers, may_send=may_send)
-    sent = {name: HIDDEN_HEADER_VALUE if name in callback.headers else text for name, text in headers.items()}
-    response_headers = {name.lower(): text for name, text in (response.headers or {}).items()}
+    theirs = callback.headers
+    if theirs:
+        headers = {name: HIDDEN_HEADER_VALUE if name in theirs else text for name, text in headers.items()}
     return CallbackAttempt(
-        at_ms, response.duration_ms, response.status, response.body, response.error, sent, response_headers
+        at_ms, response.duration_ms, response.status, response.body, response.error, headers, response.headers or {}
     )

@@ -30,6 +30,7 @@ class CallbackReceiver:
         may_have_changed: the subscription may have changed since it was read.
         checked_ms: when a job was last let through to read the subscription.
         pause_known_from: only reads from this one on know that it was paused.
+        has_waiting_group: its jobs, or its replays, wait for a slot or for its circuit.
     """
 
     circuit: Circuit = field(default_factory=Circuit)
@@ -42,6 +43,7 @@ class CallbackReceiver:
     may_have_changed: bool = False
     checked_ms: int = 0
     pause_known_from: int = 0
+    has_waiting_group: bool = False
 
     def is_slow(self, real_ms: int) -> bool:
         """True if its last response took long, or one takes long now, or may: this is unknown before a probe."""

@@ -58,12 +58,14 @@ class ConcurrencySlots:
         if receiver is None:
             receiver = self.receivers[subscription_id] = CallbackReceiver()
         until_ms = receiver.blocked_until_ms(now_ms, is_travelling=self.is_travelling)
-        if until_ms is None and not self._may_start(receiver, job):
+        real_ms = self._clock.real_ms()
+        if until_ms is None and not self._may_start(receiver, job, real_ms):
             until_ms = now_ms + SLOT_RETRY_MS
         if until_ms is not None:
+            receiver.has_waiting_group = True
             return NotBefore(until_ms, whole_group=True)
         receiver.admit(job.position, now_ms)
-        receiver.started_ms[job.position] = self._clock.real_ms()
+        receiver.started_ms[job.position] = real_ms
         self._receivers_by_position[job.position] = self._active_receivers[id(receiver)] = receiver
         if job.is_replay:
             receiver.replays.add(job.position)
@@ -80,21 +82,24 @@ class ConcurrencySlots:
         receiver.replays.discard(job.position)
         if receiver.probe_position == job.position:
             receiver.probe_position = None
-        subscription_id = group_subscription_id(job.concurrency_group)
-        for group in (live_group(subscription_id), replay_group(subscription_id)):
-            if group not in self._slow_queue:
-                self._clear_not_before(group)
+        if receiver.has_waiting_group:
+            subscription_id = group_subscription_id(job.concurrency_group)
+            groups = (live_group(subscription_id), replay_group(subscription_id))
+            receiver.has_waiting_group = any(group in self._slow_queue for group in groups)
+            for group in groups:
+                if group not in self._slow_queue:
+                    self._clear_not_before(group)
         if self._crowded_groups and not self._is_congested(self._clock.real_ms()):
             for group in self._crowded_groups:
                 self._clear_not_before(group)
             self._crowded_groups.clear()
-        self._offer_slow_slots()
+        if self._slow_queue:
+            self._offer_slow_slots()
 
-    def _may_start(self, receiver: CallbackReceiver, job: Job) -> bool:
+    def _may_start(self, receiver: CallbackReceiver, job: Job, real_ms: int) -> bool:
         group = job.concurrency_group
         if job.is_replay and len(receiver.replays) >= REPLAY_SHARE:
             return False
-        real_ms = self._clock.real_ms()
         own = len(receiver.started_ms)
         if receiver.is_slow(real_ms):
             return own < MAX_SLOTS_PER_SLOW_RECEIVER and self._take_slow_slot(group, real_ms)

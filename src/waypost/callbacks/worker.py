@@ -3,8 +3,8 @@
 import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -20,7 +20,7 @@ from waypost.callbacks.slots import ConcurrencySlots
 from waypost.domain.callbacks.callback import AttemptKind, Callback, CallbackAttempt
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.outbound.vetted_client import VettedClient
-from waypost.queue.concurrency_groups import NotBefore
+from waypost.queue.concurrency_groups import PaceCheck
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs
@@ -32,8 +32,7 @@ from waypost.store.queue.jobs import complete_jobs
 from waypost.store.queue.names import QueueName
 
 
-@dataclass(frozen=True, slots=True)
-class _CallbackProgress:
+class _CallbackProgress(NamedTuple):
     """Changes that an attempt causes.
 
     Attributes:
@@ -111,9 +110,10 @@ class CallbackSender:
             for subscription_id in self._slots.receivers:
                 self._clear_all_not_before(subscription_id)
 
-    def check_pace(self, job: Job, now_ms: int, in_flight: int) -> NotBefore | None:
-        """Delay callbacks to receivers that fail or are paused, without trying them; a slow receiver has few slots."""
-        return self._slots.acquire(job, now_ms, in_flight)
+    @property
+    def check_pace(self) -> PaceCheck:
+        """Delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few slots."""
+        return self._slots.acquire
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Read the callbacks and subscriptions of a batch together, and update each receiver."""
@@ -146,55 +146,45 @@ class CallbackSender:
         if job.blocking_since_ms is None and not job.is_replay:
             job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
 
-        async def work() -> None:
-            try:
-                await self._deliver(job, batch)
-            finally:
-                self._slots.release(job)
-
-        return work
+        return partial(self._deliver, job, batch)
 
     async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
-        subscription_id = group_subscription_id(job.concurrency_group)
-        row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
-        if row is None:  # too old: it has been deleted
-            await self._complete(job, _CallbackProgress(_replay_position(job)))
-            return
-        if subscription is None:  # deleted meanwhile; there is no URL to send to
-            attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
-            await self._complete(
-                job, _CallbackProgress(_replay_position(job), self._make_attempt_record(job, row, attempt, False))
+        try:
+            subscription_id = group_subscription_id(job.concurrency_group)
+            row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
+            if row is None or subscription is None:
+                await self._end_undeliverable(job, row)
+                return
+            # Else another process may have gone on: an older callback must not come later.
+            receiver = self._slots.receivers[subscription_id]
+            if not self._queue.is_lease_held(job) or not receiver.may_be_called(job.position):
+                self._queue.abandon(job)
+                return
+            is_probe = receiver.probe_position == job.position
+            is_lease_held = partial(self._queue.is_lease_held, job)
+            keys = batch.keys[subscription_id]
+            callback = Callback(
+                row.id, subscription.id, subscription.url, subscription.headers, row.sequence, row.body, keys
             )
-            return
-        if not self._queue.is_lease_held(
-            job
-        ):  # another process may have gone on: an older callback must not come later
-            self._queue.abandon(job)
-            return
-        receiver = self._slots.receivers[subscription_id]
-        if not receiver.may_be_called(job.position):
-            self._queue.abandon(job)
-            return
-        is_probe = receiver.probe_position == job.position
-        is_lease_held = partial(self._queue.is_lease_held, job)
-        callback = Callback(
-            id=row.id,
-            subscription_id=subscription.id,
-            url=subscription.url,
-            headers=subscription.headers,
-            sequence=row.sequence,
-            body=row.body,
-            keys=batch.keys[subscription_id],
-        )
-        attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
-        if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
-            self._queue.abandon(job)
-            return
-        receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
-        if attempt.delivered:
-            await self._record_delivered(job, row, receiver, attempt)
-        else:
-            await self._record_failed(job, row, subscription, receiver, attempt, is_probe=is_probe)
+            attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
+            if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
+                self._queue.abandon(job)
+                return
+            receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
+            if attempt.delivered:
+                await self._record_delivered(job, row, receiver, attempt)
+            else:
+                await self._record_failed(job, row, subscription, receiver, attempt, is_probe=is_probe)
+        finally:
+            self._slots.release(job)
+
+    async def _end_undeliverable(self, job: Job, row: CallbackRow | None) -> None:
+        """End a callback that is too old and has been deleted, or whose subscription was: there is no URL to send to."""
+        tried = None
+        if row is not None:
+            attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
+            tried = self._make_attempt_record(job, row, attempt, False)
+        await self._complete(job, _CallbackProgress(_replay_position(job), tried))
 
     async def _record_delivered(
         self, job: Job, row: CallbackRow, receiver: CallbackReceiver, attempt: CallbackAttempt
@@ -279,8 +269,8 @@ class CallbackSender:
             ended = None
         return AttemptRecord(row.id, row.subscription_id, attempt, ended, _kind_of(job))
 
-    async def _complete(self, job: Job, progress: _CallbackProgress) -> None:
-        await self._queue.complete(job, _record, progress)
+    def _complete(self, job: Job, progress: _CallbackProgress) -> Awaitable[None]:
+        return self._queue.complete(job, _record, progress)
 
     def _receive_wake_up(self, group: str) -> None:
         """Note that a callback was enqueued for a subscription, or that the subscription was changed.

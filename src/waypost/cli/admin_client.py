@@ -1,17 +1,16 @@
 """Calls of the commands to the admin API: of the running service, or in this process on its store."""
 
 import asyncio
-import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.errors import load_settings, report_api_errors
+from waypost.cli.local_address import local_url
+from waypost.cli.output.printing import print_view
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.client.dev_variables import MissingVariable, read_variables
 from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
@@ -25,13 +24,25 @@ ADMIN_CALL_TIMEOUT_S = 90
 ENV_FILE = Path("waypost-dev.env")
 
 
-def show(method: str, path: str, body: Any = None) -> None:
-    """Make one call and print its response as JSON; an error is printed as one line, with exit code 1."""
+def show(method: str, path: str, body: Any = None, *, as_json: bool) -> None:
+    """Make one call and print its response; an error is printed as one line, with exit code 1.
+
+    Args:
+        method: of the call.
+        path: of the call.
+        body: of the call.
+        as_json: print the response for programs, instead of tables for people.
+    """
+    print_view(call_once(method, path, body), as_json=as_json)
+
+
+def call_once(method: str, path: str, body: Any = None) -> Any:
+    """Make one call and return its response; an error is printed as one line, with exit code 1."""
 
     async def call(client: ApiClient, _running: bool) -> Any:
         return await client.json(method, path, body)
 
-    typer.echo(json.dumps(asyncio.run(call_admin_api(call)), indent=2, ensure_ascii=False))
+    return asyncio.run(call_admin_api(call))
 
 
 async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
@@ -43,7 +54,7 @@ async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> A
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
     with report_api_errors(StoreUnavailable, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
         if token is not None:
-            address = url or _service_url(settings)
+            address = url or service_url(settings)
             client = ApiClient(
                 HttpTransport(address.removesuffix("/admin"), timeout_s=ADMIN_CALL_TIMEOUT_S),
                 {"Authorization": f"Bearer {token}"},
@@ -56,12 +67,12 @@ async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> A
         return await _call_on_store(settings, call)
 
 
-def _service_url(settings: "Settings") -> str:
+def service_url(settings: "Settings") -> str:
     """Return the URL at which the admin API of a service with these settings listens."""
     if settings.admin_port is None:
-        return f"http://{settings.host}:{settings.port}"
+        return local_url(settings.host, settings.port)
     first = settings.admin_port + (1 if settings.workers > 1 else 0)
-    return f"http://{settings.admin_host or '127.0.0.1'}:{first}"
+    return local_url(settings.admin_host or "127.0.0.1", first)
 
 
 def _demo_credentials() -> tuple[str | None, str | None]:

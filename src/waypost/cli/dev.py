@@ -2,13 +2,17 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
+from waypost.assembly.dev.files import format_env
 from waypost.assembly.http.servers import handle_stop_signals, tune_garbage_collector, watch_end_of_input
 from waypost.cli.commands.clock import describe_clock
 from waypost.config import Settings
 
 PrintLine = Callable[[str], None]
+STANDARD_OUTPUT: Final = Path("-")
+"""As the environment file: the variables and an empty line are all that is printed."""
 
 
 async def run_dev(
@@ -35,17 +39,30 @@ async def run_dev(
     stop_event = handle_stop_signals()
     if until_stdin_ends:
         watch_end_of_input(stop_event)
+    is_printed = env_file == STANDARD_OUTPUT
     options = DevOptions(
-        settings, simulator_port, memory=memory, env_file=env_file, start_from=start_from, scenario=scenario, seed=seed
+        settings,
+        simulator_port,
+        memory=memory,
+        env_file=None if is_printed else env_file,
+        start_from=start_from,
+        scenario=scenario,
+        seed=seed,
     )
     dev = DevServer(options)
     try:
         running = await dev.open()
         tune_garbage_collector()
-        for line in greeting_lines(running, env_file, memory=memory, host=settings.host):
-            print_line(line)
+        if stop_event.is_set():  # a program that has started this and reads the variables would use them
+            return
+        if is_printed:
+            print_line(format_env(running.variables))
+        else:
+            for line in greeting_lines(running, env_file, memory=memory, host=settings.host):
+                print_line(line)
         await stop_event.wait()
-        print_line("stopping …")
+        if not is_printed:
+            print_line("stopping …")
     finally:
         await dev.close()
 
@@ -73,6 +90,7 @@ def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: st
         "",
         f"  environment file            {env_file}",
         f"  data                        {data}",
+        f"  store                       {running.store_path.absolute()}",
         *clock_lines(running),
         "",
         "The quick start in the README takes a minute: log in, create, send, tap, see the callback. The console in",

@@ -1,15 +1,18 @@
 """Errors of the commands: one line on standard error, and an exit code."""
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from waypost.cli.variables import InvalidSetting
 from waypost.client.dev_variables import MissingVariable
 from waypost.client.responses import ApiResponseError, ApiUnreachable
 
 if TYPE_CHECKING:  # slow to import, and the help needs no settings
+    from waypost.cli.setting_sources import SettingsWithSources
     from waypost.config import Settings
 
 EXIT_FAILURE = 1
@@ -17,29 +20,67 @@ EXIT_USAGE = 2
 _UNAUTHORIZED = 401
 
 
+class _ErrorOutput:
+    """The output of a command's error: standard error, or the log of a process whose output programs read."""
+
+    record: Callable[[str], object] | None = None
+
+
+def record_errors(record: Callable[[str], object]) -> None:
+    """Write errors that end this command as records of the log from now on."""
+    _ErrorOutput.record = record
+
+
 def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     """Print one line to standard error, and exit."""
-    typer.echo(f"waypost: {text}", err=True)
+    if _ErrorOutput.record is None:
+        typer.echo(f"waypost: {text}", err=True)
+    else:
+        _ErrorOutput.record(text)
     raise typer.Exit(code)
 
 
-def load_settings(**overrides: Any) -> "Settings":
-    """Return the settings from the environment and from a command's options; exit if one is invalid.
+def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "Settings":
+    """Return the settings from a command's options, the environment and files; exit if one is invalid.
 
     Args:
-        overrides: settings by name; None is not set.
+        config: the TOML file that the command line names.
+        assignments: settings of the command line as `name=value`.
+        options: settings by name; None is not given.
     """
-    from pydantic import ValidationError
+    return load_settings_with_sources(config, assignments, **options).settings
 
-    from waypost.config import Settings
+
+def load_settings_with_sources(
+    config: Path | None = None, assignments: Sequence[str] = (), **options: Any
+) -> "SettingsWithSources":
+    """Return the settings as `load_settings` does, with the source of each."""
+    from waypost.cli.setting_sources import read_settings
 
     try:
-        return Settings(**{name: value for name, value in overrides.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        rule = first["msg"].removeprefix("Value error, ")
-        fail(f"the setting {name} is invalid: {rule}", code=EXIT_USAGE)
+        return read_settings(config, assignments, **options)
+    except InvalidSetting as error:
+        fail(str(error), code=EXIT_USAGE)
+
+
+def log_process(settings: "Settings", *, worker: int | None = None) -> Callable[[str], None]:
+    """Set up the log of a process that serves; return a function that prints a line to standard output.
+
+    With `log_format=json` everything that the process writes from now on is a record, errors that end it too.
+
+    Args:
+        settings: of the process.
+        worker: its number among several.
+    """
+    from waypost.base.clock import SystemClock
+    from waypost.base.telemetry.logs import log, log_everything, set_up_logs
+
+    clock, as_json = SystemClock(), settings.log_format == "json"
+    set_up_logs(clock, as_json=as_json, level=settings.log_level, worker=worker)
+    if as_json:
+        record_errors(log("cli").error)
+    format_line = log_everything(clock, as_json=as_json, worker=worker)
+    return lambda text: typer.echo(format_line(text))
 
 
 @contextmanager

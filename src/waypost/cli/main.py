@@ -8,29 +8,41 @@ import typer
 from waypost import __version__
 from waypost.base.clock import SystemClock
 from waypost.base.files import set_umask
+from waypost.cli.command_group import CONTEXT, EXCHANGE, INSPECT, OTHER, RUN, SET_UP, SIMULATE, STORE, SubjectGroup
 from waypost.cli.commands.accounts import account
+from waypost.cli.commands.apply import apply
 from waypost.cli.commands.apps import app as apps
 from waypost.cli.commands.audit import audit
-from waypost.cli.commands.callbacks import callbacks
+from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock
+from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.doctor import doctor
 from waypost.cli.commands.jobs import dead_letter, message
 from waypost.cli.commands.partners import partner
+from waypost.cli.commands.secret import secret
 from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
 from waypost.cli.commands.trace import trace
-from waypost.cli.errors import EXIT_USAGE, fail, load_settings, report_api_errors
-from waypost.client.dev_variables import read_variables
+from waypost.cli.completion import completion, prepare_completion
+from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
+from waypost.cli.health import health
+from waypost.cli.live.listen import listen
+from waypost.cli.live.send import send
+from waypost.cli.live.tail import tail
+from waypost.cli.live.trigger import trigger
+from waypost.cli.recipients import recipient
+from waypost.cli.variables import InvalidSetting, set_command_secrets
 
 app = typer.Typer(
     help="A messaging and template service that a business runs itself.",
+    cls=SubjectGroup,
+    context_settings=CONTEXT,
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=False,  # `waypost completion` prints it, and edits no file
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # it would read [default: …] as markup, and print errors in boxes
 )
 
-EnvFile = Annotated[Path, typer.Option(help="File with the variables of `waypost dev`.")]
 Data = Annotated[Path | None, typer.Option(help="Folder of the store. [default: .waypost]")]
 Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 127.0.0.1]")]
 Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
@@ -38,16 +50,16 @@ MAX_PORT = 65_535
 """The highest port."""
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def dev(
     data: Data = None,
     host: Host = None,
     port: Port = None,
     simulator_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the simulator.")] = 8081,
     memory: Annotated[bool, typer.Option("--memory", help="Delete all data at the end.")] = False,
-    env_file: Annotated[Path, typer.Option(help="File to write the variables for other programs to.")] = Path(
-        "waypost-dev.env"
-    ),
+    env_file: Annotated[
+        Path, typer.Option(help="File to write the variables for other programs to; - prints them.")
+    ] = Path("waypost-dev.env"),
     until_stdin_ends: Annotated[
         bool,
         typer.Option(
@@ -62,6 +74,14 @@ def dev(
     seed: Annotated[
         str | None, typer.Option(help="Any text; runs with the same seed and the same times make the same ids.")
     ] = None,
+    no_rates: Annotated[
+        bool, typer.Option("--no-rates", help="Limit no requests; failed logins stay limited.")
+    ] = False,
+    config_file: ConfigFile = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting of the service, such as rates=false; repeatable."),
+    ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
     from waypost.base.telemetry.logs import set_up_logs
@@ -69,7 +89,8 @@ def dev(
     from waypost.cli.server_loop import run_until_stopped
     from waypost.simulator import STARTUP_ERRORS
 
-    settings = load_settings(data=data, host=host, port=port)
+    rates = False if no_rates else None
+    settings = load_settings(config_file, assignments or (), data=data, host=host, port=port, rates=rates)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
     run_until_stopped(
         run_dev(
@@ -87,7 +108,7 @@ def dev(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def serve(
     data: Data = None,
     host: Host = None,
@@ -102,26 +123,27 @@ def serve(
     hold: Annotated[
         bool, typer.Option("--hold", help="Send, call and accept nothing, to inspect a restored store.")
     ] = False,
+    config_file: ConfigFile = None,
     worker: Annotated[int | None, typer.Option(hidden=True)] = None,
     socket: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Start the service alone, for real traffic. WAYPOST_ variables set further settings."""
-    from waypost.base.telemetry.logs import set_up_logs
-
-    settings = load_settings(data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None)
-    as_json = settings.log_format == "json"
-    set_up_logs(SystemClock(), as_json=as_json, level=settings.log_level, worker=worker)
+    """Start the service alone, for real traffic. `waypost config` lists further settings."""
+    settings = load_settings(
+        config_file, data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None
+    )
+    print_line = log_process(settings, worker=worker)
     if worker is None and settings.workers > 1:
         from waypost.cli.supervisor import supervise
 
-        supervise(settings, worker_options={"data": data, "host": host, "stages": stages, "hold": hold or None})
+        options = {"config": config_file, "data": data, "host": host, "stages": stages, "hold": hold or None}
+        supervise(settings, worker_options=options, print_line=print_line)
     else:
         from waypost.cli.serve import serve_in_process
 
-        serve_in_process(settings, worker, socket)
+        serve_in_process(settings, worker, socket, print_line=print_line)
 
 
-@app.command()
+@app.command(rich_help_panel=RUN)
 def simulator(
     control_token: Annotated[str, typer.Option(envvar="WAYPOST_CONTROL_TOKEN", help="Credential of the control API.")],
     data: Data = None,
@@ -129,11 +151,11 @@ def simulator(
     port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port; 0 takes a free one.")] = 8081,
     limits: Annotated[bool, typer.Option(help="Apply the operator's limits.")] = True,
     scenario: Annotated[Path | None, typer.Option(help="A TOML file of faults to arm at the start.")] = None,
+    config_file: ConfigFile = None,
 ) -> None:
     """Start the simulator alone: the operator's Graph API, and simulated phones."""
     from waypost.assembly.http.limits import http_limits
     from waypost.assembly.simulator_alone import simulate
-    from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.server_loop import run_until_stopped
     from waypost.config import check_secret
     from waypost.simulator import STARTUP_ERRORS, SimulatorSettings
@@ -142,8 +164,8 @@ def simulator(
         check_secret(control_token, "WAYPOST_CONTROL_TOKEN")
     except ValueError as error:
         fail(str(error), code=EXIT_USAGE)
-    settings = load_settings(data=data, host=host, port=port)
-    set_up_logs(SystemClock(), as_json=settings.log_format == "json", level=settings.log_level)
+    settings = load_settings(config_file, data=data, host=host, port=port)
+    print_line = log_process(settings)
     run_until_stopped(
         simulate(
             SimulatorSettings(
@@ -154,7 +176,7 @@ def simulator(
             ),
             settings.host,
             port,
-            ready=lambda url: typer.echo(f"the simulator listens at {url}"),
+            ready=lambda url: print_line(f"the simulator listens at {url}"),
             scenario=scenario,
             limits=http_limits(settings),
         ),
@@ -162,42 +184,22 @@ def simulator(
     )
 
 
-@app.command()
-def listen(
-    env_file: EnvFile = Path("waypost-dev.env"),
-    modes: Annotated[
-        str, typer.Option(help="Modes of the subscription.")
-    ] = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE",
-    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port to receive on; 0 takes a free one.")] = 0,
-    background: Annotated[
-        bool, typer.Option("--background", help="Return once it listens; it goes on printing in the background.")
-    ] = False,
-    ready_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
-) -> None:
-    """Subscribe to the demonstration's callbacks and print each as one line of JSON."""
-    if background:
-        from waypost.cli.commands.listen import listen_in_background
-
-        options = ["--env-file", str(env_file), "--modes", modes, "--port", str(port)]
-        raise typer.Exit(listen_in_background(options, print_line=typer.echo))
-    from waypost.cli.commands.listen import listen as listen_until_signalled
-    from waypost.cli.server_loop import run_until_stopped
-
-    with report_api_errors(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
-        variables = read_variables(env_file)
-        run_until_stopped(
-            listen_until_signalled(variables, modes=modes, port=port, print_line=typer.echo, ready_fd=ready_fd)
-        )
+for _exchange in (send, listen, tail, trigger, replay):
+    app.command(rich_help_panel=EXCHANGE)(_exchange)
+app.command(rich_help_panel=SET_UP)(apply)
+app.command(rich_help_panel=INSPECT)(message)
+app.command(rich_help_panel=INSPECT)(trace)
+app.command(rich_help_panel=INSPECT)(doctor)
+app.command(rich_help_panel=INSPECT)(config)
+app.command(rich_help_panel=INSPECT)(health)
+app.command(rich_help_panel=INSPECT)(audit)
+app.command(rich_help_panel=STORE)(move)
 
 
-app.command()(message)
-app.command()(trace)
-app.command()(doctor)
-app.command()(audit)
-app.command()(move)
+app.command(rich_help_panel=OTHER)(completion)
 
 
-@app.command()
+@app.command(rich_help_panel=OTHER)
 def version() -> None:
     """Print the version."""
     typer.echo(__version__)
@@ -216,19 +218,26 @@ def options(
     ] = False,
 ) -> None:
     """A messaging and template service that a business runs itself."""
+    try:
+        set_command_secrets()
+    except InvalidSetting as error:
+        fail(str(error), code=EXIT_USAGE)
 
 
-app.add_typer(partner, name="partner")
-app.add_typer(account, name="account")
-app.add_typer(apps, name="app")
-app.add_typer(callbacks, name="callbacks")
-app.add_typer(dead_letter, name="dead-letter")
-app.add_typer(clock, name="clock")
-app.add_typer(snapshot, name="snapshot")
-app.add_typer(store, name="store")
+app.add_typer(partner, name="partner", cls=SubjectGroup, rich_help_panel=SET_UP)
+app.add_typer(account, name="account", cls=SubjectGroup, rich_help_panel=SET_UP)
+app.add_typer(apps, name="app", cls=SubjectGroup, rich_help_panel=SET_UP)
+app.add_typer(recipient, name="recipient", cls=SubjectGroup, rich_help_panel=STORE)
+app.add_typer(callbacks, name="callbacks", cls=SubjectGroup, rich_help_panel=INSPECT)
+app.add_typer(dead_letter, name="dead-letter", cls=SubjectGroup, rich_help_panel=INSPECT)
+app.add_typer(clock, name="clock", cls=SubjectGroup, rich_help_panel=SIMULATE)
+app.add_typer(snapshot, name="snapshot", cls=SubjectGroup, rich_help_panel=SIMULATE)
+app.add_typer(store, name="store", cls=SubjectGroup, rich_help_panel=STORE)
+app.add_typer(secret, name="secret", cls=SubjectGroup, rich_help_panel=STORE)
 
 
 def main() -> None:
     """Run the command line. Only the user who runs a command can read the files it writes."""
     set_umask()
+    prepare_completion()
     app()

@@ -7,18 +7,21 @@ import typer
 
 from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
 from waypost.assembly.http.sockets import PortInUse
-from waypost.assembly.workers import WorkersFailed, WorkerSupervisor, worker_command
+from waypost.assembly.workers import PrintLine, WorkersFailed, WorkerSupervisor, worker_command
 from waypost.cli.errors import fail
+from waypost.cli.store_place import describe_connections, describe_store
 from waypost.config import Settings
+from waypost.domain.rates import describe_rates
 
 
-def supervise(settings: Settings, *, worker_options: Mapping[str, object]) -> None:
+def supervise(settings: Settings, *, worker_options: Mapping[str, object], print_line: PrintLine) -> None:
     """Serve with several processes; print as one line what prevents a start, and exit.
 
     Args:
         settings: of the service.
-        worker_options: options of this process that a worker needs too; None is not set. A worker gets all
-            other settings from the environment.
+        worker_options: options of this process that a worker needs too; None is not set. A worker reads all
+            other settings as this process did.
+        print_line: prints a line.
     """
     options = [
         part
@@ -28,11 +31,15 @@ def supervise(settings: Settings, *, worker_options: Mapping[str, object]) -> No
     ]
 
     def ready(address: str) -> None:
-        typer.echo(f"waypost serves at {address} with {settings.workers} workers")
+        print_line(f"waypost serves at {address} with {settings.workers} workers")
 
     async def supervised() -> None:
         check_configuration(settings)
-        await WorkerSupervisor(settings, worker_command(options), print_line=typer.echo).run(ready=ready)
+        print_line(f"store: {describe_store(settings)}")
+        if connections := describe_connections(settings):
+            print_line(f"connections to PostgreSQL: {connections}")
+        print_line(f"rates: {describe_rates(settings.rate_limits, on=settings.rates)}")
+        await WorkerSupervisor(settings, worker_command(options), print_line=print_line).run(ready=ready)
 
     try:
         asyncio.run(supervised())

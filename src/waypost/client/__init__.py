@@ -1,1 +1,1 @@
-"""A typed HTTP client of our own APIs, for the command line, tests and other programs."""
+"""A typed HTTP client of our own APIs, for the command line and the console."""

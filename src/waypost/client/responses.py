@@ -61,18 +61,6 @@ class ApiUnreachable(Exception):
     """No response from the API."""
 
 
-def is_api_error(exception_info: Any) -> bool:
-    """True if an exception is an API's response and not a defect; pytest then hides the frames below it.
-
-    Args:
-        exception_info: an `ExceptionInfo`. Modules pass this function to pytest as `__tracebackhide__`.
-    """
-    return issubclass(exception_info.type, (ApiResponseError, ApiUnreachable))
-
-
-__tracebackhide__ = is_api_error
-
-
 @dataclass(frozen=True, slots=True)
 class ClientResponse:
     """A response of an API.

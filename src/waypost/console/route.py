@@ -35,7 +35,7 @@ class PageRoute:
 
     Attributes:
         does: short description for readers of the table.
-        is_shared: shows or changes what all partners share; under `serve` only for the administrator.
+        is_shared: shows or changes what is for administrators only under `serve`, such as what all partners share.
         is_audited: writes an entry in the audit log, also when it is rejected.
     """
 

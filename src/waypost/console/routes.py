@@ -4,9 +4,11 @@ from typing import Final
 
 from waypost.console import command_palette, home, sign_in
 from waypost.console.callbacks.routes import CALLBACKS
+from waypost.console.conversations.routes import CONVERSATIONS
 from waypost.console.messages.routes import MESSAGES
 from waypost.console.overview.routes import OVERVIEW
 from waypost.console.phones.routes import PHONES
+from waypost.console.requests.routes import REQUESTS
 from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.settings.routes import SETTINGS
 from waypost.console.simulator.routes import SIMULATOR
@@ -25,7 +27,7 @@ BASE_ROUTES: Final = (  # Source: decision 0057
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
     PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")
-    for place in ("apps", "phones", "simulator", "settings")
+    for place in ("apps", "phones", "requests", "simulator", "settings")
 )
 # fmt: on
 
@@ -33,8 +35,10 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *BASE_ROUTES,
     *OVERVIEW,
     *CALLBACKS,
+    *CONVERSATIONS,
     *MESSAGES,
     *PHONES,
+    *REQUESTS,
     *SETTINGS,
     *SIMULATOR,
     *TEMPLATES,

@@ -72,27 +72,23 @@ class MediaCopies:
 
     def upload_message_media(self, route: AppRoute, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd) -> None:
         """Upload what a message needs to its number; `notify` is called once that has ended."""
-        self._start_uploads(
-            missing,
-            number_location(route),
-            lambda media: self._operators.adapter(route.account).upload_media(
-                route.account, route.app, media, self._files.path(media.sha256)
-            ),
-            notify,
-        )
+
+        async def upload(media: UploadedMedia) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
+            path = await self._files.local_path(media.sha256)
+            return await self._operators.adapter(route.account).upload_media(route.account, route.app, media, path)
+
+        self._start_uploads(missing, number_location(route), upload, notify)
 
     def upload_samples(
         self, account: OperatorAccount, missing: Iterable[UploadedMedia], notify: NotifyUploadEnd
     ) -> None:
         """Upload what a template shows; `notify` is called once that has ended."""
-        self._start_uploads(
-            missing,
-            self._sample_location(account),
-            lambda media: self._operators.adapter(account).upload_sample(
-                account, media, self._files.path(media.sha256)
-            ),
-            notify,
-        )
+
+        async def upload(media: UploadedMedia) -> OperatorUpload | OperatorRejected | OperatorUnavailable:
+            path = await self._files.local_path(media.sha256)
+            return await self._operators.adapter(account).upload_sample(account, media, path)
+
+        self._start_uploads(missing, self._sample_location(account), upload, notify)
 
     @property
     def is_uploading(self) -> bool:

@@ -1,8 +1,7 @@
 """Records the outcome of each message."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -27,8 +26,7 @@ MAY_HAVE_ARRIVED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class MessageOutcome:
+class MessageOutcome(NamedTuple):
     """The outcome of a message; None where there was nothing left to send."""
 
     position: int
@@ -37,13 +35,36 @@ class MessageOutcome:
     outcome: OperatorAccepted | OperatorRejected | OutcomeUncertain | None
 
 
-@dataclass(frozen=True, slots=True)
-class UnconfirmedTimeout:
+class UnconfirmedTimeout(NamedTuple):
     """A message that is still uncertain after the time to wait for a status."""
 
     position: int
     message_id: str
     app: App
+
+
+def _find_recipients(
+    connection: Connection, outcomes: Sequence[MessageOutcome], rows: Mapping[str, MessageRow], merged: dict[int, int]
+) -> dict[tuple[str, str], int]:
+    """Return the recipients of accepted messages, by app and the operator's name of them, or the message's.
+
+    The operator may give the number of a recipient that the message names by a business-scoped id: then both lead
+    to one recipient.
+    """
+    identities: set[tuple[str, int, str]] = set()
+    by_both: dict[tuple[str, str], int] = {}
+    for result in outcomes:
+        row = rows.get(result.message_id)
+        if not isinstance(result.outcome, OperatorAccepted) or row is None or parse_group_id(row.destination):
+            continue
+        number = result.outcome.recipient
+        if number and not row.destination.isdecimal():
+            by_both[result.app.id, number] = get_or_create_recipient(
+                connection, result.app, number, row.destination, merged=merged
+            )
+        else:
+            identities.add((result.app.id, result.app.partner_id, number or row.destination))
+    return get_or_create_recipients(connection, identities) | by_both
 
 
 class MessageOutcomes:
@@ -69,16 +90,7 @@ class MessageOutcomes:
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         rows = messages_by_ids(connection, {result.message_id for result in outcomes})
-        recipients = get_or_create_recipients(
-            connection,
-            {
-                (result.app.id, result.app.partner_id, result.outcome.recipient or rows[result.message_id].destination)
-                for result in outcomes
-                if isinstance(result.outcome, OperatorAccepted)
-                and result.message_id in rows
-                and not parse_group_id(rows[result.message_id].destination)
-            },
-        )
+        recipients = _find_recipients(connection, outcomes, rows, recorder.merged_recipients)
         unconfirmed: list[NewJob] = []
         for result in outcomes:
             row = rows.get(result.message_id)

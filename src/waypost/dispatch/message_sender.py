@@ -14,6 +14,7 @@ from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, a
 from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.pacing import Pacer
 from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import AppRoute
 from waypost.domain.message import media_references, reply_target_id
@@ -41,6 +42,7 @@ class MessageSender:
         clock: Clock,
         pacer: Pacer,
         circuits: OperatorCircuits,
+        slots: OperatorSlots,
         copies: MediaCopies,
         messages: MessageOutcomes,
         retries: OutboundRetries,
@@ -51,6 +53,7 @@ class MessageSender:
         self._clock = clock
         self._pacer = pacer
         self._circuits = circuits
+        self._slots = slots
         self._copies = copies
         self._messages = messages
         self._retries = retries
@@ -69,6 +72,7 @@ class MessageSender:
             row = batch.messages[job.subject.id]
             try:
                 route = batch.routes[row.app_id] = await self._find_route(row)
+                self._slots.set_account(job, route.account.id)
                 pause_cause = self._pacer.account_pause(
                     job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
                 ) or self._circuits.blocking_cause(job, route.account)
@@ -167,9 +171,11 @@ class MessageSender:
             return
         else:
             route, media = batch.routes[row.app_id], batch.media[job.position]
+            self._slots.begin_call(job)
             try:
                 outcome = await self._send(job, route, row, batch, media)
             finally:
+                self._slots.end_call(job)
                 self._pacer.record_response(job, self._clock.now_ms())
             self._circuits.record_outcome(job, route.account, outcome)
             if await self._copies.drop_lost_copies(row.id, route, media, outcome):
@@ -227,6 +233,7 @@ class MessageSender:
                 app_id=route.app.id,
                 outcome=_outcome_name(outcome),
                 code=_code_of(outcome),
+                request_id=row.request_id,
             )
         return outcome
 

@@ -171,7 +171,7 @@ class OutboundRetries:
     async def give_up(self, job: Job, outcome: OperatorUnavailable, final_outcome: MessageOutcome) -> None:
         """Fail a message that has been unavailable for all its lifetime."""
         reason = f"given up after the message's lifetime: {outcome.text}"
-        rejected = replace(final_outcome, outcome=OperatorRejected(outcome.partner_code, reason))
+        rejected = final_outcome._replace(outcome=OperatorRejected(outcome.partner_code, reason))
         await self._queue.complete(job, self._messages.record, rejected)
 
 

@@ -4,6 +4,7 @@ from functools import partial
 
 from waypost.dispatch.media_copies import MediaCopies
 from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
@@ -32,6 +33,7 @@ class TemplateActions:
         copies: MediaCopies,
         outcomes: TemplateOutcomes,
         retries: OutboundRetries,
+        slots: OperatorSlots,
     ) -> None:
         self._database = database
         self._queue = queue
@@ -40,6 +42,7 @@ class TemplateActions:
         self._copies = copies
         self._outcomes = outcomes
         self._retries = retries
+        self._slots = slots
 
     async def run_job(self, job: Job, template: Template, failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
@@ -51,12 +54,17 @@ class TemplateActions:
         """
         app = await self._directory.app(template.app_id)
         template, account = await self._read_with_account(template)
+        self._slots.set_account(job, account.id)
         if isinstance(failure, Exception):
             raise failure
         if not self._queue.is_lease_held(job):
             self._queue.abandon(job)
             return
-        outcome = failure or await self._send_request(job.subject.kind, template, account)
+        self._slots.begin_call(job)
+        try:
+            outcome = failure or await self._send_request(job.subject.kind, template, account)
+        finally:
+            self._slots.end_call(job)
         if isinstance(outcome, KnownMediaCopies):
             missing = outcome.missing.values()
             self._copies.upload_samples(account, missing, partial(self._retries.resume_after_uploads, job))

@@ -10,6 +10,7 @@ from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeou
 from waypost.dispatch.message_sender import MessageSender
 from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_actions import TemplateActions
 from waypost.domain.message import reply_target_id
 from waypost.domain.templates.template import Template
@@ -34,6 +35,7 @@ class OutboundDispatcher:
         directory: Directory,
         sender: MessageSender,
         circuits: OperatorCircuits,
+        slots: OperatorSlots,
         template_actions: TemplateActions,
         retries: OutboundRetries,
     ) -> None:
@@ -42,6 +44,7 @@ class OutboundDispatcher:
         self._directory = directory
         self._sender = sender
         self._circuits = circuits
+        self._slots = slots
         self._template_actions = template_actions
         self._retries = retries
 
@@ -58,11 +61,19 @@ class OutboundDispatcher:
         0006).
         """
         try:
-            return await self._prepare(jobs)
+            prepared = await self._prepare(jobs)
         except BaseException:
             for job in jobs:
                 self._circuits.release(job)
+                self._slots.release(job)
             raise
+        return [(job, partial(self._run_in_slot, job, work)) for job, work in prepared]
+
+    async def _run_in_slot(self, job: Job, work: JobWork) -> None:
+        try:
+            await work()
+        finally:
+            self._slots.release(job)
 
     async def _prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         ids = {job.subject.id for job in jobs}

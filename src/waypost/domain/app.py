@@ -26,7 +26,16 @@ class AppPreferences:
         unclicked_templates: ids of templates whose button taps analytics leave out.
         optin_message: stored only; no opt-in message is sent.
         cap: on fees; 0: not set.
+        user_ids: callbacks of version 2 have business-scoped user ids in addition to numbers.
+        user_ids_v3: likewise of version 3.
+        storage_region: code of a country, stored and shown only; empty: not set.
+        language_code: stored and shown only.
+        enable_redis: stored only.
+        marketing_messages: true if marketing templates are sent through the operator's API for marketing messages.
+        prefilled: data of the business for sign-up, under the names of the wire.
         contact_email: of the business, as are the name and the number; empty: not set.
+        username_preferences: usernames that the business prefers, in order; empty ones are not set.
+        onboarding_link_ms: when the current link to its onboarding page was created; 0: there is none.
         live_since_ms: when the administrator made it live; 0: it was live from the start, or is not live.
     """
 
@@ -39,10 +48,19 @@ class AppPreferences:
     unclicked_templates: tuple[str, ...] = ()
     live_since_ms: int = 0
     optin_message: bool = False
+    marketing_messages: bool = False
     cap: int = 0
+    user_ids: bool = False
+    user_ids_v3: bool = False
     contact_email: str = ""
     contact_name: str = ""
     contact_number: str = ""
+    storage_region: str = ""
+    language_code: str = "en"
+    enable_redis: bool = False
+    prefilled: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    username_preferences: tuple[str, ...] = ()
+    onboarding_link_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,7 @@ class App:
         live: false is a sandbox app.
         token_serial: incremented to revoke the app token.
         per_second: the operator's throughput for the number; None means the service's default.
+        rates: its own rates by row of the table, such as `{"templates": "20/60s"}`; those of others are the service's.
     """
 
     id: str
@@ -71,6 +90,7 @@ class App:
     token_serial: int = 1
     per_second: int | None = None
     preferences: AppPreferences = field(default_factory=AppPreferences)
+    rates: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +136,12 @@ class AppRoute:
     account: OperatorAccount
 
 
+STORAGE_REGIONS: Final = (  # Source: ledger 1.2
+    "BR", "DE", "CH", "GB", "BH", "ZA", "AE", "US", "CA", "AU", "ID", "IN", "JP", "SG", "KR",
+)  # fmt: skip
 MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, in addition to the app token itself; decision 0024
 MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
+ONBOARDING_LINK_LIFE_MS: Final = 5 * DAY_MS  # Source: ledger 1.3, `onboarding/embed/link`
 MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
 MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS
 
@@ -136,6 +160,7 @@ class AppKey:
 
     Attributes:
         expires_on_ms: of a minted token; None: an additional key, which does not expire.
+        ending: the last characters of the key, by which lists show it; empty: a key of before they were stored.
     """
 
     id: str
@@ -145,6 +170,7 @@ class AppKey:
     created_on_ms: int
     expires_on_ms: int | None = None
     revoked_on_ms: int | None = None
+    ending: str = ""
 
     def status(self, now_ms: int) -> KeyStatus:
         """Return the status at a time."""

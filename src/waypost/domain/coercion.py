@@ -3,7 +3,7 @@
 import math
 from typing import Final
 
-from waypost.domain.errors import invalid_field
+from waypost.domain.errors import wrong_type
 
 Text = str | int | float
 """A text; some clients send a number."""
@@ -29,7 +29,7 @@ def read_flag(value: Flag, name: str) -> bool:
     """
     flag = _FLAGS.get(str(value).strip().lower())
     if flag is None:
-        raise invalid_field(name, "true or false")
+        raise wrong_type(name, "true or false")
     return flag
 
 
@@ -51,7 +51,7 @@ def read_number(value: Text, name: str) -> float:
     except (ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise invalid_field(name, "a number")
+        raise wrong_type(name, "a number")
     return number
 
 
@@ -68,8 +68,8 @@ def read_integer(value: Text, name: str) -> int:
     else:
         number = read_number(value, name)
         if not number.is_integer():
-            raise invalid_field(name, "a whole number")
+            raise wrong_type(name, "a whole number")
         whole = int(number)
     if not -_MAX_INT64 <= whole <= _MAX_INT64:
-        raise invalid_field(name, "a whole number within 64 bits")
+        raise wrong_type(name, "a whole number within 64 bits")
     return whole

@@ -1,7 +1,8 @@
 """Errors of the APIs: the codes, and the exception that carries one."""
 
+from collections.abc import Mapping
 from enum import StrEnum, auto
-from typing import Final
+from typing import Any, Final
 
 
 class ErrorCode(StrEnum):
@@ -9,11 +10,17 @@ class ErrorCode(StrEnum):
 
     AUTHENTICATION_FAILED = auto()
     NOT_FOR_THIS_APP = auto()
+    ACCOUNT_UNKNOWN = auto()
+    LOGIN_FAILED = auto()
+    INVALID_ACCESS_TOKEN = auto()
+    NO_PERMISSION = auto()
+    APP_NOT_LINKED = auto()
     TOO_MANY_REQUESTS = auto()
     BODY_TOO_LARGE = auto()
     UNREADABLE = auto()
     FIELD_MISSING = auto()
     FIELD_BROKEN = auto()
+    WRONG_TYPE = auto()
     INVALID_CATEGORY = auto()
     INVALID_ELEMENT_NAME = auto()
     TEMPLATE_EXISTS = auto()
@@ -37,18 +44,32 @@ class ErrorCode(StrEnum):
     INVALID_APP_NAME = auto()
     APP_NAME_LENGTH = auto()
     APP_EXISTS = auto()
+    REGION_AFTER_LIVE = auto()
+    INVALID_SYNC_TYPE = auto()
+    INVALID_PREFILLED = auto()
+    INVALID_REGION = auto()
+    NO_FIELDS = auto()
     TOKEN_NAME_IN_USE = auto()
     TOO_MANY_TOKENS = auto()
+    TOO_MANY_KEYS = auto()
+    LAST_KEY = auto()
+    KEY_UNKNOWN = auto()
     TOKEN_HAS_EXPIRED = auto()
     QUERY_EMPTY = auto()
+    LINK_EXPIRED = auto()
     INVALID_CALLBACK = auto()
     NO_MEANING = auto()
     APP_NOT_LIVE = auto()
+    NO_USER_ID_FLAG = auto()
     NO_BUSINESS_ACCOUNT = auto()
     WRONG_BUSINESS_ACCOUNT = auto()
     BUSINESS_ACCOUNT_UNKNOWN = auto()
     APP_NOT_APPROVED = auto()
     MM_LITE_OFF = auto()
+    RESOURCE_NOT_FOUND = auto()
+    GROUP_PICTURE_TOO_LARGE = auto()
+    MM_LITE_NOT_LIVE = auto()
+    INVALID_TEMPLATE_ID = auto()
     OPERATOR_REJECTED = auto()
     OPERATOR_UNAVAILABLE = auto()
     WRONG_FILE_TYPE = auto()
@@ -56,6 +77,18 @@ class ErrorCode(StrEnum):
     NO_ROOM = auto()
     MEDIA_QUOTA = auto()
     MEDIA_NOT_FETCHED = auto()
+    APP_NOT_FOUND = auto()
+    INVALID_MEDIA_ID = auto()
+    UNKNOWN_MEDIA_ID = auto()
+    TOO_MANY_INVALID_MEDIA_CALLS = auto()
+    MEDIA_NOT_DELETED = auto()
+    MEDIA_ALREADY_DELETED = auto()
+    FLOW_FILE_TOO_LARGE = auto()
+    FLOW_NAME_IN_USE = auto()
+    APP_ID_UNKNOWN = auto()
+    COMPARISON_LIST_MISSING = auto()
+    OPERATOR_ERROR_OBJECT = auto()
+    INVALID_DISPLAY_NAME = auto()
     NOT_A_CLOUD_APP = auto()
     NESTED_AUTHENTICATION_FAILED = auto()
     MESSAGE_DOES_NOT_EXIST = auto()
@@ -98,6 +131,9 @@ class ApiError(Exception):
         retry_after_s: delay after which the same request may succeed; whole seconds, at least 1.
         field: name of the invalid field; empty: the error is not about one field.
         accepted: what the field accepts; empty: stated in the explanation only.
+        text: the documented text of the response if it depends on the request; empty: that of the row.
+        members: of the response, in addition to `status` and `message`.
+        operator_code: the operator's error code, where the operator rejected the call; 0: none.
     """
 
     def __init__(
@@ -108,6 +144,9 @@ class ApiError(Exception):
         retry_after_s: int | None = None,
         field: str = "",
         accepted: str = "",
+        text: str = "",
+        members: Mapping[str, Any] | None = None,
+        operator_code: int = 0,
     ) -> None:
         super().__init__(code.value, explanation)
         self.code: Final = code
@@ -115,11 +154,35 @@ class ApiError(Exception):
         self.retry_after_s: Final = retry_after_s
         self.field: Final = field
         self.accepted: Final = accepted
+        self.text: Final = text
+        self.members: Final = members or {}
+        self.operator_code: Final = operator_code
 
 
 def invalid_field(field: str, accepted: str) -> ApiError:
     """Return the error of an invalid field."""
     return ApiError(ErrorCode.FIELD_BROKEN, f"{field} must be {accepted}.", field=field, accepted=accepted)
+
+
+def wrong_type(field: str, accepted: str) -> ApiError:
+    """Return the error of a field that cannot be read as its type. Source: ledger 0."""
+    return ApiError(ErrorCode.WRONG_TYPE, f"{field} must be {accepted}.", field=field, accepted=accepted)
+
+
+def missing_parameter(name: str, accepted: str, kind: str = "String") -> ApiError:
+    """Return the error of a required parameter that is missing, empty or blank.
+
+    Args:
+        name: of the parameter.
+        accepted: what it accepts.
+        kind: the type that the documented text names: String, Integer, Long, Boolean or MultipartFile.
+
+    Source: ledger 0; facts 3.3.
+    """
+    text = f"Required request parameter '{name}' for method parameter type {kind} is not present"
+    return ApiError(
+        ErrorCode.FIELD_MISSING, f"{name} is required: {accepted}.", field=name, accepted=accepted, text=text
+    )
 
 
 def resource_not_found(resource: str, field: str = "") -> ApiError:

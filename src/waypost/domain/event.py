@@ -1,13 +1,18 @@
 """Events that an operator reports in its webhooks, decoded."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, cast
 
 from waypost.domain.message import MessageState
 
+_EMPTY: Final[Mapping[str, Any]] = MappingProxyType({})
+AI_CATEGORY: Final = "general_purpose_ai"
+"""The price category of messages of AI providers. Source: ledger row 33; operator's facts 7.3."""
 
-@dataclass(frozen=True, slots=True)
-class StatusEvent:
+
+class StatusEvent(NamedTuple):
     """The status of a message has changed.
 
     Attributes:
@@ -18,6 +23,9 @@ class StatusEvent:
         pricing: as `conversation`.
         raw: the status as received, for version 3.
         is_of_group: the message was sent to a group; the status is about one member or all of them.
+        phone_number_id: of the number that sent the message.
+        contact: the operator's contact object of the recipient, for version 3.
+        recipient_parent_id: the recipient's id in a group of linked portfolios, where given.
     """
 
     state: MessageState
@@ -30,8 +38,16 @@ class StatusEvent:
     reason: str | None = None
     conversation: dict[str, Any] | None = None
     pricing: dict[str, Any] | None = None
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    raw: Mapping[str, Any] = _EMPTY
     is_of_group: bool = False
+    phone_number_id: str = ""
+    contact: Mapping[str, Any] = _EMPTY
+    recipient_parent_id: str | None = None
+
+    @property
+    def is_ai_price(self) -> bool:
+        """True if it has the price of a message of an AI provider, which this service did not send. Source: ledger row 33."""
+        return self.state is MessageState.SENT and (self.pricing or {}).get("category") == AI_CATEGORY
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +96,7 @@ class InboundEvent:
         raw: the whole message as received, for version 3.
         contact: the operator's contact object of the sender, for version 3.
         group_id: of the group that it was sent to; None: it was sent to the business.
+        sender_parent_id: the sender's id in a group of linked portfolios, where given.
     """
 
     kind: str
@@ -97,6 +114,7 @@ class InboundEvent:
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
     contact: dict[str, Any] = field(default_factory=dict[str, Any])
     group_id: str | None = None
+    sender_parent_id: str | None = None
 
     @property
     def is_tap(self) -> bool:
@@ -196,6 +214,16 @@ class AccountEvent:
     def members(self) -> dict[str, Any]:
         """The members of the value; empty where it is not an object."""
         return cast("dict[str, Any]", self.value) if isinstance(self.value, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class LimitEvent:
+    """A change of a number's quality or messaging limit; the names are the operator's, empty: not given."""
+
+    event: str
+    old_limit: str
+    current_limit: str
+    at_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Inbound webhooks: the body as received, and the items in it."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookItem:
+class WebhookItem(NamedTuple):
     """One status, message or template change.
 
     Attributes:

@@ -17,11 +17,13 @@ class AcceptedType:
     """One MIME type that may be uploaded.
 
     Attributes:
+        extension: what the name of such a file ends in, with its dot.
         for_handle: true if the operator accepts it as a template's sample, as a handle.
     """
 
     kind: MediaKind
     max_bytes: int
+    extension: str
     for_handle: bool = False
 
 
@@ -29,26 +31,26 @@ _MB: Final = 1024 * 1024
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 # fmt: off
 ACCEPTED_TYPES: Final = {  # Source: facts 8, `file_type` list and per-message limits; operator's facts 6.1, 6.2
-    # MIME type                                                kind                max bytes          handle
-    "audio/aac":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/mp4":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/mpeg":                            AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/amr":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/ogg":                             AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "audio/opus":                            AcceptedType(MediaKind.AUDIO,    16 * _MB),
-    "application/vnd.ms-powerpoint":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "application/msword":                    AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}wordprocessingml.document":   AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}presentationml.presentation": AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    f"{_OFFICE}spreadsheetml.sheet":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "application/pdf":                       AcceptedType(MediaKind.DOCUMENT, 100 * _MB, True),
-    "application/vnd.ms-excel":              AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "text/plain":                            AcceptedType(MediaKind.DOCUMENT, 100 * _MB),
-    "image/jpeg":                            AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/png":                             AcceptedType(MediaKind.IMAGE,    5 * _MB,   True),
-    "image/webp":                            AcceptedType(MediaKind.STICKER,  500 * 1024),
-    "video/mp4":                             AcceptedType(MediaKind.VIDEO,    16 * _MB,  True),
-    "video/3gpp":                            AcceptedType(MediaKind.VIDEO,    16 * _MB),
+    # MIME type                                                kind                max bytes   extension  handle
+    "audio/aac":                             AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".aac"),
+    "audio/mp4":                             AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".m4a"),
+    "audio/mpeg":                            AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".mp3"),
+    "audio/amr":                             AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".amr"),
+    "audio/ogg":                             AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".ogg"),
+    "audio/opus":                            AcceptedType(MediaKind.AUDIO,    16 * _MB,   ".opus"),
+    "application/vnd.ms-powerpoint":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".ppt"),
+    "application/msword":                    AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".doc"),
+    f"{_OFFICE}wordprocessingml.document":   AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".docx"),
+    f"{_OFFICE}presentationml.presentation": AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".pptx"),
+    f"{_OFFICE}spreadsheetml.sheet":         AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".xlsx"),
+    "application/pdf":                       AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".pdf",    True),
+    "application/vnd.ms-excel":              AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".xls"),
+    "text/plain":                            AcceptedType(MediaKind.DOCUMENT, 100 * _MB,  ".txt"),
+    "image/jpeg":                            AcceptedType(MediaKind.IMAGE,    5 * _MB,    ".jpg",    True),
+    "image/png":                             AcceptedType(MediaKind.IMAGE,    5 * _MB,    ".png",    True),
+    "image/webp":                            AcceptedType(MediaKind.STICKER,  500 * 1024, ".webp"),
+    "video/mp4":                             AcceptedType(MediaKind.VIDEO,    16 * _MB,   ".mp4",    True),
+    "video/3gpp":                            AcceptedType(MediaKind.VIDEO,    16 * _MB,   ".3gp"),
 }
 # fmt: on
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from waypost.domain.session_messages.content import (
     NO_MEDIUM,
@@ -54,6 +54,7 @@ class TemplateSend:
         card_media_kind: image or video.
         expiration_ms: end of a limited-time offer; milliseconds since the epoch.
         sections: of a PRODUCT template.
+        is_marketing: sent through the operator's API for marketing messages.
 
     Source: spec, "Send template message with postback texts"; order from facts 9.2.
     """
@@ -69,6 +70,7 @@ class TemplateSend:
     card_media_kind: MediaKind | None = None
     expiration_ms: int | None = None
     sections: tuple[ProductSection, ...] = ()
+    is_marketing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class Passthrough:
         reply_to: from `context.message_id`.
         members: every other member of the body, known here or not, unchanged: `to`, `category`, …
             None: accepted by an earlier version, which did not store them.
+        is_marketing: sent through the operator's API for marketing messages.
 
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
@@ -89,6 +92,7 @@ class Passthrough:
     body: Any
     reply_to: str | None = None
     members: dict[str, Any] | None = None
+    is_marketing: bool = False
 
 
 Content = SessionContent | TemplateSend | Passthrough
@@ -104,6 +108,7 @@ class Message:
             a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` writes it.
         sandbox: as sent; stored and shown, without other effect (decision 0079).
         request: the form as received, for the trace; without credentials.
+        request_id: the client's id of the request; empty: it sent none.
     """
 
     id: str
@@ -115,6 +120,7 @@ class Message:
     accepted_on_ms: int
     sandbox: bool = False
     request: str = ""
+    request_id: str = ""
 
     @property
     def message_kind(self) -> MessageKind:
@@ -129,6 +135,11 @@ def content_kind(content: Content) -> MessageKind:
             return MessageKind.TEMPLATE
         case _:
             return MessageKind.SESSION
+
+
+def is_marketing_content(content: Content) -> bool:
+    """True if the content is sent through the operator's API for marketing messages."""
+    return isinstance(content, TemplateSend | Passthrough) and content.is_marketing
 
 
 def reply_target_id(content: Content) -> str | None:
@@ -180,3 +191,21 @@ def _media_ids(value: object) -> list[str | None]:
             return [media_id for item in cast("list[object]", value) for media_id in _media_ids(item)]
         case _:
             return []
+
+
+class LoggedEvent(NamedTuple):
+    """One step of a message.
+
+    Attributes:
+        name: of the state, of the trace event, or of the callback's event.
+        end_ms: when it was completed; None: it has not ended.
+        start_ms: when it began; None: the step before it is not known.
+        destination: the recipient's number; empty: not known.
+        delivered: of a callback, False if it failed for good; None: it is not a callback, or has not ended.
+    """
+
+    name: str
+    end_ms: int | None
+    start_ms: int | None
+    destination: str
+    delivered: bool | None = None

@@ -3,18 +3,23 @@
 from functools import partial
 from typing import Any, Final, cast
 
+from waypost.base.json_values import list_of, object_of, text_or_none
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.event import AccountEvent, CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
 from waypost.events.lookup import EventContext
+from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.apps import apps_for_event
+from waypost.store.apps.limit_events import record_limit_event
 from waypost.store.apps.users import set_opt_in
+from waypost.store.messages.persons import PersonNames
+from waypost.store.messages.recipients import name_of_recipient
 from waypost.store.templates.templates import find_operator_template
 from waypost.wire.callbacks.account_v2 import account_body
-from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, change_body
-from waypost.wire.callbacks.kinds import OTHER_MESSAGES_CONTENT, USER_KINDS, change_kind
+from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, call_billing_body, change_body, read_number
+from waypost.wire.callbacks.kinds import CALL_BILLING, OTHER_MESSAGES_CONTENT, USER_KINDS, change_kind
 
 _OPT_SOURCE: Final = "USER"
 MAX_EVENT_NAME_CHARS: Final = 100
@@ -36,16 +41,21 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
         _log.info("an event of an account was stored", field=event.field, apps=0)
         return
     for app in apps:
+        recipient = apply_user_id_changes(context, app, event) if event.field == USER_ID_FIELD else None
         context.recorder.emit_callback(
             app,
             mode=kind.mode,
-            subject="account",
+            subject="account" if recipient is None else str(recipient),
             message_id=None,
             event_name=event.field[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
         if event.field == "user_preferences":
             _apply_user_preferences(context, app, event)
+        if event.field == "phone_number_quality_update":
+            record_limit_event(context.connection, app.id, _limit_event(event, context.at_ms))
+        if event.field == "calls":
+            _emit_call_bills(context, app, event)
 
 
 def forward_template_event(
@@ -85,15 +95,55 @@ def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None
     return change_body(app, event.field, value, time=event.time)
 
 
+def _limit_event(event: AccountEvent, at_ms: int) -> LimitEvent:
+    """Return a change of a number's limit. Source: facts 6.6, `tier-event`; operator's facts 7.2."""
+    names = ("event", "old_limit", "current_limit")
+    texts = [value if isinstance(value := event.members.get(name), str) else "" for name in names]
+    return LimitEvent(*(text[:MAX_EVENT_NAME_CHARS] for text in texts), at_ms=at_ms)
+
+
 def _apply_user_preferences(context: EventContext, app: App, event: AccountEvent) -> None:
     """Record an opt-out or opt-in for each recipient who stops or resumes marketing messages (decision 0029)."""
     preferences = event.members.get("user_preferences")
-    for item in cast(list[Any], preferences) if isinstance(preferences, list) else []:
-        preference = cast(dict[str, Any], item) if isinstance(item, dict) else {}
-        phone, kind = str(preference.get("wa_id") or ""), USER_KINDS.get(str(preference.get("value")).lower())
-        if kind is None or not phone:
+    for item in map(object_of, list_of(preferences)):
+        kind = USER_KINDS.get(str(item.get("value")).lower())
+        names = PersonNames(*(text_or_none(item.get(name)) or None for name in ("wa_id", "user_id", "parent_user_id")))
+        if kind is None or not any(names):
             continue
         opted_in = kind is USER_KINDS["resume"]
         connection, at_ms = context.connection, context.at_ms
-        set_opt_in(connection, app, phone, opted_in=opted_in, source=_OPT_SOURCE, at_ms=at_ms)
-        emit_opt_event(context.recorder, connection, app, phone, opted_in=opted_in, at_ms=at_ms)
+        recipient_id = context.find_recipient(app, *names)
+        name = name_of_recipient(connection, recipient_id)  # the number, also if the operator hides it now
+        set_opt_in(connection, app, name, opted_in=opted_in, source=_OPT_SOURCE, at_ms=at_ms)
+        shown_name = next(filter(None, names))
+        emit_opt_event(context.recorder, connection, app, shown_name, opted_in=opted_in, at_ms=at_ms)
+
+
+def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> None:
+    """Emit the price of each call that has ended: the operator's, and this service's, which is nothing.
+
+    A call that was connected is charged by the operator, as in the documents; nothing in its event says more.
+
+    Source: ledger row 68.
+    """
+    calls = event.members.get("calls")
+    for item in cast(list[Any], calls) if isinstance(calls, list) else []:
+        call = cast(dict[str, Any], item) if isinstance(item, dict) else {}
+        if str(call.get("event")).lower() != "terminate":
+            continue
+        is_connected = read_number(call.get("duration")) > 0
+        for source, billable in (("whatsapp", is_connected), ("gupshup", False)):
+            context.recorder.emit_callback(
+                app,
+                mode=CALL_BILLING.mode,
+                subject="account",
+                message_id=None,
+                event_name="billed",
+                render=partial(_render_call_bill, app, context.at_ms, call, source, billable),
+            )
+
+
+def _render_call_bill(
+    app: App, at_ms: int, call: dict[str, Any], source: str, billable: bool, version: int
+) -> bytes | None:
+    return None if version == 2 else call_billing_body(app, at_ms, call, source=source, billable=billable)

@@ -14,21 +14,24 @@ from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import find_choice, find_postback_text, referenced_message_id
 from waypost.domain.session_messages.content import MediaKind
 from waypost.events.lookup import EventContext, reaction_target
+from waypost.events.senders import find_sender
+from waypost.notifications.user_events import emit_user_event
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.apps.operator_history import find_former_app
 from waypost.store.encoding import decode_retained_content
 from waypost.store.media.media import add_inbound_media
-from waypost.store.messages.recipients import get_or_create_recipient, record_recipient_activity
+from waypost.store.messages.recipients import record_recipient_activity
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT, record_inbound_messages
 from waypost.store.templates.templates import template_by_id
 from waypost.wire.callbacks import callback_v3
 from waypost.wire.callbacks.callback_v2 import mismatch_body
 from waypost.wire.callbacks.inbound_v2 import inbound_body
-from waypost.wire.callbacks.kinds import GROUP_INBOUND, inbound_kind
+from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, inbound_kind
 
 _log = log("events")
 REPLY_KINDS: Final = ("button_reply", "list_reply")
 MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledger 1.4
+OTHER_MODES: Final = {"request_welcome": "OTHERS"}  # by kind: the mode under which version 3 had it before
 NUMBER_CHANGE_KIND: Final = "system"
 """The kind of the notice that a recipient has another number. Source: operator's facts 7.4."""
 
@@ -58,7 +61,10 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
         return
     sender_id = NO_RECIPIENT
     if event.group_id is None:
-        sender_id = get_or_create_recipient(connection, app, event.sender, event.sender_user_id)
+        sender_id = find_sender(context, app, event)
+        if sender_id is None:
+            _log.info("a message without a sender was stored")
+            return
         if event.kind != NUMBER_CHANGE_KIND:
             sent_ms = event.at_s * 1000 or at_ms
             record_recipient_activity(connection, sender_id, event.sender_name, sent_ms + CUSTOMER_SERVICE_WINDOW_MS)
@@ -95,8 +101,15 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
         message_id=None,
         event_name=event.kind,
         render=render,
-        other_mode=MESSAGE_MODE if is_of_group else None,
+        other_mode=MESSAGE_MODE if is_of_group else OTHER_MODES.get(event.kind),
     )
+    if event.sender and not app.live and _is_proxy_command(app, event):
+        emit_user_event(context.recorder, connection, app, event.sender, kind=PROXY, at_ms=at_ms)
+
+
+def _is_proxy_command(app: App, event: InboundEvent) -> bool:
+    """True if a user invokes a sandbox app by its name. Source: ledger row 12."""
+    return event.kind == "text" and event.text("body").strip().casefold() == f"proxy {app.name}".casefold()
 
 
 def _find_former_app(context: EventContext, account_id: str, event: InboundEvent) -> App | None:

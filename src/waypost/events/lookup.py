@@ -1,7 +1,8 @@
 """Reads the messages and apps that a transaction's events are about, all together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
+from typing import Final
 
 from sqlalchemy import Connection
 
@@ -13,6 +14,9 @@ from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.apps.operator_history import may_have_sent_through
 from waypost.store.messages.messages import MessageRow, messages_by_ids, messages_by_operator_ids
+from waypost.store.messages.recipients import get_or_create_recipient
+
+MAX_KNOWN_NAMES: Final = 65_536
 
 
 class EventLookup:
@@ -55,6 +59,11 @@ class EventLookup:
         rows = (*self._by_id.values(), *self._by_operator_id.values())
         self._apps |= apps_with_operators(connection, {row.app_id for row in rows})
 
+    @property
+    def app_ids(self) -> Set[str]:
+        """The apps of the messages that the events are about."""
+        return self._apps.keys()
+
     def find_message(self, message_id: str | None, operator_message_id: str | None) -> MessageRow | None:
         """Return the message's row: by our id first, by the operator's second; None when it is not ours."""
         row = self._by_id.get(message_id or "")
@@ -92,12 +101,37 @@ def reaction_target(event: InboundEvent) -> str | None:
     return event.text("message_id") or None if event.kind == "reaction" else None
 
 
+class KnownNames:
+    """Numbers and user ids that the store is known to have under one recipient, so that statuses need no query.
+
+    Of each pair the newest are held. They are cleared when a transaction fails, as it may have learned some of them.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: dict[tuple[str, str, str], None] = {}
+
+    def add(self, app: App, phone_number: str, user_id: str) -> bool:
+        """Add a pair; return False if it was there already."""
+        pair = (app.id, phone_number, user_id)
+        if pair in self._pairs:
+            return False
+        if len(self._pairs) >= MAX_KNOWN_NAMES:
+            del self._pairs[next(iter(self._pairs))]
+        self._pairs[pair] = None
+        return True
+
+    def clear(self) -> None:
+        """Remove all: each is looked up again."""
+        self._pairs.clear()
+
+
 @dataclass(frozen=True, slots=True)
 class EventContext:
     """One transaction in which events are applied.
 
     Attributes:
         public_url: where receivers fetch media, without a slash at its end.
+        known_names: names that belong to one recipient for certain: an app, a number and a user id.
     """
 
     connection: Connection
@@ -106,3 +140,16 @@ class EventContext:
     ids: Ids
     at_ms: int
     public_url: str
+    known_names: KnownNames
+
+    def find_recipient(
+        self, app: App, phone_number: str | None, user_id: str | None = None, parent_id: str | None = None
+    ) -> int:
+        """Return the recipient with these names, created if it is new."""
+        return get_or_create_recipient(
+            self.connection, app, phone_number, user_id, parent_id, self.recorder.merged_recipients
+        )
+
+    def current_recipient(self, recipient_id: int | None) -> int | None:
+        """Return a message's recipient as of now: this transaction may have merged it with another."""
+        return self.recorder.merged_recipients.get(recipient_id or 0, recipient_id)

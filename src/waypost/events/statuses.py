@@ -10,8 +10,8 @@ from waypost.domain.lifecycle import message_transitions
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import EventContext
+from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
-from waypost.store.messages.recipients import get_or_create_recipient
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
@@ -27,6 +27,8 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
     """Move a message, and emit callbacks; a status behind the message's state is trace only."""
     match = _find_message(context, account_id, event)
     if match is None:
+        if event.is_ai_price:
+            _emit_ai_bill(context, account_id, event)
         return
     row, app = match
     recorder = context.recorder
@@ -39,7 +41,7 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
         if event.is_of_group:  # each member's status counts, and only the first of them moves the message
             _forward_status(context, app, row, event, mode=GROUP_STATUS.mode, event_name=event.state.value)
         return
-    recipient = row.recipient_id or _find_recipient_id(context, app, row, event)
+    recipient = _find_recipient_id(context, app, row, event)
     recorder.change_message_state(
         row,
         app,
@@ -112,7 +114,7 @@ def _forward_status(
     context.recorder.emit_callback(
         app,
         mode=mode,
-        subject=str(row.recipient_id or row.destination),
+        subject=str(context.current_recipient(row.recipient_id) or row.destination),
         message_id=row.id,
         event_name=event_name,
         render=lambda version: callback_v3.status_body(app, event, message_id=row.id) if version == 3 else None,
@@ -121,11 +123,26 @@ def _forward_status(
 
 
 def _find_recipient_id(context: EventContext, app: App, row: MessageRow, event: StatusEvent) -> int | None:
-    """Return the recipient's id: the operator's spelling first, both names where it gave both; None for a group."""
+    """Return the recipient's id; None for a group.
+
+    The names are the operator's where it gave any: a user id that is new for a number is stored with it, and a number
+    that is new for a user id.
+    """
     if event.is_of_group or parse_group_id(row.destination):
         return None
-    name = event.recipient or row.destination
-    return get_or_create_recipient(context.connection, app, name, event.recipient_user_id)
+    is_of_user_id = event.recipient_user_id and not row.destination.isdecimal()
+    name = event.recipient or (None if is_of_user_id else row.destination)
+    known = context.current_recipient(row.recipient_id)
+    if known is not None and not _has_new_names(context, app, name, event):
+        return known
+    return context.find_recipient(app, name, event.recipient_user_id, event.recipient_parent_id)
+
+
+def _has_new_names(context: EventContext, app: App, name: str | None, event: StatusEvent) -> bool:
+    """True if the store may not know yet that the names of a status belong together."""
+    if not name or not event.recipient_user_id:
+        return False
+    return context.known_names.add(app, name, event.recipient_user_id)
 
 
 def _emit_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
@@ -185,4 +202,24 @@ def _emit_billing(
         event_name=BILLED,
         render=render,
         accepted_on_ms=row.accepted_on_ms,
+    )
+
+
+def _emit_ai_bill(context: EventContext, account_id: str, event: StatusEvent) -> None:
+    """Emit the price of a message that an AI provider sent from an app's number. Source: ledger row 33."""
+    app = app_by_phone_number_id(context.connection, account_id, event.phone_number_id)
+    if app is None or not context.recorder.has_subscription(app, BILLING.mode):
+        return
+    if not event.recipient and not event.recipient_user_id:
+        return
+    recipient = context.find_recipient(app, event.recipient, event.recipient_user_id, event.recipient_parent_id)
+    destination = event.recipient or event.recipient_user_id or ""
+
+    def render(version: int) -> bytes:
+        if version == 2:
+            return callback_v2.billing_body(app, context.at_ms, event, message_id=None, destination=destination)
+        return callback_v3.billing_body(app, event, message_id=None, destination=destination)
+
+    context.recorder.emit_callback(
+        app, mode=BILLING.mode, subject=str(recipient), message_id=None, event_name=BILLED, render=render
     )

@@ -28,7 +28,7 @@ from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
-from waypost.events.lookup import EventContext, EventLookup
+from waypost.events.lookup import EventContext, EventLookup, KnownNames
 from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status
 from waypost.events.templates import apply_template_event
 from waypost.notifications.state_changes import StateChangeRecorder
@@ -118,6 +118,7 @@ class EventIngester:
         self._ids = ids
         self._public_url = public_url
         self._hold_ms = hold_ms
+        self._known_names = KnownNames()
         self._log = log("events")
         self.counts: Counter[str] = Counter()
         """Events that have been applied, by kind; statuses by state."""
@@ -128,8 +129,10 @@ class EventIngester:
         try:
             applied = await self._database.join(self._store_and_apply, received)
         except StoreUnavailable:
+            self._known_names.clear()
             raise
         except Exception as error:  # noqa: BLE001  a defect belongs to an item, and the operator has done its part
+            self._known_names.clear()
             self._log.error("a webhook could not be applied; each of its items is tried alone", exc_info=error)
             await self._database.join(record_webhooks, webhook)
         else:
@@ -189,6 +192,8 @@ class EventIngester:
                 items.append((job, _ReadItem(job.position, item_id, job.subject.account_id, event)))
         not_completed = await self._queue.complete_all(items, self._apply)
         lost = {id(job) for job, _ in not_completed}
+        if lost:
+            self._known_names.clear()
         for job, item in items:
             if id(job) not in lost:
                 self._count(item)
@@ -226,7 +231,8 @@ class EventIngester:
         at_ms = self._clock.now_ms()
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         lookup = EventLookup(connection, (item.event for item in items))
-        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url)
+        recorder.read_subscriptions(lookup.app_ids)
+        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url, self._known_names)
         for item in items:
             account_id = item.operator_account_id
             match item.event:
@@ -269,9 +275,10 @@ def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]
 def _is_idempotent(event: Event | None) -> bool:
     """Return True if applying an event twice has no effect: the message's row says that it was applied.
 
-    Such an event needs no row of its own. A group's message has one row, and a status for each member.
+    Such an event needs no row of its own. A group's message has one row, and a status for each member; an AI
+    provider's message has none.
     """
-    return isinstance(event, StatusEvent) and not event.is_of_group
+    return isinstance(event, StatusEvent) and not event.is_of_group and not event.is_ai_price
 
 
 def _event_label(event: Event) -> str:

@@ -1,6 +1,6 @@
 """Callback bodies for the state changes of messages, in either version."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from waypost.domain.app import App
 from waypost.domain.event import StatusEvent
@@ -11,8 +11,7 @@ from waypost.store.messages.messages import MessageRow
 from waypost.wire.callbacks import callback_v2, callback_v3
 
 
-@dataclass(frozen=True, slots=True)
-class MessageEventBody:
+class MessageEventBody(NamedTuple):
     """The body of one message event, rendered when a subscription includes it.
 
     Attributes:

@@ -5,8 +5,8 @@ that includes it at this moment, and joins the callbacks queue in the same trans
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence, Set
+from typing import NamedTuple
 
 from sqlalchemy import Connection
 
@@ -26,8 +26,7 @@ RenderBody = Callable[[int], bytes | None]
 """Returns the body of a callback in a version, 2 or 3; None where that version has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class _PendingCallback:
+class _PendingCallback(NamedTuple):
     app: App
     modes: tuple[str, ...]
     subject: str
@@ -37,8 +36,7 @@ class _PendingCallback:
     not_before_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class _ActiveSubscription:
+class _ActiveSubscription(NamedTuple):
     subscription_id: int
     version: int
     modes: frozenset[str]
@@ -75,6 +73,8 @@ class StateChangeRecorder:
         self._traced_names: set[tuple[str, str]] = set()
         self._callbacks: list[_PendingCallback] = []
         self._times_ms: dict[str, list[int | None]] = {}
+        self.merged_recipients: dict[int, int] = {}
+        """Recipients that this transaction has found to be one person: the id of a row, and that of the one that counts."""
         self._subscriptions_by_app: dict[str, list[_ActiveSubscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:
@@ -198,12 +198,21 @@ class StateChangeRecorder:
 
     def has_subscription(self, app: App, mode: str) -> bool:
         """True if any subscription of the app has this mode: for events that cost a query to prepare."""
-        self._read_subscriptions({app.id})
+        self.read_subscriptions({app.id})
         return any(subscription.has_any_mode(mode) for subscription in self._subscriptions_by_app[app.id])
 
     def write(self) -> None:
-        """Write everything, in the order in which it happened."""
-        change_messages(self._connection, list(self._changes.values()), self._trace_events)
+        """Write everything, in the order in which it happened; what is about one person, under one recipient."""
+        changes = list(self._changes.values())
+        if self.merged_recipients:
+            changes = [change._replace(recipient_id=self._current(change.recipient_id)) for change in changes]
+            self._callbacks = [
+                callback._replace(subject=str(self._current(int(callback.subject))))
+                if callback.subject.isdecimal()
+                else callback
+                for callback in self._callbacks
+            ]
+        change_messages(self._connection, changes, self._trace_events)
         rendered = self._render_callbacks()
         remaining = Counter((subscription, callback.subject) for subscription, callback, _ in rendered)
         last_sequences = reserve_sequence_numbers(self._connection, remaining)
@@ -229,11 +238,14 @@ class StateChangeRecorder:
             due_ms.append(max(self._at_ms, callback.not_before_ms))
         enqueue_callbacks(self._connection, rows, due_ms)
 
+    def _current(self, recipient_id: int | None) -> int | None:
+        return self.merged_recipients.get(recipient_id or 0, recipient_id)
+
     def _render_callbacks(self) -> list[tuple[int, _PendingCallback, bytes]]:
         """Return each callback for each subscription that includes it: the subscription, the callback and the body."""
         if not self._callbacks:
             return []
-        self._read_subscriptions({callback.app.id for callback in self._callbacks})
+        self.read_subscriptions({callback.app.id for callback in self._callbacks})
         rendered: list[tuple[int, _PendingCallback, bytes]] = []
         for callback in self._callbacks:
             bodies: dict[int, bytes | None] = {}
@@ -247,8 +259,8 @@ class StateChangeRecorder:
                     rendered.append((subscription.subscription_id, callback, body))
         return rendered
 
-    def _read_subscriptions(self, apps: set[str]) -> None:
-        """Read the subscriptions of apps, once in a transaction."""
+    def read_subscriptions(self, apps: Set[str]) -> None:
+        """Read the subscriptions of apps, once in a transaction; those of more than one with one query."""
         unknown = apps - self._subscriptions_by_app.keys()
         if not unknown:
             return

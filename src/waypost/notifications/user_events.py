@@ -1,4 +1,4 @@
-"""The callback when a user of an app opts in or out."""
+"""Callbacks about a user of an app: opted in or out, or a sandbox app was invoked."""
 
 from functools import partial
 
@@ -8,7 +8,7 @@ from waypost.domain.app import App
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.messages.recipients import get_or_create_recipients
 from waypost.wire.callbacks.callback_v2 import user_body
-from waypost.wire.callbacks.kinds import USER_KINDS
+from waypost.wire.callbacks.kinds import USER_KINDS, CallbackKind
 
 
 def emit_opt_event(
@@ -19,6 +19,19 @@ def emit_opt_event(
     Source: facts 6.3.
     """
     kind = USER_KINDS["resume" if opted_in else "stop"]
+    emit_user_event(recorder, connection, app, phone_number, kind=kind, at_ms=at_ms)
+
+
+def emit_user_event(
+    recorder: StateChangeRecorder,
+    connection: Connection,
+    app: App,
+    phone_number: str,
+    *,
+    kind: CallbackKind,
+    at_ms: int,
+) -> None:
+    """Emit a user event of any kind; version 3 has no shape for it. Source: facts 6.3."""
     [recipient_id] = get_or_create_recipients(connection, {(app.id, app.partner_id, phone_number)}).values()
     recorder.emit_callback(
         app,

@@ -1,6 +1,7 @@
 """`/openapi.json` and `/docs`: the API reference, made at the first request; nothing comes from the network."""
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -8,20 +9,16 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from waypost import __version__
-from waypost.api.limits.rate_limits import RATES
 from waypost.api.request_fields import FieldType, RequestField
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
+from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations import openapi
+from waypost.operations.page_templates import PAGE_HEADERS, page_templates
 from waypost.operations.schema_samples import make_sample
 
-_HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
+_HEADERS: Final = PAGE_HEADERS | {"Cache-Control": "no-cache"}
 
 _SAMPLE_FIELDS: Final = {  # fields that a sample request shows although they may be left out
     "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
@@ -35,12 +32,15 @@ class DocsPages:
 
     Args:
         server: base URL of the service, for the samples.
+        rates: the rates of the service.
+        rates_on: False if the service limits no requests.
     """
 
-    def __init__(self, server: str) -> None:
+    def __init__(self, server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: bool = True) -> None:
         self._server = server
+        self._rates = rates
+        self._rates_on = rates_on
         self._document: openapi.Document | None = None
-        self._pages: Any = None
 
     def routes(self) -> list[Route]:
         """Return all routes."""
@@ -54,7 +54,7 @@ class DocsPages:
     async def _openapi(self, _request: Request) -> Response:
         """Return the whole document."""
         if self._document is None:
-            self._document = openapi.make_document(self._server)
+            self._document = openapi.make_document(self._server, rates=self._rates, rates_on=self._rates_on)
         return JSONResponse(self._document)
 
     async def _index(self, _request: Request) -> Response:
@@ -67,33 +67,18 @@ class DocsPages:
         row = next((row for row in ROUTES if openapi.operation_id(row) == operation), None)
         if row is None:
             return self._page("missing.html", 404, path="")
-        return self._page("operation.html", path=operation, **_operation_values(row, self._server))
+        limit = describe_limit(row.rate, self._rates, on=self._rates_on)
+        return self._page("operation.html", path=operation, limit=limit, **_operation_values(row, self._server))
 
     async def _style(self, _request: Request) -> Response:
         """Return the pages' one style sheet."""
-        source, _, _ = self._load_environment().loader.get_source(self._load_environment(), "style.css")
+        templates: Any = page_templates()
+        source, _, _ = templates.loader.get_source(templates, "style.css")
         return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
 
     def _page(self, name: str, status: int = 200, **values: Any) -> Response:
-        text = self._load_environment().get_template(name).render(version=__version__, sections=_sections(), **values)
+        text = page_templates().get_template(name).render(version=__version__, sections=_sections(), **values)
         return HTMLResponse(text, status, _HEADERS)
-
-    def _load_environment(self) -> Any:
-        if self._pages is None:
-            from jinja2 import (
-                Environment,
-                PackageLoader,
-                StrictUndefined,
-            )  # imported here, because few processes serve a page
-
-            self._pages = Environment(
-                loader=PackageLoader("waypost.operations", "pages"),
-                autoescape=True,
-                trim_blocks=True,
-                lstrip_blocks=True,
-                undefined=StrictUndefined,
-            )
-        return self._pages
 
 
 def _sections() -> list[dict[str, Any]]:
@@ -119,7 +104,6 @@ def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
         "row": row,
         "summary": summary,
         "paragraphs": [" ".join(paragraph.split()) for paragraph in description.split("\n\n") if paragraph],
-        "rate": RATES[row.rate],
         "headers": _credential_headers(row),
         "key": None if row.idempotency is IdempotencyMode.NO_KEY else openapi.IDEMPOTENCY_HEADER,
         "parts": [(name, *openapi.PATH_PARTS[name]) for name in openapi.path_parts(row)],

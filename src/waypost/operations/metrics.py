@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from waypost import __version__
 from waypost.api.asgi import ApiEndpoint
+from waypost.api.limits.backlog_quotas import CALLBACKS, MESSAGES, BacklogQuotas
 from waypost.base.telemetry.counters import CallCounters, Histogram
 from waypost.callbacks.worker import CallbackSender
 from waypost.dispatch.worker import OutboundDispatcher
@@ -54,6 +55,7 @@ class MeasuredServices:
     Attributes:
         endpoints: returns the endpoints of the route table, which are made last.
         stages: those that this process runs.
+        request_log: entries of the request log: written, and left out by reason.
     """
 
     database: Database
@@ -64,6 +66,8 @@ class MeasuredServices:
     dispatch: OutboundDispatcher
     ingest: EventIngester
     callbacks: CallbackSender
+    quotas: BacklogQuotas
+    request_log: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +198,12 @@ METRICS: Final = (  # Source: decision 0046
     MetricRow("requests_total",   _C, ("route", "status"), "process", "Requests, by the status of the response.", _request_samples),
     MetricRow("errors_total",     _C, ("route", "code"),   "process", "Requests that got an error, by error code; `defect` is ours.", _error_samples),
     MetricRow("request_seconds",  _H, ("route",),          "process", "Time from a request's headers to its response.", _request_time_samples),
+    MetricRow("request_log_entries_total", _C, ("result",), "process", "Requests for the request log: written, or left out because the queue, the partner's part of it or the limit of requests without a credential was full, or the store could not be written.",
+              lambda context: [((result,), count) for result, count in sorted(context.services.request_log.items())]),
+    MetricRow("quota_rejections_total", _C, ("quota",),    "process", "Messages rejected because their partner had as many messages or callbacks waiting as its quota allows.",
+              lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)]),
+    MetricRow("partners_at_quota", _G, ("quota",),         "process", "Partners of which this process has rejected messages because of a quota within the last minute.",
+              lambda context: [((name,), context.services.quotas.partners_at_quota(name)) for name in (MESSAGES, CALLBACKS)]),
     # 2 queue
     MetricRow("queue_jobs_total", _C, ("queue", "event"),  "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _job_samples),
     MetricRow("queue_in_flight",           _G, _QUEUE,               "process", "Jobs being worked.",

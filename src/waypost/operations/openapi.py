@@ -11,11 +11,11 @@ import msgspec
 from waypost import __version__
 from waypost.api.auth.credentials import Credential
 from waypost.api.idempotency import MAX_KEY_CHARS
-from waypost.api.limits.rate_limits import RATES
 from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField, wire_name
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
 from waypost.api.routes import ROUTES
+from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations.schema_samples import make_sample
 from waypost.wire.errors import ERRORS, ErrorRow
 
@@ -30,6 +30,11 @@ PATH_PARTS: Final = {  # name: meaning, example
     "media_id":        ("A media id.", "1000000000000017"),
     "message_id":      ("A message's id.", "01990000-0000-7000-8000-0000000000c1"),
     "flow_id":         ("A flow's id at the operator.", "1000000000000021"),
+    "phone":           ("A phone number of 8 to 15 digits.", "15550002001"),
+    "group_id":        ("The group's id at the operator.", "Y2FwaV9ncm91cDox"),
+    "payment_configuration": ("The name of a payment configuration.", "shop-gateway"),
+    "configuration_name": ("The name of a payment configuration.", "shop-gateway"),
+    "reference_id":    ("The reference of an order.", "order-7"),
     "key_id":          ("A key's id.", "01990000-0000-7000-8000-0000000000d1"),
     "app_name":        ("The name of one of your apps.", "WaypostDemo"),
 }
@@ -52,9 +57,11 @@ SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their rout
     "apps.keys":            "Login and tokens",
     "apps.apps":            "Apps",
     "apps.settings":        "App settings",
+    "apps.identity":        "App settings",
     "apps.users":           "Users of an app",
     "messages.send":        "Sending",
     "messages.passthrough": "Sending",
+    "messages.marketing":   "Marketing messages",
     "messages.status":      "Sending",
     "templates.create":     "Templates",
     "templates.lists":      "Templates",
@@ -62,13 +69,26 @@ SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their rout
     "templates.sync":       "Templates",
     "templates.check":      "Template check",
     "templates.analytics":  "Template analytics",
+    "templates.insights":   "Template analytics",
     "templates.library":    "Template library",
     "media.endpoints":      "Media",
     "account.usage":        "Account",
-    "account.profile":      "Business profile and blocked users",
+    "account.profile":      "Business profile",
+    "account.blocks":       "Blocked users",
+    "account.names":        "Names of a number",
+    "account.usernames":    "Names of a number",
     "account.numbers":      "Health and ratings",
+    "account.calling":      "Calls",
+    "account.groups":       "Groups",
+    "account.payments":     "Payments",
     "flows":                "Flows",
     "subscriptions":        "Subscriptions",
+    "onboarding.linked_apps": "Onboarding",
+    "onboarding.links": "Onboarding",
+    "onboarding.prefilled": "Onboarding",
+    "onboarding.registration": "Onboarding",
+    "reports.deliveries":   "Subscriptions",
+    "reports.message_events": "Event logs of messages",
     "unsupported":          "Not supported",
 }
 IDEMPOTENCY_HEADER: Final = (
@@ -84,15 +104,19 @@ _PART: Final = re.compile(r"\{(\w+)\}")
 _SOURCE: Final = re.compile(r"\s*\bSource: .*?(?=\n\n|\Z)", re.DOTALL)
 
 
-def make_document(server: str) -> Document:
+def make_document(server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: bool = True) -> Document:
     """Return the whole document, OpenAPI 3.1.
 
     Args:
         server: base URL of the service.
+        rates: the rates of the service.
+        rates_on: False if the service limits no requests.
     """
     paths: dict[str, dict[str, Any]] = {}
     for row in ROUTES:
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row)
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(
+            row, describe_limit(row.rate, rates, on=rates_on)
+        )
     return {
         "openapi": "3.1.0",
         "info": {
@@ -110,6 +134,17 @@ def make_document(server: str) -> Document:
                 for name, (header, meaning) in SCHEMES.items()
             },
             "schemas": {
+                "OperatorError": {
+                    "type": "object",
+                    "properties": {
+                        "code": {"type": "integer"},
+                        "fbtrace_id": {"type": "string"},
+                        "message": {"type": "string"},
+                        "type": {"type": "string"},
+                    },
+                    "required": ["code", "fbtrace_id", "message", "type"],
+                    "additionalProperties": False,
+                },
                 "Error": {
                     "type": "object",
                     "properties": {
@@ -125,10 +160,11 @@ def make_document(server: str) -> Document:
                                 },
                             ]
                         },
+                        "error": {"oneOf": [{"type": "string"}, {"$ref": "#/components/schemas/OperatorError"}]},
                     },
                     "required": ["status", "message"],
                     "additionalProperties": False,
-                }
+                },
             },
         },
     }
@@ -140,9 +176,9 @@ def section_of(row: RouteRow) -> str:
 
 
 def operation_id(row: RouteRow) -> str:
-    """Return a unique name for each route."""
-    services = re.sub(r"[^a-z0-9]+", "-", row.path.lower()).strip("-")
-    return f"{row.method.lower()}-{services}"
+    """Return a unique name for each route: two paths may differ in letters of another case only."""
+    path = re.sub(r"[^A-Za-z0-9]+", "-", row.path).strip("-")
+    return f"{row.method.lower()}-{path}"
 
 
 def endpoint_texts(row: RouteRow) -> tuple[str, str]:
@@ -191,10 +227,8 @@ def format_of(name: str) -> str:
     return f"waypost-{re.sub('[^a-z0-9]+', '-', name.lower())}"
 
 
-def _operation(row: RouteRow) -> dict[str, Any]:
+def _operation(row: RouteRow, limit: str) -> dict[str, Any]:
     summary, description = endpoint_texts(row)
-    rate = RATES[row.rate]
-    limit = f"At most {rate.at_most} requests in {rate.within_ms // 1000} s per {rate.per}."
     operation: dict[str, Any] = {
         "operationId": operation_id(row),
         "tags": [section_of(row)],

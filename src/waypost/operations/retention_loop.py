@@ -8,6 +8,7 @@ import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import DAY_MS, Clock
@@ -22,6 +23,8 @@ from waypost.store.retention.partitions import (
     partition_start_ms,
     past_partitions,
 )
+from waypost.store.retention.partner_periods import apply_own_periods, list_own_periods
+from waypost.store.retention.partner_rules import PARTITION_DELAY_MS, PARTNER_RULES, PartnerScan, run_partner_batch
 from waypost.store.retention.rules import RETENTION_RULES, RetentionPeriods, RetentionRule, begin_retention_run
 
 Result = TypeVar("Result")
@@ -82,10 +85,27 @@ class RetentionLoop:
             while after is not None and not self._stopped.is_set():
                 after = await self._run_transaction(rule.delete_batch, before_ms, after)
                 self.transactions[rule.name] += 1
+        for partner_id, own in (await self._database.read(list_own_periods)).items():
+            await self._run_partner_rules(partner_id, apply_own_periods(self._keep, own))
 
     def stop(self) -> None:
         """Make `run` return."""
         self._stopped.set()
+
+    async def _run_partner_rules(self, partner_id: int, own: RetentionPeriods) -> None:
+        """Delete what a partner with shorter periods has beyond them."""
+        for rule in PARTNER_RULES:
+            days, service_days = rule.days(own), rule.days(self._keep)
+            if days >= service_days:
+                continue
+            now_ms = self._clock.now_ms()
+            from_ms = now_ms - service_days * DAY_MS - PARTITION_DELAY_MS
+            scan = PartnerScan(partner_id, from_ms, now_ms - days * DAY_MS, now_ms, is_first=True)
+            is_more = True
+            while is_more and not self._stopped.is_set():
+                is_more = await self._run_transaction(run_partner_batch, rule, scan)
+                self.transactions[f"partner {rule.name}"] += 1
+                scan = replace(scan, is_first=False)
 
     async def _add_partitions(self) -> None:
         for partition in await self._database.read(missing_partitions, self._clock.now_ms()):

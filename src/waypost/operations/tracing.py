@@ -2,8 +2,7 @@
 
 The trace's id is the message's id, which has its 128 bits, and the first span's id is made from it too. So
 processes do not have to share which trace a message belongs to, nothing of it is stored, and the message's
-id is enough to find its trace. Which share of the messages is traced is decided by the last 56 bits of
-the id, which are random: each process decides alike.
+id is enough to find its trace. `base/telemetry/sampling.py` decides which messages are traced.
 
 Source: W3C Trace Context, level 2, "trace-id" and "random-trace-id"; decision 0046.
 """
@@ -16,6 +15,7 @@ from uuid import UUID
 
 from waypost import __version__
 from waypost.base.ids import is_uuid
+from waypost.base.telemetry.sampling import is_sampled
 from waypost.base.telemetry.tracing import TraceRecord, TraceStep, tracer
 
 if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of a second to load
@@ -26,7 +26,6 @@ if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of
 ROOT_STEP: Final = TraceStep.ACCEPTED
 """The step whose span is the parent of all others."""
 
-_RANDOM_BITS: Final = 56
 _FACTS_NOT_IN_SPANS: Final = frozenset({"traceparent"})
 
 
@@ -39,10 +38,10 @@ class SpanTracing:
 
     Args:
         processor: receives finished spans.
-        share: of the messages, 0 to 1.
+        sample_ratio: of the messages whose sender has not decided, 0 to 1.
     """
 
-    def __init__(self, processor: SpanProcessor, *, share: float = 1, process: str = "0") -> None:
+    def __init__(self, processor: SpanProcessor, *, sample_ratio: float = 1, process: str = "0") -> None:
         from opentelemetry.sdk.resources import Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
@@ -60,7 +59,7 @@ class SpanTracing:
                 return super().generate_span_id() if self.first is None else self.first[1]
 
         self._ids = SpanIds()
-        self._sample_limit = int(share * (1 << _RANDOM_BITS))
+        self._sample_ratio = sample_ratio
         self._provider: TracerProvider = TracerProvider(
             sampler=ALWAYS_ON,
             resource=Resource(
@@ -79,11 +78,9 @@ class SpanTracing:
         self._provider.shutdown()
 
     def _record_span(self, record: TraceRecord) -> None:
-        if not is_uuid(record.message_id):
+        if not is_uuid(record.message_id) or not is_sampled(record.message_id, self._sample_ratio):
             return
         trace_id, first_id = trace_and_span_ids(record.message_id)
-        if trace_id % (1 << _RANDOM_BITS) >= self._sample_limit:
-            return
         step = record.step.value
         options: dict[str, Any] = {"start_time": record.ended_ns - record.took_ns, "attributes": _attributes(record)}
         if record.step is ROOT_STEP:
@@ -104,7 +101,7 @@ class SpanTracing:
         span.end(record.ended_ns)
 
 
-def open_tracing(endpoint: str, *, share: float, process: str) -> SpanTracing:
+def open_tracing(endpoint: str, *, sample_ratio: float, process: str) -> SpanTracing:
     """Send spans to an endpoint, in batches and off the event loop.
 
     The settings that the exporter itself reads from `OTEL_EXPORTER_OTLP_…` (headers, certificates) apply too.
@@ -121,7 +118,7 @@ def open_tracing(endpoint: str, *, share: float, process: str) -> SpanTracing:
             "or unset WAYPOST_OTEL_ENDPOINT"
         ) from error
     exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint)
-    return SpanTracing(BatchSpanProcessor(exporter), share=share, process=process)
+    return SpanTracing(BatchSpanProcessor(exporter), sample_ratio=sample_ratio, process=process)
 
 
 def trace_and_span_ids(message_id: str) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
@@ -23,8 +23,7 @@ class OperatorUpload:
     life_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUsage:
+class LimitUsage(NamedTuple):
     """Usage of one rate limit, as last reported by the operator.
 
     Attributes:

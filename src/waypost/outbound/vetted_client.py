@@ -4,11 +4,9 @@ import asyncio
 import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from multidict import CIMultiDict
 from yarl import URL
 
 from waypost.base.http.post_client import PostClient, Resolve
@@ -30,13 +28,13 @@ MAX_REDIRECTS: Final = 3
 REDIRECT_STATUSES: Final = (301, 302, 303, 307, 308)
 
 
-@dataclass(frozen=True, slots=True)
-class OutboundResponse:
+class OutboundResponse(NamedTuple):
     """The response to a request, or why there was none.
 
     Attributes:
         status: None when there was no response.
         body: its first 4 KiB.
+        headers: of a post with lower-case names, of which the last counts; of a get in any case.
         error: why there was none, in plain words.
     """
 
@@ -140,7 +138,7 @@ class VettedClient:
             reply = await self._posts.post(url, body, headers, timeout_s=self._timeout_s, may_send=may_send)
         except (OSError, ValueError) as error:
             return OutboundResponse(None, _elapsed_ms(began_ns), error=plain_reason(error))
-        return OutboundResponse(reply.status, _elapsed_ms(began_ns), reply.body, CIMultiDict(reply.headers))
+        return OutboundResponse(reply.status, _elapsed_ms(began_ns), reply.body, dict(reply.headers))
 
     async def get(
         self, url: str, receive_chunk: Callable[[bytes], Awaitable[None]], *, headers: Mapping[str, str] | None = None

@@ -4,7 +4,7 @@ Where a process has the store to itself and has scanned a queue, a new job goes 
 group; otherwise the group is read on from its last position (decisions 0007, 0055).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -104,18 +104,18 @@ class QueueReader:
                 group.fail_read()
             raise
         for group, jobs in jobs_by_group:
-            for job in jobs:
-                self._clamp_future_due(job)
+            self._clamp_future_due(queue_name, jobs)
             group.end_read(jobs, real_ms=real_ms, transactions=read.transactions)
 
-    def _clamp_future_due(self, job: Job) -> None:
-        """Make a job due now if its due time must come from a clock that ran ahead: another process's, or ours."""
-        ahead_ms = self._plans[job.queue].ahead_ms
-        if ahead_ms is None or job.attempt or job.defects:
+    def _clamp_future_due(self, queue_name: QueueName, jobs: Iterable[Job]) -> None:
+        """Make jobs due now whose due time must come from a clock that ran ahead: another process's, or ours."""
+        ahead_ms = self._plans[queue_name].ahead_ms
+        if ahead_ms is None:
             return
         now_ms = self._clock.now_ms()
-        if job.due_ms > now_ms + ahead_ms:
-            job.due_ms = now_ms
+        for job in jobs:
+            if job.due_ms > now_ms + ahead_ms and not job.attempt and not job.defects:
+                job.due_ms = now_ms
 
     def _receive_wake_ups(self, appended: EnqueuedJobs) -> None:
         for (number, group), new_jobs in appended.jobs.items():
@@ -131,8 +131,7 @@ class QueueReader:
         if queue_name not in self._fully_known:
             return False
         jobs = [make_job(position, job) for position, job in new_jobs]
-        for job in jobs:
-            self._clamp_future_due(job)
+        self._clamp_future_due(queue_name, jobs)
         if not self._schedulers[queue_name].enqueue(group, jobs):
             return False
         self._notify_new_jobs(queue_name, group)

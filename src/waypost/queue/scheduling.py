@@ -97,7 +97,10 @@ class QueueScheduler:
         return [group for group in self.groups.values() if group.needs_read]
 
     def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
-        """Return due heads, one of each group in turn, no group beyond its share."""
+        """Return due heads, one of each group in turn, no group beyond its share.
+
+        Where not all that is due can be claimed, the groups that were claimed from are last the next time.
+        """
         claimed: list[Job] = []
         open_groups = [group for group in self.groups.values() if group.ready and not group.is_leaving]
         while open_groups and len(claimed) < at_most:
@@ -110,6 +113,9 @@ class QueueScheduler:
                     claimed.append(job)
                     still_open.append(group)
             open_groups = still_open
+        if len(claimed) >= at_most:
+            for name in {job.concurrency_group: None for job in claimed}:
+                self.groups[name] = self.groups.pop(name)
         for name in [name for name, group in self.groups.items() if group.can_be_dropped]:
             del self.groups[name]
         return claimed

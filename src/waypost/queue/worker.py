@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any
 
 from waypost.base.telemetry.logs import log
 from waypost.queue.concurrency_groups import PaceCheck
@@ -178,8 +179,8 @@ class StageWorker:
         self._slot_freed.set()
         self._queue.wake_worker(self._queue_name)
 
-    def _start_task(self, work: Awaitable[None]) -> asyncio.Future[None]:
-        task = asyncio.ensure_future(work)
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task

@@ -1,6 +1,7 @@
 """Simulator of the operator's Graph API, with phones; shares only `base` with the service."""
 
 from waypost.simulator.control.fault_reading import InvalidScenario, Scenario, read_scenario
+from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
@@ -13,6 +14,7 @@ __all__ = [
     "FILE_REVISION",
     "STARTUP_ERRORS",
     "AccountSeed",
+    "DevPartners",
     "IncompatibleFile",
     "InvalidScenario",
     "NumberSeed",

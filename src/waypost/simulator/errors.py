@@ -34,11 +34,13 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     131008: (400, "Required parameter is missing"),
     131009: (400, "Parameter value is not valid"),
     131016: (503, "Service unavailable"),
+    131020: (400, "Bad Group"),
     131021: (400, "Recipient cannot be sender"),
     131026: (400, "Message undeliverable"),
     131030: (400, "Recipient phone number not in allowed list"),
     131031: (403, "Business account has been locked"),
     131037: (400, "Display name approval needed"),
+    131041: (400, "Group unknown"),
     131042: (400, "Business eligibility payment issue"),
     131045: (500, "Incorrect certificate"),
     131047: (400, "Re-engagement message"),
@@ -54,6 +56,8 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     131062: (400, "Business-scoped user id is not supported for this message"),
     131063: (400, "Marketing templates are disabled on Cloud API"),
     131064: (400, "Messaging limit reduced for template misclassification"),
+    131202: (400, "Duplicate participant"),
+    131212: (400, "Participant is not a part of the group"),
     132000: (400, "Number of parameters does not match the expected number of params"),
     132001: (404, "Template name does not exist in the translation"),
     132005: (400, "Translated text too long"),
@@ -62,6 +66,7 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     132015: (400, "Template is paused"),
     132016: (400, "Template is disabled"),
     132018: (400, "There was a problem with the template parameters"),
+    132021: (400, "A template with the same name already exists. Choose a different template name"),
     132068: (400, "Flow is blocked"),
     132069: (400, "Flow is throttled"),
     133005: (400, "Two step verification PIN mismatch"),
@@ -76,6 +81,8 @@ TITLES: Final[dict[int, tuple[int, str]]] = {  # Source: facts 5.2; where two st
     134102: (500, "Template is unavailable for use"),
     135000: (400, "Generic user error"),
     137000: (400, "Identity key hash mismatch"),
+    138000: (401, "Calling not enabled"),  # Source: the operator's page "Calling API"
+    139200: (400, "Direct Send access is blocked"),
 }
 
 TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 100
@@ -90,6 +97,9 @@ TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 10
     2388073: "Message footer format is incorrect",
     2388293: "Parameters Words Ratio Exceeds Limit",
     2388299: "Leading or Trailing Params Not Allowed",
+    # Source: the operator's page "Direct Send API reference"
+    2388318: "Can't update a Direct Send template",
+    2388330: "Can't delete a Direct Send template",
 }
 # fmt: on
 
@@ -143,6 +153,12 @@ def no_such_object(method: str, object_id: str) -> GraphApiError:
 def bad_parameter(message: str) -> GraphApiError:
     """Return the error for a missing or invalid parameter of the call: code 100 and one sentence."""
     return GraphApiError(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
+
+
+def too_many_elements(name: str, at_most: int, found: int) -> GraphApiError:
+    """Return the error for a list with too many elements: code 105. Source: the operator's page "Conversational components"."""
+    text = f"(#105) The parameter {name} must have at most {at_most} elements, {found} found."
+    return GraphApiError(400, {"message": text, "type": "OAuthException", "code": 105})
 
 
 def message_error(code: int, details: str, *, retry_after_s: int | None = None) -> GraphApiError:

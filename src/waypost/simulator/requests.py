@@ -22,7 +22,11 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _MAX_GRAPH_BODY_BYTES: Final = 4 * 1024 * 1024
 _MAX_FORM_FIELD_BYTES: Final = 1024 * 1024
 _USED_HEADERS: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
-_PATH: Final = re.compile(r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|[^/]+))?/?")
+_PATH: Final = re.compile(
+    r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|"
+    r"payment_configuration/[^/]+|payments/[^/]+/[^/]+|[^/]+))?/?"
+)
+_NAMES_IN_EDGE: Final = re.compile(r"(payment_configuration|payments)/(.+)")
 _JSON_ERRORS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 GRAPH_SUCCESS: Final[dict[str, Any]] = {"success": True}
 
@@ -78,7 +82,8 @@ class Call:
     """One Graph request.
 
     Args:
-        edge: the path after the object's id; empty for the object itself.
+        edge: the path after the object's id; empty for the object itself; `{}` stands for each name in it.
+        names: the names in the edge.
         query: the query string's parameters.
         fields: the body's members; parameters of the query where the body has none of that name.
         raw: the body's bytes.
@@ -106,6 +111,7 @@ class Call:
     fail_code: int | None = None
     app_id: str = ""
     body: GraphBodyStream | None = None
+    names: tuple[str, ...] = ()
 
 
 async def read_call(scope: Scope, receive: Receive) -> Call:
@@ -130,11 +136,13 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
     if scheme.lower() not in ("bearer", "oauth"):
         token = query.get("access_token", "")
     origin = f"{scope.get('scheme', 'http')}://{headers.get(b'host', 'localhost')}"
+    edge, names = _split_edge(path[3] or "")
     return Call(
         method=scope["method"],
         version=path[1] or "v25.0",
         object_id=path[2],
-        edge=path[3] or "",
+        edge=edge,
+        names=names,
         query=query,
         fields=fields,
         raw=raw,
@@ -145,6 +153,15 @@ async def read_call(scope: Scope, receive: Receive) -> Call:
         file_offset=headers.get(b"file_offset", headers.get(b"file-offset")),
         body=GraphBodyStream(receive, _MAX_GRAPH_BODY_BYTES) if is_streamed else None,
     )
+
+
+def _split_edge(edge: str) -> tuple[str, tuple[str, ...]]:
+    """Return an edge with `{}` in place of its names, and the names."""
+    named = _NAMES_IN_EDGE.fullmatch(edge)
+    if named is None:
+        return edge, ()
+    names = tuple(named[2].split("/"))
+    return "/".join((named[1], *("{}" for _ in names))), names
 
 
 async def add_form_fields(call: Call) -> Call:

@@ -10,14 +10,19 @@ from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.flows import Flows
+from waypost.simulator.accounts.names import NumberNames
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.registrations import Registrations
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
+from waypost.simulator.calling.calls import Calls
+from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
+from waypost.simulator.groups.groups import Groups
 from waypost.simulator.handsets.chats import Chats
 from waypost.simulator.handsets.feedback import PhoneFeedback
+from waypost.simulator.handsets.group_chats import GroupChats
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.inboxes import Inboxes
 from waypost.simulator.handsets.payments import Payments
@@ -31,12 +36,20 @@ from waypost.simulator.messages.analytics import TemplateAnalytics
 from waypost.simulator.messages.call_faults import CallFaults
 from waypost.simulator.messages.delivery_planning import DeliveryPlanner
 from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.direct_send.generated_templates import GeneratedTemplates
+from waypost.simulator.messages.direct_send.requests import DirectSendRequests
+from waypost.simulator.messages.groups import GroupMessages
+from waypost.simulator.messages.marketing.clicks import MarketingClicks
+from waypost.simulator.messages.marketing.insights import MarketingInsights
+from waypost.simulator.messages.marketing.requests import MarketingRequests
 from waypost.simulator.messages.message_checks import MessageChecker
 from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.messages.sending_limits import SendingLimits
 from waypost.simulator.messages.throughput import ThroughputLimits
+from waypost.simulator.payments.configurations import PaymentConfigurations
+from waypost.simulator.payments.refunds import Refunds
 from waypost.simulator.phones.blocks import BlockLists
 from waypost.simulator.phones.fleets import Fleets
 from waypost.simulator.phones.phones import Phones
@@ -69,6 +82,7 @@ class SimulatorServices:
     Args:
         travel: advances the clock; None if the clock cannot be advanced.
         snapshots: snapshots of service and simulator; None if the simulator runs alone.
+        partners: partners for tests; None if the simulator runs alone.
     """
 
     def __init__(
@@ -78,11 +92,13 @@ class SimulatorServices:
         ids: Ids,
         travel: TimeTravel | None = None,
         snapshots: SnapshotStore | None = None,
+        partners: DevPartners | None = None,
     ) -> None:
         self.clock = clock
         self.ids = ids
         self.travel = travel
         self.snapshots = snapshots
+        self.partners = partners
         self.store = store = Store(settings.path, SCHEMA)
         self.settings = settings_store = SimulatorSettingsStore(settings, store)
         folder = settings.path.with_name(settings.path.name + ".files")
@@ -97,30 +113,53 @@ class SimulatorServices:
         self.fleets = fleets = Fleets(store)
         self.phones = phones = Phones(store, settings_store, fleets)
         self.scripts = scripts = Scripts(store, fleets, phones)
+        self.groups = groups = Groups(store, clock, ids, accounts, phones, outbox)
+        self.calls = Calls(store, clock, ids, accounts, phones, outbox)
         self.blocks = blocks = BlockLists(store, clock, accounts, phones)
         references = References(settings_store, uploads, media, flows)
         self.records = records = Records(store)
+        self.names = NumberNames(self.accounts, self.records)
         self.usage_counts = usage_counts = UsageCounts(store, clock)
         self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
         names = TemplateNames(store, clock, settings_store, usage_counts)
-        self.templates = templates = Templates(store, clock, ids, settings_store, outbox, references, names)
+        self.templates = templates = Templates(store, clock, ids, settings_store, outbox, references, names, accounts)
         self.throughput_limits = throughput_limits = ThroughputLimits(clock)
         self.uses = uses = TemplateUsage(store, clock)
         self.paced_messages = paced_messages = PacedMessages(store, clock, outbox, phones, templates.changed)
         self.sending_limits = sending_limits = SendingLimits(records, usage_counts, flows, clock, settings_store)
         self.delivery_signals = delivery_signals = DeliverySignals(store, clock)
+        self.direct_sends = direct_sends = DirectSendRequests(records)
+        self.marketing = marketing = MarketingRequests(records)
         checks = MessageChecker(
-            clock, settings_store, templates, phones, throughput_limits, references, blocks, sending_limits
+            clock,
+            settings_store,
+            templates,
+            phones,
+            throughput_limits,
+            references,
+            blocks,
+            sending_limits,
+            direct_sends,
+            marketing,
         )
+        generated = GeneratedTemplates(clock, ids, settings_store, templates)
         delivery_planner = DeliveryPlanner(accounts, phones, scripts)
         plans = MessageWriter(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
-        self.messages = Messages(clock, ids, phones, sending_limits, checks, plans, delivery_signals, uses)
+        group_messages = GroupMessages(store, settings_store, groups, phones, delivery_signals, outbox)
+        self.messages = Messages(
+            clock, ids, phones, sending_limits, checks, plans, group_messages, delivery_signals, uses, generated
+        )
         actions = PhoneActionWriter(store, phones, delivery_signals, outbox)
         self.handsets = handsets = Handsets(clock, ids, settings_store, phones, outbox, media, blocks, actions)
         self.payments = Payments(store, clock, ids, settings_store, phones, delivery_signals, outbox)
+        self.payment_configurations = PaymentConfigurations(store, clock, ids, outbox)
+        self.refunds = Refunds(
+            store, clock, ids, settings_store, phones, delivery_signals, outbox, self.payment_configurations
+        )
         self.feedback = feedback = PhoneFeedback(store, clock, phones, outbox)
         self.inboxes = Inboxes(store, clock, delivery_signals)
         self.chats = Chats(store, clock)
+        self.group_chats = GroupChats(store, clock, delivery_signals, outbox)
         self.reachability = reachability = PhoneReachability(
             store, clock, settings_store, accounts, templates, phones, delivery_signals, outbox
         )
@@ -135,7 +174,9 @@ class SimulatorServices:
             store, clock, ids, settings_store, accounts, outbox, faulted_updates, webhook_faults
         )
         self.reviews = TemplateReviewLoop(clock, settings_store, templates, paced_messages, delivery_signals, uses)
-        self.analytics = TemplateAnalytics(store, clock, accounts, templates)
+        self.analytics = analytics = TemplateAnalytics(store, clock, accounts, templates)
+        self.marketing_clicks = marketing_clicks = MarketingClicks(store, clock, ids, outbox, analytics)
+        self.marketing_insights = MarketingInsights(clock, analytics, marketing_clicks)
         self.timed_services: Sequence[TimedService] = (self.webhooks, self.reviews, self.planned_actions)
         """The services with scheduled work."""
         self.error_counts: Counter[int] = Counter()

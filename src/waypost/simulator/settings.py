@@ -53,6 +53,7 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
     statuses_contacts: Annotated[bool, Meta(description="Send `contacts` with statuses.")] = True
     # Source: facts 7.5: since April 2026
     user_ids: Annotated[bool, Meta(description="Give every phone's owner a business-scoped user id in addition to the number.")] = True
+    contact_book: Annotated[bool, Meta(description="A business knows a hidden number for ever after contact by the number, not for 30 days only.")] = False
     skips_delivered: Annotated[bool, Meta(description="Send no `delivered` status for a message that is read.")] = False
 # fmt: on
 

@@ -11,6 +11,7 @@ from waypost.simulator.control.control_api import ControlApi
 from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
 from waypost.simulator.control.request_structs import read_members
+from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.graph.graph_api import GraphApi
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
@@ -69,8 +70,9 @@ class Simulator:
         *,
         travel: TimeTravel | None = None,
         snapshots: SnapshotStore | None = None,
+        partners: DevPartners | None = None,
     ) -> None:
-        self._services = SimulatorServices(settings, clock, ids, travel, snapshots)
+        self._services = SimulatorServices(settings, clock, ids, travel, snapshots, partners)
         self.application = SimulatorApplication(self._services)
 
     async def open(self) -> None:

@@ -6,6 +6,7 @@ unchanged. The engine decides how they are sent: see `BulkStatements`.
 """
 
 from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
@@ -30,12 +31,14 @@ class BulkInsert:
         table: the table.
         columns: those that are given, in the order of the tuples' values.
         positions: the column that numbers the rows as jobs, each higher than any job before; it is not given.
+        skips_existing: rows that the table has already, by any unique key, are left as they are.
     """
 
-    def __init__(self, table: Table, *columns: str, positions: str | None = None) -> None:
+    def __init__(self, table: Table, *columns: str, positions: str | None = None, skips_existing: bool = False) -> None:
         self.table = table
         self.columns = columns
         self.positions = positions
+        self.skips_existing = skips_existing
 
     def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
         """Insert the rows in order; without rows, run nothing.
@@ -44,6 +47,27 @@ class BulkInsert:
             The position of each row, if the table has positions and the engine returns them.
         """
         return _get_bulk_statements(connection).insert(connection, self, rows) if rows else ()
+
+
+class BulkInsertNew:
+    """New rows of a table, except those that it has already by a unique key.
+
+    Args:
+        table: the table.
+        columns: those that are given, in the order of the tuples' values.
+        key: the columns of the unique key.
+        returned: a column that the table sets.
+    """
+
+    def __init__(self, table: Table, *columns: str, key: tuple[str, ...], returned: str) -> None:
+        self.table = table
+        self.columns = columns
+        self.key = key
+        self.returned = returned
+
+    def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
+        """Insert the rows in order; return the returned column and the key of those that were new, in any order."""
+        return _get_bulk_statements(connection).insert_new(connection, self, rows) if rows else []
 
 
 class BulkUpdate:
@@ -70,9 +94,10 @@ class BulkDelete:
         self.table = table
         self.key = key
 
-    def run(self, connection: Connection, keys: Sequence[Any]) -> set[Any]:
+    def run(self, connection: Connection, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows; return the keys that existed.
 
+        The keys are to be read within the transaction. If they are not, no engine has to wait for them.
         An engine whose store has a single process returns all keys: the process that holds a job there
         is the only one that can delete it.
         """
@@ -107,7 +132,7 @@ class BulkCount:
 
 
 class BulkSelect(Generic[RowTuple]):
-    """Rows found by one column, as named tuples.
+    """Rows found by lists of values, as named tuples.
 
     A writing connection locks them until its transaction ends, so that what it decides from is still true
     when it writes; in the order of the table's primary key, so that two transactions cannot deadlock.
@@ -115,22 +140,28 @@ class BulkSelect(Generic[RowTuple]):
     Args:
         table: the table.
         row: its fields name the columns.
-        key: the column.
+        keys: a column for each list: a row has one of the list's values in it.
+        condition: a boolean column that is true.
+        is_locked: False for rows that are not locked, because nothing is decided from them that others may change.
     """
 
-    def __init__(self, table: Table, row: type[RowTuple], key: str) -> None:
+    def __init__(
+        self, table: Table, row: type[RowTuple], *keys: str, condition: str | None = None, is_locked: bool = True
+    ) -> None:
         self.table = table
         self.columns: tuple[str, ...] = row._fields
-        self.key = key
+        self.keys = keys
+        self.condition = condition
+        self.is_locked = is_locked
         self._make = cast("Any", row)._make
         flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
         self._flags = tuple(flags)
 
-    def run(self, connection: Connection, keys: Collection[Any]) -> list[RowTuple]:
-        """Return the rows with one of these keys; without keys, none."""
-        if not keys:
+    def run(self, connection: Connection, *lists: Collection[Any]) -> list[RowTuple]:
+        """Return the rows with a value of each list; none if a list is empty."""
+        if not all(lists):
             return []
-        rows = _get_bulk_statements(connection).select(connection, self, keys)
+        rows = _get_bulk_statements(connection).select(connection, self, lists)
         return list(map(self._make, self._read_flags(rows) if self._flags else rows))
 
     def _read_flags(self, rows: Iterable[Sequence[Any]]) -> Iterable[list[Any]]:
@@ -142,6 +173,21 @@ class BulkSelect(Generic[RowTuple]):
             yield values
 
 
+class BulkFilter:
+    """The members of a list of texts for which a condition is true.
+
+    Args:
+        condition: in SQL that both engines understand; the member is `member.value`.
+    """
+
+    def __init__(self, condition: str) -> None:
+        self.condition = condition
+
+    def run(self, connection: Connection, members: Collection[str]) -> set[str]:
+        """Return the members for which it is true."""
+        return _get_bulk_statements(connection).filter(connection, self, members) if members else set()
+
+
 class BulkStatements(Protocol):
     """Bulk statements of an engine, its lock for rare writes, and its clock."""
 
@@ -149,11 +195,15 @@ class BulkStatements(Protocol):
         """Insert rows; return their positions where the engine returns them."""
         ...
 
+    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
+        """Insert rows that are new; return their returned column and key."""
+        ...
+
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
         ...
 
-    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows; return the keys that existed."""
         ...
 
@@ -162,9 +212,17 @@ class BulkStatements(Protocol):
         ...
 
     def select(
-        self, connection: Connection, statement: BulkSelect[Any], keys: Collection[Any]
+        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
     ) -> Sequence[Sequence[Any]]:
-        """Return the rows with one of these keys, locked if the connection is the writer's."""
+        """Return the rows with a value of each list, locked if the connection is the writer's."""
+        ...
+
+    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
+        """Return the members for which the condition is true."""
+        ...
+
+    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
+        """Return the shards of a queue whose lease this holder has; where it can expire, it is locked until the end."""
         ...
 
     def next_position(self, connection: Connection) -> int:
@@ -195,7 +253,7 @@ class SqliteBulkStatements:
             if statement.positions and not numbers_itself:
                 columns = (*columns, statement.positions)
             names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
-            text = f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks})"  # noqa: S608
+            text = f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}){skip_existing(statement)}"  # noqa: S608
             self._texts[statement] = text
         driver = driver_connection(connection)
         if statement.positions is None:
@@ -209,6 +267,18 @@ class SqliteBulkStatements:
         driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
         return positions
 
+    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
+        """Insert rows that are new."""
+        text = self._texts.get(statement)
+        if text is None:
+            marks = ", ".join("?" * len(statement.columns))
+            names = ", ".join(map(_quote, statement.columns))
+            text = self._texts[statement] = (
+                f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}) {return_new(statement)}"  # noqa: S608
+            )
+        driver = driver_connection(connection)
+        return [new for row in rows if (new := driver.execute(text, row).fetchone()) is not None]
+
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
         text = self._texts.get(statement)
@@ -218,7 +288,7 @@ class SqliteBulkStatements:
             text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"  # noqa: S608
         driver_connection(connection).executemany(text, rows)
 
-    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows."""
         text = f"DELETE FROM {statement.table.name} WHERE {_quote(statement.key)} = ?"  # noqa: S608
         driver_connection(connection).executemany(text, [(key,) for key in keys])
@@ -236,16 +306,29 @@ class SqliteBulkStatements:
         return [driver.execute(text, row).fetchone() for row in rows]
 
     def select(
-        self, connection: Connection, statement: BulkSelect[Any], keys: Collection[Any]
+        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
     ) -> Sequence[Sequence[Any]]:
-        """Return rows; a writing transaction is alone, so that nothing is locked. Keys are one JSON text."""
+        """Return rows; a writing transaction is alone, so that nothing is locked. Each list is one JSON text."""
         text = self._texts.get(statement)
         if text is None:
-            names, key = ", ".join(map(_quote, statement.columns)), _quote(statement.key)
+            names = ", ".join(map(_quote, statement.columns))
+            conditions = [f"{_quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]  # noqa: S608
+            if statement.condition is not None:
+                conditions.append(_quote(statement.condition))
             text = self._texts[statement] = (
-                f"SELECT {names} FROM {statement.table.name} WHERE {key} IN (SELECT value FROM json_each(?))"  # noqa: S608
+                f"SELECT {names} FROM {statement.table.name} WHERE {' AND '.join(conditions)}"  # noqa: S608
             )
-        return driver_connection(connection).execute(text, (_encode_keys(list(keys)).decode(),)).fetchall()
+        return driver_connection(connection).execute(text, list(map(_encode_list, lists))).fetchall()
+
+    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
+        """Return the members for which the condition is true."""
+        text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"  # noqa: S608
+        return {value for (value,) in driver_connection(connection).execute(text, (_encode_list(members),))}
+
+    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
+        """Return the shards whose lease this holder has."""
+        rows = driver_connection(connection).execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
+        return {shard for (shard,) in rows}
 
     def next_position(self, connection: Connection) -> int:
         """Return the position of a new job."""
@@ -262,6 +345,17 @@ class SqliteBulkStatements:
 def driver_connection(connection: Connection) -> Any:
     """Return the driver's own connection."""
     return connection.connection.driver_connection
+
+
+def skip_existing(statement: BulkInsert) -> str:
+    """Return the end of a statement that inserts rows; both engines understand it."""
+    return " ON CONFLICT DO NOTHING" if statement.skips_existing else ""
+
+
+def return_new(statement: BulkInsertNew) -> str:
+    """Return the end of a statement that inserts new rows; both engines understand it."""
+    key = ", ".join(map(_quote, statement.key))
+    return f"ON CONFLICT ({key}) DO NOTHING RETURNING {_quote(statement.returned)}, {key}"
 
 
 def upsert_counter(statement: BulkCount) -> str:
@@ -295,10 +389,17 @@ def _quote(name: str) -> str:
     return f'"{name}"'
 
 
+def _encode_list(values: Collection[Any]) -> str:
+    return _encode_json(list(values)).decode()
+
+
 def _get_bulk_statements(connection: Connection) -> BulkStatements:
     return connection.info[BULK_STATEMENTS]
 
 
-_encode_keys = msgspec.json.Encoder().encode
+_encode_json = msgspec.json.Encoder().encode
+_HELD_SHARDS: Final = (
+    "SELECT shard FROM leases WHERE queue = ? AND holder = ? AND shard IN (SELECT value FROM json_each(?))"
+)
 _RAISE_LAST_POSITION: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'queue_jobs' RETURNING seq"
 _SET_FIRST_POSITION: Final = "INSERT INTO sqlite_sequence (name, seq) VALUES ('queue_jobs', ?)"

@@ -28,6 +28,10 @@ class StoreUnavailable(Exception):
     """
 
 
+class MediaUnavailable(StoreUnavailable):
+    """The place of the media cannot be reached, or has no space; the database may be available."""
+
+
 class StoreEngine(Protocol):
     """One database engine.
 
@@ -88,6 +92,14 @@ class StoreEngine(Protocol):
 
         Args:
             payloads: each at most 7,000 bytes.
+        """
+        ...
+
+    def compact(self, tables: Sequence[str]) -> None:
+        """Rewrite tables, so that free space holds nothing of rows that were deleted or changed.
+
+        SQLite rewrites the whole file, and the caller must be the writer's thread. PostgreSQL locks one table at a
+        time. Either way work that needs them waits.
         """
         ...
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from sqlalchemy import Connection
@@ -140,21 +141,21 @@ class Database:
         if not self._engine.is_exclusive:
             self._engine.notify([f"{subject} {content}"])
 
-    async def join(
+    def join(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
-    ) -> StoreResult:
-        """Add one item to a write; return its result once the transaction is on disk."""
-        return await self._stage_group.join(work, item)
+    ) -> asyncio.Future[StoreResult]:
+        """Add one item to a write; the future gets its result once the transaction is on disk."""
+        return self._stage_group.join(work, item)
 
-    async def join_from_request(
+    def join_from_request(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], item: Item
-    ) -> StoreResult:
+    ) -> asyncio.Future[StoreResult]:
         """Like `join`, for what a client waits to have on disk.
 
         Where the engine has several writing connections, it does not wait for writes of the stages.
         A rate that the request uses up belongs here too.
         """
-        return await self._request_group.join(work, item)
+        return self._request_group.join(work, item)
 
     async def join_all(
         self, work: Callable[[Connection, Sequence[Item]], Sequence[StoreResult]], items: Sequence[Item]
@@ -163,9 +164,9 @@ class Database:
         joined = [self._stage_group.join(work, item) for item in items]
         return await asyncio.gather(*joined, return_exceptions=True)
 
-    async def write(self, work: Callable[..., StoreResult], *args: Any) -> StoreResult:
+    def write(self, work: Callable[..., StoreResult], *args: Any) -> asyncio.Future[StoreResult]:
         """Run one write that is not combined with others; for rare writes."""
-        return await self._stage_group.join(run_each, (work, args))
+        return self._stage_group.join(run_each, (work, args))
 
     async def write_in_background(self, work: Callable[..., StoreResult], *args: Any) -> StoreResult:
         """Run one small write that no caller waits for: concurrently with the others where the engine can."""
@@ -173,6 +174,11 @@ class Database:
         if background is None:
             return await self._stage_group.join(run_each, (work, args))
         return await self._readers.run(self._run_background_write, background, work, args)
+
+    async def compact(self, tables: Sequence[str]) -> None:
+        """Rewrite tables, so that free space holds nothing of deleted rows; see the engine's method."""
+        work = partial(self._engine.compact, tables)
+        await (self._writers[-1].run(work) if self.is_exclusive else self._readers.run(work))
 
     async def read(self, query: Callable[..., StoreResult], *args: Any) -> StoreResult:
         """Run a read on a reader's thread."""

@@ -63,7 +63,10 @@ class Directory:
         if partner_id is not None:
             return partner_id
         key = await self.app_key(token_hash)
-        return key.partner_id if key is not None else None
+        if key is not None:
+            return key.partner_id
+        old = await self._look_up("old app token", stored.partner_of_old_app_token, token_hash)
+        return old[0] if old and old[1] > self._clock.now_ms() else None
 
     async def app_key(self, key_hash: str) -> AppKey | None:
         """Return the additional key or minted token with this hash, unless it has expired or was revoked."""
@@ -75,6 +78,11 @@ class Directory:
     async def partner_of_token(self, token_hash: str) -> int | None:
         """Return the partner with this partner token, unless it has expired."""
         token = await self._look_up("token", stored.partner_of_token, token_hash)
+        return token[0] if token and token[1] > self._clock.now_ms() else None
+
+    async def partner_of_universal_token(self, token_hash: str) -> int | None:
+        """Return the partner with this universal token, unless it has expired."""
+        token = await self._look_up("universal token", credentials.universal_token, token_hash)
         return token[0] if token and token[1] > self._clock.now_ms() else None
 
     async def app(self, app_id: str) -> App | None:

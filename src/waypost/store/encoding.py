@@ -4,6 +4,7 @@ Message contents are canonical JSON; `CONTENT_KINDS` lists their kinds.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -42,9 +43,20 @@ def decode_partner(row: Row[Any]) -> Partner:
     return Partner(id=row.id, email=row.email, **_decode_profile(row.profile))
 
 
-def decode_app(row: Row[Any]) -> App:
-    """Return an app from its row."""
-    return _read_app(row, phone_number=row.phone_number or "", preferences=_decode_preferences(row.preferences))
+def decode_app(row: Any) -> App:
+    """Return an app from its row: SQLAlchemy's, or a named tuple."""
+    return _read_app(
+        row,
+        phone_number=row.phone_number or "",
+        preferences=_read_preferences(row.preferences),
+        rates=_decode_fields(row.rates),
+    )
+
+
+def _read_preferences(text: str) -> AppPreferences:
+    """Return preferences; of an app that was stored before revision 9, version 3 has user ids as before (decision 0105)."""
+    preferences = _decode_preferences(text)
+    return preferences if '"user_ids_v3":' in text else replace(preferences, user_ids_v3=True)
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
@@ -62,6 +74,7 @@ def app_columns(app: App, token_hash: str) -> dict[str, Any]:
         "token_hash": token_hash,
         "per_second": app.per_second,
         "preferences": _encode_json(app.preferences).decode(),
+        "rates": _encode_json(dict(app.rates)).decode(),
         "created_on_ms": app.created_on_ms,
         "modified_on_ms": app.modified_on_ms,
     }
@@ -121,25 +134,58 @@ CONTENT_KINDS: Final[dict[type[Content], str]] = {  # the names are stored
     Passthrough: "passthrough",
 }
 TEMPLATE_PASSTHROUGH: Final = "template_passthrough"
-TEMPLATE_MESSAGE_KINDS: Final = {CONTENT_KINDS[TemplateSend], TEMPLATE_PASSTHROUGH}
+MARKETING_TEMPLATE: Final = "marketing_template"
+MARKETING_PASSTHROUGH: Final = "marketing_passthrough"
+MARKETING_MESSAGE_KINDS: Final = {MARKETING_TEMPLATE, MARKETING_PASSTHROUGH}
+"""Kinds that are sent through the operator's API for marketing messages."""
+TEMPLATE_MESSAGE_KINDS: Final = {CONTENT_KINDS[TemplateSend], TEMPLATE_PASSTHROUGH, *MARKETING_MESSAGE_KINDS}
 """Kinds that a callback reports as a template message."""
 
 _DECODE: Final = {
     TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
+    MARKETING_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
+    MARKETING_TEMPLATE: msgspec.json.Decoder(TemplateSend).decode,
     **{name: msgspec.json.Decoder(kind).decode for kind, name in CONTENT_KINDS.items()},
 }
 
 
 def content_kind(content: Content) -> str:
-    """Return the kind of a content, as in the column `kind`; a template passthrough has its own."""
-    if isinstance(content, Passthrough) and content.type == "template":
-        return TEMPLATE_PASSTHROUGH
+    """Return the kind of a content, as in the column `kind`; a template passthrough and marketing have their own."""
+    match content:
+        case TemplateSend(is_marketing=True):
+            return MARKETING_TEMPLATE
+        case Passthrough(is_marketing=True):
+            return MARKETING_PASSTHROUGH
+        case Passthrough(type="template"):
+            return TEMPLATE_PASSTHROUGH
+        case _:
+            pass
     return CONTENT_KINDS[type(content)]
 
 
 def encode_content(content: Content) -> bytes:
-    """Return the content of a message as stored: canonical JSON."""
-    return _encode_json(content)
+    """Return the content of a message as stored: canonical JSON, without its last members if they have their defaults.
+
+    Stored contents depend on these defaults: one that has to change gets another member.
+    """
+    stored = _encode_json(content)
+    for tail in _DEFAULT_TAILS.get(type(content), ()):
+        if stored.endswith(tail):
+            return stored[: -len(tail)] + b"}"
+    return stored
+
+
+def _default_tails(content: Content) -> tuple[bytes, ...]:
+    """Return the ends of the JSON of a content that has only defaults after its first member, longest first.
+
+    Each begins with the comma before a member. A text within a content contains no such end: its quotes are escaped.
+    """
+    members = [b"," + _encode_json({name: value})[1:-1] for name, value in msgspec.to_builtins(content).items()]
+    return tuple(b"".join(members[n:]) + b"}" for n in range(1, len(members)))
+
+
+_DEFAULT_TAILS: Final[dict[type[Content], tuple[bytes, ...]]] = {TemplateSend: _default_tails(TemplateSend(""))}
+"""Contents with many members that most messages leave at their defaults."""
 
 
 def decode_retained_content(kind: str, content: bytes) -> Content | None:

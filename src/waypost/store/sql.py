@@ -11,19 +11,7 @@ engines spell these alike, and SQLite's compiler reads what PostgreSQL's constru
 from typing import Any
 
 import msgspec
-from sqlalchemy import (
-    ARRAY,
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Dialect,
-    Integer,
-    Select,
-    TableValuedAlias,
-    Text,
-    bindparam,
-    column,
-)
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Text, bindparam
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
@@ -85,28 +73,6 @@ def _render_json_list(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
 def _render_array(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
     column, members = (compiler.process(clause, **kw) for clause in element.clauses)
     return f"{column} = ANY({members})"
-
-
-class _ListMembers(FunctionElement[Any]):
-    name = "list_members"
-    inherit_cache = True
-
-
-def list_members(name: str) -> TableValuedAlias:
-    """Return the members of a parameter, any collection of texts, as rows with the column `value`."""
-    return _ListMembers(bindparam(name, type_=_ListParameter(is_numeric=False))).table_valued(column("value", Text))
-
-
-@compiles(_ListMembers, "sqlite")
-def _render_json_members(element: _ListMembers, compiler: Any, **kw: Any) -> str:
-    [members] = [compiler.process(clause, **kw) for clause in element.clauses]
-    return f"json_each({members})"
-
-
-@compiles(_ListMembers, POSTGRESQL)
-def _render_unnest(element: _ListMembers, compiler: Any, **kw: Any) -> str:
-    [members] = [compiler.process(clause, **kw) for clause in element.clauses]
-    return f"(SELECT unnest({members}) AS value)"
 
 
 def select_for_update(connection: Connection, statement: Select[Any]) -> Select[Any]:

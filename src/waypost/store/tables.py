@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 7
+REVISION: Final = 9
 
 metadata = MetaData()
 
@@ -45,6 +45,11 @@ partners = Table(
     Column("password_changed", Boolean, nullable=False, server_default=false()),  # the API then no longer accepts it
     Column("profile", TextColumn, nullable=False),  # JSON: shown in the login response
     Column("created_on_ms", BigInteger, nullable=False),
+    Column("message_quota", BigInteger),  # of messages that wait; 0: no limit; NULL: the setting's
+    Column("callback_quota", BigInteger),  # of callbacks that wait; likewise
+    Column("keep_bodies_days", Integer),  # retention of its content; NULL: the setting's
+    Column("keep_messages_days", Integer),  # retention of its messages; likewise
+    Column("block_enabled", Boolean),  # its preference for blocking users, stored only; NULL: none
 )
 
 client_secrets = Table(
@@ -54,6 +59,16 @@ client_secrets = Table(
     Column("partner_id", BigInteger, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
+)
+
+universal_tokens = Table(  # open every app of a partner, on both hosts
+    "universal_tokens",
+    metadata,
+    Column("hash", TextColumn, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False, index=True),
+    Column("name", TextColumn, nullable=False),
+    Column("created_on_ms", BigInteger, nullable=False),
+    Column("expires_on_ms", BigInteger, nullable=False),
 )
 
 partner_tokens = Table(
@@ -96,6 +111,16 @@ app_keys = Table(  # further credentials of one app: additional keys, and app to
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger),  # NULL: never
     Column("revoked_on_ms", BigInteger),  # NULL: not revoked
+    Column("ending", TextColumn, nullable=False, server_default=text("''")),  # the key's last characters
+)
+
+old_app_tokens = Table(  # app tokens of before the instance key was replaced, while they are accepted
+    "old_app_tokens",
+    metadata,
+    Column("hash", TextColumn, primary_key=True),
+    Column("partner_id", BigInteger, nullable=False),
+    Column("app_id", TextColumn, nullable=False, index=True),
+    Column("expires_on_ms", BigInteger, nullable=False),
 )
 
 operator_accounts = Table(
@@ -131,6 +156,8 @@ apps = Table(
     Column("token_hash", TextColumn, nullable=False, index=True),
     Column("per_second", Integer),  # NULL: the service's default throughput
     Column("preferences", TextColumn, nullable=False, server_default=text("'{}'")),  # JSON: AppPreferences
+    Column("rates", TextColumn, nullable=False, server_default=text("'{}'")),  # JSON: its own rates, by row
+    Column("limit_event", TextColumn),  # JSON: LimitEvent, the last one of its number; NULL: none
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     UniqueConstraint("partner_id", "name"),
@@ -222,8 +249,23 @@ recipients = Table(  # whom a number exchanges messages with; either of the two 
     Column("user_id", TextColumn),  # business-scoped
     Column("name", TextColumn, nullable=False, server_default=""),
     Column("window_until_ms", BigInteger),  # session messages may be sent until then
+    Column("same_as", BigInteger),  # the row of the same person that counts; this one is a further id, or was merged
+    Column("read_until_ms", BigInteger),  # what was received until then was marked as read; NULL: nothing was
     Index("recipients_by_phone_number", "app_id", "phone_number", unique=True),
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
+    Index(
+        "recipients_by_same_as",
+        "same_as",
+        sqlite_where=text("same_as IS NOT NULL"),
+        postgresql_where=text("same_as IS NOT NULL"),
+    ),
+    Index(  # who wrote last, for the list of conversations; written when a recipient writes (decision 0106)
+        "recipients_by_window",
+        "app_id",
+        "window_until_ms",
+        sqlite_where=text("window_until_ms IS NOT NULL"),
+        postgresql_where=text("window_until_ms IS NOT NULL"),
+    ),
 )
 
 app_users = Table(  # users who have opted in or out, or whom the app's number has blocked
@@ -251,7 +293,7 @@ messages = Table(
     Column("kind", TextColumn, nullable=False),  # of its content; the table is in store/encoding.py
     Column("template_id", TextColumn),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
-    Column("request", TextColumn, nullable=False),  # the form as received; holds no credential
+    Column("request", TextColumn, nullable=False),  # the form as received, before revision 8; holds no credential
     Column("sandbox", Boolean, nullable=False),
     Column("state", TextColumn, nullable=False),
     Column("unconfirmed", Boolean, nullable=False),  # `failed` is our assumption, not reported by the operator
@@ -264,6 +306,8 @@ messages = Table(
     Column("sent_on_ms", BigInteger),
     Column("delivered_on_ms", BigInteger),
     Column("read_on_ms", BigInteger),
+    Column("compressed_request", LargeBinary),  # the form as received, since revision 8; holds no credential
+    Column("request_id", TextColumn),  # of the request, since revision 9; NULL: the client sent none
     sqlite_with_rowid=False,
 )
 Index(
@@ -371,6 +415,7 @@ inbound_messages = Table(
     Column("received_on_ms", BigInteger, nullable=False),
     Index("inbound_messages_by_kind", "app_id", "kind", "received_on_ms"),
     Index("inbound_messages_by_time", "received_on_ms"),  # used by retention
+    Index("inbound_messages_by_recipient", "recipient_id", "received_on_ms"),  # for conversations (decision 0106)
 )
 
 subscriptions = Table(
@@ -419,7 +464,7 @@ callbacks = Table(  # each is its own job in the callbacks queue until it has en
     Column("sequence", BigInteger, nullable=False),
     Column("message_id", TextColumn),
     Column("event", TextColumn, nullable=False),
-    Column("body", LargeBinary, nullable=False),  # rendered once; every attempt sends these bytes
+    Column("body", LargeBinary, nullable=False),  # rendered once; every attempt sends it; compressed
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
     Column("delivered", Boolean),  # NULL: still to be delivered; false: failed for good
@@ -525,6 +570,15 @@ processes = Table(  # the queues that each process works, where several share a 
     sqlite_with_rowid=False,
 )
 
+process_keys = Table(  # the instance keys of each process, where several share a store
+    "process_keys",
+    metadata,
+    Column("holder", TextColumn, primary_key=True),
+    Column("in_use", TextColumn, nullable=False),  # fingerprint
+    Column("known", TextColumn, nullable=False),  # fingerprints, comma-separated
+    sqlite_with_rowid=False,
+)
+
 idempotency_keys = Table(  # the responses to requests that may be repeated (decision 0044)
     "idempotency_keys",
     metadata,
@@ -547,6 +601,29 @@ rate_windows = Table(  # requests counted by rate limits that processes share (d
     Column("times_ms", TextColumn, nullable=False),  # JSON: times, oldest first
     Column("expires_on_ms", BigInteger, nullable=False, index=True),
     sqlite_with_rowid=False,
+)
+
+request_log = Table(  # failed requests of partners, and a sample of the others: redacted, without credentials
+    "request_log",
+    metadata,
+    Column("id", TextColumn, primary_key=True),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("partner_id", BigInteger),  # NULL: not known, because the request had no valid credential
+    Column("app_id", TextColumn, nullable=False),  # empty: not known
+    Column("route", TextColumn, nullable=False),  # method and path template
+    Column("credential", TextColumn, nullable=False),  # its kind and name, never its value
+    Column("status", Integer, nullable=False),
+    Column("error", TextColumn, nullable=False),  # the error code; empty: accepted
+    Column("message", TextColumn, nullable=False),  # of the error response
+    Column("explanation", TextColumn, nullable=False),
+    Column("field", TextColumn, nullable=False),
+    Column("accepted", TextColumn, nullable=False),  # what the field would accept
+    Column("request", TextColumn, nullable=False),  # JSON: path, query, type and body, redacted; empty: not stored
+    Column("recipient", TextColumn, nullable=False),  # the phone number or user id in it; empty: none
+    Column("size_bytes", Integer, nullable=False),  # of the body
+    Column("took_us", BigInteger, nullable=False),
+    Column("request_id", TextColumn, nullable=False, index=True),
+    Index("request_log_by_partner", "partner_id", "id"),
 )
 
 audit_log = Table(  # every action of an administrator or of a signed-in partner, rejected ones too

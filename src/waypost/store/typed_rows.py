@@ -4,7 +4,7 @@ from dataclasses import fields
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
-from sqlalchemy import Row, Select, Table, select
+from sqlalchemy import Select, Table, select
 
 RowValue = TypeVar("RowValue")
 
@@ -32,7 +32,7 @@ class RowReader(Generic[RowValue]):
         self._names = tuple(field.name for field in fields(cast("Any", value_type)))
         msgspec.json.Decoder(value_type)  # analyses it now
 
-    def __call__(self, row: Row[Any], **overrides: Any) -> RowValue:
+    def __call__(self, row: Any, **overrides: Any) -> RowValue:
         """Return the value.
 
         Raises:

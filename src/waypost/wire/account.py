@@ -7,10 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.json_values import object_of
 from waypost.domain.app import App
 from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
 from waypost.domain.direct_calls.profile import BusinessProfile, SetProfile
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.event import LimitEvent
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category
 from waypost.wire.forms import Form
@@ -19,6 +21,18 @@ MAX_REPORT_DAYS: Final = 92
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH: Final = datetime.date(1970, 1, 1)
 
+# fmt: off
+_DOCKER_STATUSES: Final = frozenset({"CONNECTED", "DISCONNECTED", "FLAGGED", "PENDING", "RESTRICTED", "UNKNOWN"})
+_DOCKER_STATUS_OF: Final = {  # other statuses of the operator, as documented ones. Source: ledger 1.9, `waba/info`
+    "MIGRATED":     "DISCONNECTED",
+    "DELETED":      "DISCONNECTED",
+    "BANNED":       "RESTRICTED",
+    "RATE_LIMITED": "RESTRICTED",
+    "UNVERIFIED":   "PENDING",
+}
+# fmt: on
+_BANNED: Final = ("BANNED",)
+_QUALITIES: Final = ("GREEN", "YELLOW", "RED")
 _ADDRESS: Final = ("addLine1", "addLine2", "city", "state", "pinCode", "country")
 PROFILE_FIELDS: Final = (*_ADDRESS, "vertical", "website1", "website2", "desc", "profileEmail")
 
@@ -67,9 +81,7 @@ def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
 
 def _read_day(name: str, text: str | None) -> int:
     if not text:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: a date as YYYY-MM-DD."
-        )
+        raise missing_parameter(name, "a date as YYYY-MM-DD")
     if _DATE.fullmatch(text):
         try:
             return (datetime.date.fromisoformat(text) - _EPOCH).days
@@ -89,10 +101,13 @@ def usage_item(
     templates: int,
     media_templates: int,
     by_category: Mapping[Category, int],
+    marketing_api: int,
 ) -> dict[str, Any]:
     """Return the usage of one day. This service charges nothing, so every fee is 0.
 
-    Source: facts 13, `usage`; its members are those that clients read.
+    Nor does it know which messages the operator counts as free or international: those counts are 0.
+
+    Source: ledger 1.9, `usage`; facts 13.
     """
     return {
         "appId": app.id,
@@ -105,10 +120,17 @@ def usage_item(
         "templateMediaMsg": media_templates,
         "totalMsg": incoming + texts + media + templates + media_templates,
         "marketing": by_category.get(Category.MARKETING, 0),
+        "mmLiteMarketing": marketing_api,
         "utility": by_category.get(Category.UTILITY, 0),
+        "service": texts + media,
+        "freeUtility": 0,
+        "internationalAuthentication": 0,
         "authentication": by_category.get(Category.AUTHENTICATION, 0),
         "currency": wallet.currency,
         "discount": 0,
+        "fep": 0,
+        "ftc": 0,
+        "gsCap": app.preferences.cap,
         "gsFees": 0,
         "waFees": 0,
         "totalFees": 0,
@@ -133,10 +155,16 @@ def read_profile(form: Form) -> SetProfile:
 
 
 def profile_object(profile: BusinessProfile) -> dict[str, Any]:
-    """Return the profile for the partner; unset fields are empty. Source: facts 13, `business/profile`."""
+    """Return the profile for the partner; unset fields are empty.
+
+    Clients of an older shape read the address in lines. The operator has one line, so the first is the whole.
+
+    Source: facts 13, `business/profile`; public clients: `addressLine1`.
+    """
     first, second, *_ = (*profile.websites, "", "")
     return {
         "address": profile.address,
+        "addressLine1": profile.address,
         "desc": profile.description,
         "profileEmail": profile.email,
         "vertical": profile.vertical,
@@ -145,20 +173,46 @@ def profile_object(profile: BusinessProfile) -> dict[str, Any]:
     }
 
 
-def business_account_info(app: App, number: NumberStatus, account: BusinessStatus) -> dict[str, Any]:
-    """Return the operator's status of a number and its business account. Source: facts 13, `waba/info`."""
+def ratings_object(event: LimitEvent, quality: str) -> dict[str, Any]:
+    """Return the last change of a number's limit, with its quality in the documented spelling.
+
+    Source: ledger 1.9, `ratings`; facts 13.
+    """
     return {
-        "accountStatus": account.status,
-        "dockerStatus": number.status,
-        "messagingLimit": number.messaging_limit,
-        "mmLiteStatus": "INELIGIBLE",  # this service does not send through MM Lite
+        "oldLimit": event.old_limit,
+        "currentLimit": event.current_limit,
+        "event": event.event.lower(),
+        "eventTime": event.at_ms,
+        "phoneQuality": quality.capitalize() if quality in _QUALITIES else "Unknown",
+    }
+
+
+def business_account_info(app: App, number: NumberStatus, account: BusinessStatus) -> dict[str, Any]:
+    """Return the operator's status of a number and its business account, in the documented values.
+
+    Source: ledger 1.9, `waba/info`; C36; facts 13. The documents do not name the member with the number's id.
+    """
+    return {
+        "accountStatus": "BANNED" if number.status in _BANNED else account.status,
+        "dockerStatus": number.status
+        if number.status in _DOCKER_STATUSES
+        else _DOCKER_STATUS_OF.get(number.status, "UNKNOWN"),
+        "messagingLimit": number.messaging_limit or "NOT_SET",
+        "mmLiteStatus": account.marketing_messages or "INELIGIBLE",
         "ownershipType": account.ownership,
         "phone": app.phone_number,
-        "phoneQuality": number.quality,
-        "throughput": number.throughput,
+        "phoneNumberId": app.phone_number_id,
+        "phoneQuality": number.quality if number.quality in _QUALITIES else "UNKNOWN",
+        "throughput": number.throughput or "NOT_APPLICABLE",
         "verifiedName": number.verified_name,
         "wabaId": app.business_account_id,
         "canSendMessage": number.can_send,
-        "errors": number.errors,
+        "errors": [_number_error(error) for error in number.errors],
         "additionalInfo": [],
     }
+
+
+def _number_error(error: Any) -> dict[str, str]:
+    """Return an error of a number; its code is a text. Source: ledger 1.9, `waba/info`."""
+    members = object_of(error)
+    return {name: str(members.get(name, "")) for name in ("error_code", "error_description", "possible_solution")}

@@ -4,7 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppKey, AppUser
+from waypost.base.encryption import TOKEN_PREFIX
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, STORAGE_REGIONS, App, AppKey, AppUser
 from waypost.domain.callbacks.subscription import MODE_ALIASES, MODES
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
@@ -19,6 +20,7 @@ MAX_FEE_CAP: Final = 750
 MAX_EMAIL_CHARS: Final = 254
 _EMAIL: Final = re.compile(r"[!-?A-~]+@[!-?A-~]+")  # printable ASCII without a second @
 _APP_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z]{2,4})?")
 _TYPE: Final = "apicallbackpost"
 _VERSION: Final = 2
 
@@ -30,21 +32,47 @@ class AppForm:
     name: str | None
     template_messaging: bool | None
     disable_optin_pref_url: bool | None
+    storage_region: str | None = None
+    language_code: str | None = None
+    enable_redis: bool | None = None
+
+
+CHANGEABLE_FIELDS: Final = (
+    "name", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis",
+)  # fmt: skip
+_NO_CHANGES: Final = AppForm(None, None, None)
 
 
 def read_app(form: Form, *, is_new: bool) -> AppForm:
     """Read the form of a new or a changed app.
 
     Raises:
-        ApiError: the name is missing or has invalid characters or length, or a flag is invalid.
+        ApiError: the name is missing or has invalid characters or length, a flag or the region is invalid, or a
+            change has no field.
 
-    Source: facts 2.
+    Source: facts 2; ledger 1.2.
     """
     name = form.text("name")
     if is_new or name:
         name = form.required("name", f"{MIN_APP_NAME_CHARS} to {MAX_APP_NAME_CHARS} characters").strip()
         check_app_name(name)
-    return AppForm(name or None, _optional_flag(form, "templateMessaging"), _optional_flag(form, "disableOptinPrefUrl"))
+    flags = (_optional_flag(form, "templateMessaging"), _optional_flag(form, "disableOptinPrefUrl"))
+    if is_new:
+        return AppForm(name or None, *flags)
+    changes = AppForm(
+        name or None,
+        *flags,
+        storage_region=(form.text("storageRegion") or "").strip().upper() or None,
+        language_code=(form.text("languageCode") or "").strip() or None,
+        enable_redis=_optional_flag(form, "enableRedis"),
+    )
+    if changes == _NO_CHANGES:
+        raise ApiError(ErrorCode.NO_FIELDS, f"Name at least one of {', '.join(CHANGEABLE_FIELDS)}.")
+    if changes.storage_region is not None and changes.storage_region not in STORAGE_REGIONS:
+        raise ApiError(ErrorCode.INVALID_REGION, f"storageRegion must be one of {', '.join(STORAGE_REGIONS)}.")
+    if changes.language_code is not None and not _LANGUAGE.fullmatch(changes.language_code):
+        raise invalid_field("languageCode", "a code of a language such as en or pt_BR")
+    return changes
 
 
 def check_app_name(name: str) -> None:
@@ -56,7 +84,8 @@ def check_app_name(name: str) -> None:
     if not _APP_NAME.fullmatch(name):
         raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
     if not MIN_APP_NAME_CHARS <= len(name) <= MAX_APP_NAME_CHARS:
-        raise ApiError(ErrorCode.APP_NAME_LENGTH, f"name has {len(name)} characters.")
+        text = f"name must have {MIN_APP_NAME_CHARS} to {MAX_APP_NAME_CHARS} characters; it has {len(name)}."
+        raise ApiError(ErrorCode.APP_NAME_LENGTH, text)
 
 
 def _optional_flag(form: Form, name: str) -> bool | None:
@@ -83,7 +112,7 @@ def read_cap(form: Form) -> int:
     Raises:
         ApiError: it is missing or outside the documented range.
     """
-    text = form.required("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}")
+    text = form.required("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}", "Integer")
     cap = read_integer(text, "cap")
     if not MIN_FEE_CAP <= cap <= MAX_FEE_CAP:
         raise invalid_field("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}")
@@ -124,7 +153,7 @@ def contact_object(app: App, partner: Partner) -> dict[str, Any]:
 
 
 def partner_app(app: App) -> dict[str, Any]:
-    """Return an app for the list of a partner's apps. Source: facts 2, `partnerApps`."""
+    """Return an app for the list of a partner's apps. Source: facts 2, `partnerApps`; ledger 1.2, C10."""
     return {
         "id": app.id,
         "name": app.name,
@@ -138,13 +167,33 @@ def partner_app(app: App) -> dict[str, Any]:
         "cap": app.preferences.cap,
         "createdOn": app.created_on_ms,
         "modifiedOn": app.modified_on_ms,
+        "partnerCreated": False,
+        "cxpEnabled": False,
+        "partnerUsage": True,
     }
+
+
+_NOT_LINKED_MEMBERS: Final = ("customerId", "cap", "partnerCreated", "cxpEnabled", "partnerUsage")
 
 
 def linked_app(app: App) -> dict[str, Any]:
     """Return an app for the response to linking it. Source: facts 2, `appLink`."""
     members = partner_app(app)
-    return {name: value for name, value in members.items() if name not in ("customerId", "cap")}
+    return {name: value for name, value in members.items() if name not in _NOT_LINKED_MEMBERS}
+
+
+def app_linked_by_token(app: App, partner: Partner, namespace: str) -> dict[str, Any]:
+    """Return an app for the response to linking it by a token. Source: ledger 1.2, `auth/appLink`."""
+    return partner_app(app) | {
+        "email": partner.email,
+        "preferredTimezone": "UTC",
+        "solutionId": "",
+        "storageRegion": app.preferences.storage_region,
+        "currency": "USD",
+        "customerOrgId": str(app.partner_id),
+        "source": "SS",
+        "nameSpace": namespace,
+    }
 
 
 def listed_app(app: App) -> dict[str, Any]:
@@ -156,7 +205,7 @@ def listed_app(app: App) -> dict[str, Any]:
         "live": app.live,
         "phone": app.phone_number,
         "stopped": False,
-        "storageRegion": "",
+        "storageRegion": app.preferences.storage_region,
         "uiFormStage": None,
         "pipelineStage": None,
         "creationStage": None,
@@ -183,8 +232,8 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
         "disableOptinPrefUrl": app.preferences.disable_optin_pref_url,
         "embedAllowed": False,
         "federated": False,
-        "languageCode": "en",
-        "storageRegion": "",
+        "languageCode": app.preferences.language_code,
+        "storageRegion": app.preferences.storage_region,
         "templateMessaging": app.preferences.template_messaging,
         "version": _VERSION,
         "createdOn": app.created_on_ms,
@@ -193,19 +242,27 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
 
 
 def changed_app(app: App, partner: Partner) -> dict[str, Any]:
-    """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`."""
-    details = app_details(app, partner)
-    members = {name: value for name, value in details.items() if name not in ("liveTs", "embedAllowed", "languageCode")}
-    return members | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
+    """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7."""
+    return app_details(app, partner) | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
+
+
+_KEY_DIGITS: Final = 32
 
 
 def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
-    """Return an additional key for the list, without the key itself. Source: facts 1.4."""
+    """Return an additional key for the list: of the key itself only the ending.
+
+    The documented members come first; the others are read by clients of the older shape.
+
+    Source: ledger 1.1; facts 1.4.
+    """
     return {
+        "token": TOKEN_PREFIX + key.ending.rjust(_KEY_DIGITS, "*"),
+        "createdOn": key.created_on_ms,
+        "modifiedOn": key.created_on_ms,
         "id": key.id,
         "name": key.name,
         "active": key.status(now_ms) == "ACTIVE",
-        "createdOn": key.created_on_ms,
         "expiresOn": 0,
     }
 

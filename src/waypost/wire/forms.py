@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from waypost.domain.coercion import read_flag
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 
 MAX_DEPTH: Final = 32
 FormBranch = dict[str, Any]
@@ -126,16 +126,15 @@ class Form:
         """Return every value under one of the names, in order."""
         return [value for name, value in self._pairs if name in names]
 
-    def required(self, name: str, accepted: str) -> str:
-        """Return a required field.
+    def required(self, name: str, accepted: str, kind: str = "String") -> str:
+        """Return a required field; `kind` is its type in the error, as of `missing_parameter`.
 
         Raises:
             ApiError: it is missing, empty or blank.
         """
         value = self.text(name)
         if not value or value.isspace():
-            text = f"Required request parameter '{name}' is not present: {accepted}."
-            raise ApiError(ErrorCode.FIELD_MISSING, text, field=name, accepted=accepted)
+            raise missing_parameter(name, accepted, kind)
         return value
 
     def flag(self, name: str, default: bool = False) -> bool:
@@ -179,7 +178,20 @@ def _read_field(part: str) -> tuple[str, str]:
 
 
 def _unescape(text: str) -> str:
-    return unquote_to_bytes(text.replace("+", " ")).decode("utf-8", "strict")
+    r"""Return a name or value without its escapes; a `%` that begins no escape stays.
+
+    `%41` is decoded as Python's escape `\x41`, at once: `unquote_to_bytes` goes from escape to escape.
+
+    Raises:
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    spaced = text.replace("+", " ")
+    try:
+        # Every backslash of the text is doubled, so `\\x` is the only escape; other bytes decode as Latin-1.
+        characters = spaced.replace("\\", "\\\\").replace("%", "\\x").encode().decode("unicode_escape")
+    except UnicodeDecodeError:  # a `%` without two hexadecimal digits
+        return unquote_to_bytes(spaced).decode("utf-8", "strict")
+    return characters.encode("latin-1").decode("utf-8", "strict")
 
 
 def read_json(text: str, decoder: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:

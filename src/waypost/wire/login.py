@@ -98,11 +98,13 @@ def is_partner_token(secret_box: SecretBox, token: str) -> bool:
         return False
     from jwt import PyJWTError
 
-    try:
-        _jws().decode_complete(token, secret_box.partner_token_key(), [ALGORITHM])
-    except (PyJWTError, ValueError):  # or text that is not UTF-8
-        return False
-    return True
+    for key in secret_box.partner_token_keys():
+        try:
+            _jws().decode_complete(token, key, [ALGORITHM])
+        except (PyJWTError, ValueError):  # or text that is not UTF-8
+            continue
+        return True
+    return False
 
 
 @cache

@@ -121,8 +121,11 @@ def media_id_response(media_id: str) -> dict[str, Any]:
 
 
 def stored_media_response(media_id: str, file_name: str, url: str) -> dict[str, Any]:
-    """Return the response of the messaging API's upload. Source: facts 8, the messaging API's upload."""
-    return {"status": "success", "media": {"fileName": file_name, "id": media_id, "url": url}}
+    """Return the response of the messaging API's upload, which clients read in either of two shapes.
+
+    Source: facts 8, the messaging API's upload; public clients: `mediaId`.
+    """
+    return {"status": "success", "mediaId": media_id, "media": {"fileName": file_name, "id": media_id, "url": url}}
 
 
 def content_disposition(file_name: str, kind: str = "attachment") -> str:

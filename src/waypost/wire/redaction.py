@@ -38,7 +38,19 @@ SHOWN_FIELDS: Final = frozenset({*TEMPLATE_KINDS, *ACCOUNT_KINDS, "billing-event
 """Version 3: fields without people's text. In every other field, known or not, text is hidden."""
 CODE_MEMBERS: Final = frozenset({"template"})
 """Members with possible one-time codes: templates that other applications have sent from the number."""
+SHOWN_IN_LOG: Final = SHOWN_REQUEST_MEMBERS | {  # in the log of requests: names of states, and names that partners chose
+    "elementName", "category", "templateType", "languageCode", "vertical", "enableSample", "allowTemplateCategoryChange",
+    "modes", "tag", "version", "active", "showOnUI", "doCheck", "fields", "limit", "pageNo", "pageSize", "maxResult",
+    "status", "file_type", "recipient", "user", "templateStatus", "from", "date_from", "date_to",
+}
+SECRET_MEMBERS: Final = frozenset({  # not even their length is shown in the log of requests
+    "password", "secret", "client_secret", "clientSecret", "token", "access_token", "accessToken", "authorization",
+    "apikey", "apiKey", "api_key", "key", "pin", "code", "otp", "meta", "private_key", "passphrase",
+})
 # fmt: on
+HIDDEN_SECRET: Final = "(hidden)"  # noqa: S105  stands for one
+MAX_SHOWN_CHARS: Final = 200
+"""Longer values are not shown in the log of requests, whatever their member."""
 HIDDEN_CODE: Final = "(one-time code)"
 _MIN_SEARCHED_CHARS: Final = 3
 """Shorter hidden texts are not searched for in a receiver's response: `OK` is in many."""
@@ -116,6 +128,20 @@ def request_without_codes(request: str) -> str:
         return json.dumps(masked, ensure_ascii=False)
     members = cast("Mapping[str, Any]", masked)
     return urlencode({name: value if isinstance(value, str) else _json(value) for name, value in members.items()})
+
+
+def mask_logged_request(request: str) -> Any:
+    """Return a request for the log of requests: secrets without their length, other texts as their length.
+
+    Args:
+        request: a form, a query or a JSON object as received; of anything else only the length is returned.
+    """
+    parsed = _parse_request(request)
+    try:
+        masker = _Masker(SHOWN_IN_LOG, secrets=SECRET_MEMBERS, max_shown_chars=MAX_SHOWN_CHARS)
+        return masker.mask(parsed) if isinstance(parsed, Mapping) else _length_text(request)
+    except RecursionError:
+        return _length_text(request)
 
 
 def redact_body(body: str, visibility: TextVisibility) -> RedactedBody:
@@ -208,27 +234,43 @@ class _Masker:
     Args:
         shown: members whose values stay.
         code_only: hide only possible one-time codes.
+        secrets: members that are replaced whole, by a text that says nothing of them.
+        max_shown_chars: longer texts are hidden in any member; None: no limit.
     """
 
-    def __init__(self, shown: frozenset[str], *, code_only: bool = False) -> None:
+    def __init__(
+        self,
+        shown: frozenset[str],
+        *,
+        code_only: bool = False,
+        secrets: frozenset[str] = frozenset(),
+        max_shown_chars: int | None = None,
+    ) -> None:
         self._shown = shown
         self._code_only = code_only
+        self._secrets = secrets
+        self._max_shown_chars = max_shown_chars
         self.hidden: set[str] = set()
 
     def mask(self, value: Any, name: str = "", *, is_code: bool = False) -> Any:
         """Return a JSON value with hidden parts masked."""
         is_code = is_code or name in CODE_MEMBERS
+        if name in self._secrets and value not in (None, ""):
+            return HIDDEN_SECRET
         if isinstance(value, Mapping):
             members = cast("Mapping[str, Any]", value)
             return {inner: self.mask(member, inner, is_code=is_code) for inner, member in members.items()}
         if isinstance(value, list):
             return [self.mask(item, is_code=is_code) for item in cast("list[Any]", value)]
-        if value is None or isinstance(value, bool) or name in self._shown:
+        if value is None or isinstance(value, bool) or (name in self._shown and not self._is_too_long(value)):
             return value
         if (self._code_only and not is_code) or value == "":
             return value
         self.hidden.add(str(value))
         return _length_text(value) if isinstance(value, str) else "(number)"
+
+    def _is_too_long(self, value: Any) -> bool:
+        return self._max_shown_chars is not None and len(str(value)) > self._max_shown_chars
 
 
 def _length_text(text: str) -> str:

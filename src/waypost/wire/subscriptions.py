@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_ALL, MODES, Subscription
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.wire.forms import MAX_FORM_FIELDS, Form, read_json
 
 _HEADER_NAME: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
@@ -56,9 +56,7 @@ def read_subscription(form: Form) -> SubscriptionForm:
     """
     modes = _read_modes(form)
     if modes is None:
-        accepted = f"some of {','.join(MODES)}"
-        text = f"Required request parameter 'modes' is not present: {accepted}."
-        raise ApiError(ErrorCode.FIELD_MISSING, text, field="modes", accepted=accepted)
+        raise missing_parameter("modes", f"some of {','.join(MODES)}")
     tag = _checked_tag(form.required("tag", "a name for the subscription, unique within the app"))
     url = form.required("url", "an http or https address")
     check_url(url)

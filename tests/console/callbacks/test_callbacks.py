@@ -281,7 +281,7 @@ async def test_rejected_form_keeps_its_input_and_shows_the_error(
     for changes, error in (
         ({}, "it answered 404"),
         ({"url": "ftp://somewhere"}, "absolute http or https address"),
-        ({"modes": ""}, "is not present"),
+        ({"modes": ""}, "modes is required"),
         ({"headers": "no header"}, "is not a header"),
         ({"headers": "Host: elsewhere"}, "are ours to set"),
         ({"version": "2", "modes": "ALL"}, "beside ALL in version 2"),

@@ -64,7 +64,7 @@ class Traffic:
                     values = {
                         "app_id": demo.APP_ID, "message_id": message_id, "callback_id": callback_id,
                         "template_id": demo.TEMPLATE_ID, "subscription_id": "1", "position": "1", "phone": PHONE,
-                        "number": demo.SOURCE,
+                        "number": demo.SOURCE, "recipient_id": "1",
                     }  # fmt: skip
                     try:
                         path = fill_path(row, values)

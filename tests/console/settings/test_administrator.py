@@ -14,12 +14,13 @@ from tests.support.builders import APP, PARTNER
 from waypost.api.limits.rate_limits import RATES
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
-from waypost.base.ids import RandomIds
+from waypost.base.ids import RandomIds, uuid7_text
 from waypost.client.api_client import ApiClient, HttpTransport
 from waypost.console.route import RouteKind
 from waypost.console.simulator.routes import SIMULATOR
 from waypost.simulator import Simulator, SimulatorSettings
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter
+from waypost.store.requests.request_log import RequestLogEntry, add_request_entries
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -69,6 +70,31 @@ def fill_path(path: str) -> str:
     return re.sub(r"\{(\w+)(?::\w+)?\}", lambda match: VALUES[match[1]], path)
 
 
+async def test_partner_sees_the_rates_of_its_app_and_only_an_administrator_changes_them(
+    shared_simulator: SharedSimulator,
+) -> None:
+    settings = f"/apps/{APP.id}/settings"
+    change = {"rate": "templates", "requests": "2", "period_s": "60"}
+
+    status, page = await shared_simulator.site.get(settings)
+    rejected = [
+        (await shared_simulator.post_action(settings + path, **change))[0]
+        for path in ("/rates", "/rates/reset", "/rates/reset-all")
+    ]
+    await shared_simulator.post_action("/settings/administrator", token=TOKEN)
+    changed, _ = await shared_simulator.post_action(settings + "/rates", **change)
+    _, page_of_administrator = await shared_simulator.site.get(settings)
+
+    assert (status, rejected, changed) == (200, [403, 403, 403], 303)
+    assert "10 per minute" in page
+    assert "Only the administrator can change these rates." in page
+    assert f"{settings}/rates" not in page
+    assert "2 per minute" in page_of_administrator
+    entries = await shared_simulator.entries(partner_id=PARTNER.id)
+    recorded = {(entry.action, entry.status) for entry in entries}
+    assert {("POST /apps/{app_id}/settings/rates", 403), ("POST /apps/{app_id}/settings/rates", 303)} <= recorded
+
+
 async def test_partner_has_no_access_to_simulator_pages_and_actions(shared_simulator: SharedSimulator) -> None:
     await shared_simulator.control.json(
         "POST", "/control/faults", {"on": "call", "call": "messages.send", "what": {"error": 131000}}
@@ -88,6 +114,17 @@ async def test_partner_has_no_access_to_simulator_pages_and_actions(shared_simul
     rejected = await shared_simulator.entries(actor=PARTNER.email, rejected=True)
     acts = [row for row in SIMULATOR if row.kind is RouteKind.ACT]
     assert len(rejected) == len(acts)
+
+
+async def test_partner_has_no_access_to_personal_data_of_all_partners(shared_simulator: SharedSimulator) -> None:
+    page = await shared_simulator.site.get("/settings/personal-data")
+    statuses = [
+        (await shared_simulator.post_action(f"/settings/personal-data/{act}", number="15551234567"))[0]
+        for act in ("export", "erase")
+    ]
+
+    assert page[0] == 403
+    assert statuses == [403, 403]
 
 
 async def test_session_has_admin_access_with_the_admin_token_until_it_ends_it(
@@ -182,3 +219,30 @@ async def test_audit_page_shows_a_partner_its_own_entries_and_the_administrator_
     assert "&lt;script&gt;" in everything
     assert "<script>alert(1)" not in everything
     assert "POST /admin/partners" not in rejected
+
+
+async def test_request_log_shows_a_partner_its_own_requests_and_the_administrator_all(
+    shared_simulator: SharedSimulator,
+) -> None:
+    site = shared_simulator.site
+    own, foreign = (
+        RequestLogEntry(
+            id=uuid7_text(1_900_000_000_000 + partner_id, bytes(10)), at_ms=1_900_000_000_000, partner_id=partner_id,
+            app_id="", route=f"POST /of/{partner_id}", credential="API key", status=400, error="", message="", field="",
+            explanation="", accepted="", request="", recipient="", size_bytes=0, took_us=1, request_id="shared-id",
+        )
+        for partner_id in (PARTNER.id, PARTNER.id + 1)
+    )  # fmt: skip
+    await site.waypost.database.write(add_request_entries, [own, foreign])
+
+    _, before = await site.get("/requests")
+    hidden, _ = await site.get(f"/requests/{foreign.id}")
+    _, found = await site.get("/requests?id=shared-id")
+    await shared_simulator.post_action("/settings/administrator", token=TOKEN)
+    _, after = await site.get("/requests")
+    shown, _ = await site.get(f"/requests/{foreign.id}")
+
+    assert (own.route in before, foreign.route in before) == (True, False)
+    assert (own.route in found, foreign.route in found) == (True, False)
+    assert (own.route in after, foreign.route in after) == (True, True)
+    assert (hidden, shown) == (404, 200)

@@ -7,6 +7,7 @@ import aiohttp
 import pytest
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
 
@@ -29,11 +30,123 @@ def find_secret(page: str, before: str) -> str:
     return match[1]
 
 
+def read_quotas(page: str) -> list[str]:
+    """Return what waits, the limit and the badges of messages and of callbacks."""
+    card = page.partition('id="quotas"')[2].partition("</dl>")[0]
+    values = re.findall(r"<dd>(.*?)<br>", card)
+    return [" ".join(re.sub(r"<[^>]*>", " ", value).split()) for value in values]
+
+
+def find_rate(page: str, name: str) -> str:
+    """Return the texts of a row of the list of rates, separated by spaces."""
+    row = re.search(rf"<li><span><code>{name}</code>.*?</li>", page, re.DOTALL)
+    assert row, page
+    return " ".join(re.sub(r"<form.*?</form>|<[^>]*>", " ", row[0], flags=re.DOTALL).split())
+
+
 async def log_in(console: ConsoleClient, password: str) -> dict[str, Any]:
     """Log in to the partner API."""
     api = ApiClient(HttpTransport(console.base_url), {})
     fields = {"email": demo.EMAIL, "password": password}
     return await api.form("POST", "/partner/account/login", fields)
+
+
+async def test_administrator_changes_the_retention_periods_of_the_partner(console: ConsoleClient) -> None:
+    changed = {"keep_bodies_days": "7", "keep_messages_days": ""}
+    longer = {"keep_bodies_days": "7", "keep_messages_days": "401"}
+    no_number = {"keep_bodies_days": "a week", "keep_messages_days": ""}
+
+    await console.post("/settings/retention", changed)
+    page = await console.get("/settings")
+    rejected = [
+        await post_for_page(console, "/settings/retention", fields, status=400) for fields in (longer, no_number)
+    ]
+
+    assert re.search(r"<dt>Content</dt><dd>7 days.*own period", page)
+    assert re.search(r"<dt>Messages</dt><dd>400 days<br>", page)
+    assert "Enter a number of days from 1 to 400, or nothing." in rejected[0]
+    assert "Enter a number of days from 1 to 30, or nothing." in rejected[1]
+    assert 'value="a week"' in rejected[1]
+
+
+async def test_administrator_changes_the_quotas_of_the_partner(console: ConsoleClient) -> None:
+    """The page shows what waits now, the limit, and what is responded once it is reached."""
+    before = await console.get("/settings")
+
+    await console.post("/settings/quotas", {"message_quota": "0", "callback_quota": "2500"})
+    changed = await console.get("/settings")
+    stored = await console.admin.json("GET", "/admin/partners/1/quotas")
+    rejected = await post_for_page(
+        console, "/settings/quotas", {"message_quota": "-1", "callback_quota": "1000000001"}, status=400
+    )
+    await console.post("/settings/quotas", {"message_quota": "", "callback_quota": ""})
+    reset = await console.get("/settings")
+
+    assert read_quotas(before) == read_quotas(reset) == ["0 of 1 000 000", "0 of 4 000 000"]
+    assert read_quotas(changed) == ["0 of any number own quota", "0 of 2 500 own quota"]
+    assert {name: quota["own_quota"] for name, quota in stored.items()} == {"messages": 0, "callbacks": 2500}
+    assert rejected.count("Enter a number from 0 to 1000000000, or nothing.") == 2
+    assert 'value="1000000001"' in rejected
+    assert "status 429 with the text <code>Too Many Requests</code>" in before
+
+
+async def test_reached_quota_is_marked(console: ConsoleClient) -> None:
+    """A frozen clock keeps a message waiting: the quota of one is reached, and the next message gets the text shown."""
+    await console.control.json("POST", "/control/clock/freeze", {})
+    await console.post("/settings/quotas", {"message_quota": "1", "callback_quota": ""})
+    await console.control.json(
+        "POST", "/control/faults", {"on": "call", "call": "messages.send", "what": {"error": 130429}}
+    )
+    await console.send_text("waits")
+
+    page = await console.get("/settings")
+    with pytest.raises(ApiResponseError) as error:
+        await console.send_text("is rejected")
+
+    assert read_quotas(page)[0] == "1 of 1 reached own quota"
+    assert (error.value.status, error.value.message) == (429, "Too Many Requests")
+
+
+async def test_administrator_gives_an_app_rates_of_its_own_and_resets_them(console: ConsoleClient) -> None:
+    """The page shows each row with its source; a change is in force at once."""
+    settings = f"/apps/{console.app_id}/settings"
+
+    await console.post(settings + "/rates", {"rate": "template_sync", "requests": "3", "period_s": "90"})
+    changed = await console.get(settings)
+    await console.post(settings + "/rates", {"rate": "templates", "requests": "25", "period_s": "60"})
+    stored = await console.admin.json("GET", f"/admin/apps/{console.app_id}/rates")
+    await console.post(settings + "/rates/reset", {"rate": "template_sync"})
+    one_reset = await console.get(settings)
+    await console.post(settings + "/rates/reset-all")
+    all_reset = await console.get(settings)
+
+    assert "template_sync: now 3 in 90 s." in changed
+    assert find_rate(changed, "template_sync") == "template_sync documented: 1 per hour 3 in 90 s this app"
+    assert find_rate(changed, "templates") == "templates 10 per minute documented"
+    assert {row["rate"]: row["app"] for row in stored["rates"] if row["source"] == "app"} == {
+        "template_sync": "3/90s", "templates": "25/60s",
+    }  # fmt: skip
+    assert find_rate(one_reset, "template_sync") == "template_sync 1 per hour documented"
+    assert find_rate(one_reset, "templates") == "templates documented: 10 per minute 25 per minute this app"
+    assert find_rate(all_reset, "templates") == "templates 10 per minute documented"
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"rate": "templates", "requests": "0", "period_s": "60"}, "Enter a number from 1 to 1000000."),
+        ({"rate": "templates", "requests": "5", "period_s": "86401"}, "Enter a number from 1 to 86400."),
+        ({"rate": "templates", "requests": "many", "period_s": ""}, "Enter a number from 1 to 86400."),
+        ({"rate": "login", "requests": "5", "period_s": "60"}, "there is no rate login that can be set"),
+    ],
+)
+async def test_rejected_rate_is_shown_at_its_field(console: ConsoleClient, fields: dict[str, str], error: str) -> None:
+    page = await post_for_page(console, f"/apps/{console.app_id}/settings/rates", fields, status=400)
+
+    assert error in page
+    assert 'aria-invalid="true"' in page
+    assert f'value="{fields["requests"]}"' in page
+    assert "this app</span>" not in page
 
 
 async def test_changed_password_is_for_the_console_only_and_ends_other_sessions(console: ConsoleClient) -> None:
@@ -52,7 +165,7 @@ async def test_changed_password_is_for_the_console_only_and_ends_other_sessions(
     for password in (demo.PASSWORD, NEW):
         with pytest.raises(ApiResponseError) as error:
             await log_in(console, password)
-        assert error.value.status == 401
+        assert error.value.status == 403
     async with aiohttp.ClientSession() as http:
         for password, status in ((demo.PASSWORD, 401), (NEW, 303)):
             async with http.post(
@@ -197,7 +310,7 @@ async def test_app_is_created_renamed_and_deleted(console: ConsoleClient) -> Non
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("short", "between 6 to 150 characters"),
+        ("short", "name must have 6 to 150 characters"),
         ("Wa/post", "Invalid characters"),
         (demo.APP_NAME, "Bot Already Exists"),
         ("", "name"),
@@ -335,7 +448,46 @@ async def test_demo_app_can_be_switched_to_another_operator_account(console: Con
 
 async def test_every_tab_of_the_settings_fits_a_narrow_window(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs("/settings", width=360)
-    for path in ("", "/password", "/secrets", "/keys", "/apps", "/operator"):
+    for path in ("", "/password", "/secrets", "/keys", "/apps", "/operator", "/personal-data"):
         page = await tab.go(f"/settings{path}")
         over = await page.evaluate("document.documentElement.scrollWidth - innerWidth")
         assert over <= 0, path
+
+
+async def test_personal_data_of_a_recipient_is_exported_and_erased_once_its_number_was_typed_twice(
+    tabs: Tabs, console: ConsoleClient
+) -> None:
+    written = {"to": demo.SOURCE, "text": "a question to be erased"}
+    await console.control.json("POST", f"/control/phones/{demo.DESTINATION}/messages", written)
+
+    async def export() -> str:
+        return await post_for_page(console, "/settings/personal-data/export", {"number": f"+{demo.DESTINATION}"})
+
+    await poll_until(export, lambda text: "a question to be erased" in text)
+    fields = {"erased": demo.DESTINATION, "typed": demo.DESTINATION[:-1]}
+    refused = await post_for_page(console, "/settings/personal-data/erase", fields, status=400)
+    invalid = await post_for_page(console, "/settings/personal-data/export", {"number": "12"}, status=400)
+
+    tab = await tabs("/settings/personal-data")
+    for label in ("Phone number", "Enter it again to confirm"):
+        await tab.page.locator("form[action$=erase]").get_by_label(label).fill(f"+{demo.DESTINATION}")
+    await tab.page.get_by_role("button", name="Erase").click()
+    await tab.page.get_by_text("Nothing is stored about").wait_for()
+
+    assert "Enter the same number again" in refused
+    assert "8 to 15 digits" in invalid
+    assert await export() == ""
+
+
+async def test_overview_shows_which_rate_has_limited_requests(console: ConsoleClient) -> None:
+    templates = f"/partner/app/{console.app_id}/templates"
+    for _ in range(10):
+        await console.api.json("GET", templates)
+    with pytest.raises(ApiResponseError, match="429"):
+        await console.api.json("GET", templates)
+
+    page = await console.get(f"/apps/{console.app_id}")
+
+    assert "1 request was limited in the last 10 minutes: more than the rate templates allows" in page
+    assert f'href="/apps/{console.app_id}/settings#rates"' in page
+    assert "--no-rates" in page

@@ -246,7 +246,7 @@ async def test_changed_password_opens_the_console_but_not_the_api(service: Servi
 
     api = await service.request("POST", "/partner/account/login", {"email": PARTNER.email, "password": new})
 
-    assert api.status == 401
+    assert api.status == 403
     assert (await service.sign_in()).status == 401
     assert (await service.sign_in(new)).status == 303
 

@@ -18,6 +18,9 @@ EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
     "/apps/{app_id}/callbacks/replay":     ("?which=both",),
     "/apps/{app_id}/callbacks/verify":     ("?language=java",),
     "/apps/{app_id}/messages":   ("?state=failed", "?q=15550002002", "?q=nothing-at-all"),
+    "/apps/{app_id}/conversations": ("?state=failed", "?state=unread", "?q=Ann", "?q=nothing-at-all"),
+    "/apps/{app_id}/conversations/{recipient_id}": ("?part=failed", "?text=nothing-at-all"),
+    "/requests":                ("?status=4xx", "?route=nothing-at-all"),
     "/apps/{app_id}/templates":  ("?status=REJECTED", "?q=nothing-at-all"),
 }
 PATH_VALUES: Final[dict[str, dict[str, str]]] = {  # values of the parameters of one path

@@ -142,7 +142,7 @@ class Scene:
         flows = f"{self.console.base_url}/partner/app/{self.console.app_id}/flows"
         flow = {"name": "booking", "categories": ["APPOINTMENT_BOOKING"]}
         async with self.console.http.post(flows, json=flow, headers=self._token) as created:
-            assert created.status == 201, await created.text()
+            assert created.status == 200, await created.text()
             flow_id = (await created.json())["id"]
         form = aiohttp.FormData({"name": "flow.json", "asset_type": "FLOW_JSON"})
         content = json.dumps(SCREENS).encode()

@@ -1,10 +1,13 @@
 """The content of the scene: a day of a bakery, created through the APIs."""
 
 import base64
+import contextlib
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, Final
 
+from tests.console.conftest import ConsoleClient
 from tests.console.support.pictures import picture
 from tests.console.support.scene import (
     ANN,
@@ -25,6 +28,7 @@ from tests.support.callback_sink import ReceivedCallback
 from tests.support.media_samples import sample
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.client.api_client import ApiResponseError
 
 ALL_MODES: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE,ACCOUNT"
 ORDERS: Final = "/orders"
@@ -112,6 +116,7 @@ async def name_values(scene: Scene) -> None:
         "phone": ANN,
         "number": demo.SOURCE,
         "position": "1",
+        "recipient_id": "1",
         "wamid": messages[-1]["wamid"],
         "item_id": messages[-1]["wamid"],
         "media_id": media[0]["media_id"] if media else "",
@@ -119,8 +124,22 @@ async def name_values(scene: Scene) -> None:
         "fault_id": "1",
         "fleet": "crowd",
         "name": "monday",
+        "entry_id": await find_failed_request(console),
         **await name_credentials(scene),
     }
+
+
+async def find_failed_request(console: ConsoleClient) -> str:
+    """Send a text without a recipient, and return the id of its entry in the request log."""
+    form = {"channel": "whatsapp", "source": demo.SOURCE, "src.name": demo.APP_NAME, "message": "Hello"}
+    with contextlib.suppress(ApiResponseError):
+        await console.api.form("POST", f"/partner/app/{console.app_id}/msg", form)
+
+    async def find() -> str:
+        found = re.search(r'href="/requests/([0-9a-f-]+)"', await console.get("/requests?status=4xx&route=/msg"))
+        return found[1] if found else ""
+
+    return await poll_until(find, bool)
 
 
 async def _phones(scene: Scene) -> None:

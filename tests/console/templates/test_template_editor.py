@@ -301,6 +301,30 @@ async def test_sample_is_uploaded_and_shown(tabs: Tabs) -> None:
     assert await page.locator("#preview img").evaluate("one => one.complete && one.naturalWidth") > 0
 
 
+async def test_gif_is_written_with_its_video_and_url_and_edited(tabs: Tabs) -> None:
+    page = (await tabs(NEW)).page
+    await page.get_by_label("Name", exact=True).fill("wave")
+    await page.get_by_label("Topic").fill("Greetings")
+    await page.get_by_label("Category", exact=True).select_option("MARKETING")
+    await page.get_by_label("Type", exact=True).select_option("GIF")
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Hello there")
+    video = {"name": "wave.mp4", "mimeType": "video/mp4", "buffer": sample("mp4")}
+    await page.get_by_label("Sample GIF").set_input_files(video)  # type: ignore[arg-type]
+    await page.locator("#preview .is-gif video").wait_for()
+    await page.get_by_label("And its public URL").fill("https://shop.example/wave.mp4")
+    await expect(page.locator("#lint")).to_contain_text("0 violations")
+
+    await page.get_by_role("button", name="Submit").click()
+
+    await page.wait_for_url("**/templates/0*")
+    await expect(page.locator("#status")).to_contain_text("approved")
+    await page.get_by_role("link", name="Edit").click()
+    await expect(page.locator("#lint")).to_contain_text("0 violations")
+    await page.get_by_role("textbox", name="Body", exact=True).fill("Hello again")
+    await page.get_by_role("button", name="Submit edit").click()
+    await expect(page.locator("#history")).to_contain_text("Edited")
+
+
 async def test_carousel_is_written_card_by_card_by_keyboard(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_label("Category", exact=True).select_option("MARKETING")

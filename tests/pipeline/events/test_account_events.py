@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
-from tests.support.pipeline import PipelineHarness
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
+from waypost.base.clock import ManualClock
 
 pytestmark = pytest.mark.content_only
 
@@ -50,15 +51,67 @@ async def test_account_webhook_is_called_back_in_both_versions(
     assert value_of(body) == value
 
 
-async def test_review_of_an_account_is_called_back_with_its_time(pipeline: PipelineHarness) -> None:
-    await post_webhook(pipeline, "account_review_update", {"decision": "APPROVED"})
+async def test_rejected_account_is_called_back_with_the_day(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline(clock=ManualClock(1_612_051_200_000))
+    await post_webhook(pipeline, "account_review_update", {"decision": "REJECTED"})
+    await post_webhook(
+        pipeline, "account_update", {"event": "DISABLED_UPDATE", "ban_info": {"waba_ban_state": "DISABLE"}}
+    )
 
-    callback = await pipeline.wait_for_callback(is_event("account-event"))
+    review, disabled = await pipeline.sink.wait_for(is_event("account-event"), count=2)
 
-    payload = callback["payload"]["payload"]
-    assert callback["payload"]["type"] == "review-event"
-    assert payload["status"] == "APPROVED"
-    assert abs(payload["actionDate"] - pipeline.clock.now_ms()) < 60_000
+    assert review["payload"] == {
+        "type": "review-event",
+        "payload": {"status": "rejected", "actionDate": "January 31,2021"},
+    }
+    assert disabled["payload"]["payload"] == {"status": "DISABLE", "actionDate": "January 31,2021"}
+
+
+@pytest.mark.holds("event-30", "event-65")
+@pytest.mark.both_engines
+async def test_app_that_becomes_live_is_called_back_once(pipeline: PipelineHarness) -> None:
+    number = {"phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
+    async with open_version_3_receiver(pipeline, "ACCOUNT") as receiver_v3:
+        for live in (False, True, True):
+            await _connect_app(pipeline, {**number, "business_account_id": ACCOUNT.id, "live": live})
+        await post_webhook(pipeline, "account_update", {"event": "VERIFIED_ACCOUNT"})
+        first, last = await pipeline.sink.wait_for(lambda callback: callback["type"].endswith("-event"), count=2)
+        live_v3, _ = await receiver_v3.sink.wait_for(lambda _: True, count=2)
+
+    assert (first["type"], first["app"], first["appId"]) == ("onboarding-event", APP.name, APP.id)
+    assert first["payload"] == {
+        "type": "docker-status-event",
+        "payload": {"status": "live", "waId": ACCOUNT.id, "namespace": ACCOUNT.namespace},
+    }
+    assert last["payload"]["type"] == "status-event"
+    [entry] = live_v3["entry"]
+    assert entry["changes"] == [
+        {"field": "account-event", "value": {"type": "status-event", "payload": {"status": "ACCOUNT_VERIFIED"}}}
+    ]
+    assert entry["id"] == ACCOUNT.id
+    assert abs(entry["time"] - pipeline.clock.now_ms()) < 60_000
+
+
+@pytest.mark.holds("event-12")
+@pytest.mark.parametrize(("live", "text", "events"), [(False, f" proxy {APP.name.lower()}", 1), (False, "proxy", 0), (True, f"Proxy {APP.name}", 0)])  # fmt: skip
+async def test_sandbox_app_is_invoked_by_its_name(
+    pipeline: PipelineHarness, live: bool, text: str, events: int
+) -> None:
+    number = {"phone_number": APP.phone_number, "phone_number_id": APP.phone_number_id}
+    await _connect_app(pipeline, {**number, "business_account_id": ACCOUNT.id, "live": live})
+
+    await pipeline.reply(ANN, text)
+    await pipeline.reply(ANN, "Hello?")
+
+    user_events = [callback["payload"] for callback in pipeline.callbacks if callback["type"] == "user-event"]
+    assert user_events == [{"phone": ANN, "type": "sandbox-start"}] * events
+
+
+async def _connect_app(pipeline: PipelineHarness, connection: dict[str, Any]) -> None:
+    headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    url = f"{pipeline.service_url}/admin/apps/{APP.id}/connect"
+    async with pipeline.http.post(url, json=connection, headers=headers) as response:
+        assert response.status == 200, await response.text()
 
 
 @pytest.mark.parametrize(

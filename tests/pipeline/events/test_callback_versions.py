@@ -266,6 +266,7 @@ async def test_changed_subscription_gets_callbacks_at_its_new_url(pipeline: Pipe
     assert [attempt.path for attempt in pipeline.sink.accepted] == ["/callbacks/moved"]
 
 
+@pytest.mark.holds("event-11", "event-52")
 async def test_endpoint_url_is_pinged_with_the_body_of_its_version(pipeline: PipelineHarness) -> None:
     await pipeline.subscribe(tag="second", doCheck="true")
     await pipeline.subscribe(tag="third", doCheck="true", version="3")
@@ -273,8 +274,12 @@ async def test_endpoint_url_is_pinged_with_the_body_of_its_version(pipeline: Pip
     ping_v2, ping_v3 = (attempt.value for attempt in pipeline.sink.accepted)
     assert {attempt.headers["User-Agent"] for attempt in pipeline.sink.accepted} == {f"Waypost/{__version__}"}
     assert ping_v2["payload"] == {"phone": "callbackSetPhone", "type": "sandbox-start"}
-    assert value_of(ping_v3)["statuses"] == [{"type": "set-callback"}]
-    assert ping_v3["gs_app_id"] == APP.id
+    value = {"messaging_product": "whatsapp", "statuses": [{"type": "set-callback"}]}
+    assert ping_v3 == {
+        "object": "whatsapp_business_account",
+        "entry": [{"changes": [{"field": "messages", "value": value}]}],
+        "gs_app_id": APP.id,
+    }
 
 
 @pytest.mark.both_engines

@@ -116,7 +116,8 @@ async def test_unknown_status_changes_no_state_and_is_called_back_unchanged(
 
     warning = await receiver_v3.status(message_id, "warning")
     assert warning == {name: value for name, value in unknown.items() if name != "biz_opaque_callback_data"} | {
-        "gs_id": message_id
+        "gs_id": message_id,
+        "meta_msg_id": delivery["wamid"],
     }
     assert (await pipeline.trace(message_id))["state"] == "delivered"
     events = await pipeline.events_of(message_id, until="delivered")

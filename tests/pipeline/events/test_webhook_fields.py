@@ -20,7 +20,7 @@ FIELDS_OF_TESTERS: Final = {  # fields that testers had found to be dropped
     "account_settings_update", "template_correct_category_detection", "payment_configuration_update",
     "tracking_events", "security",
 }  # fmt: skip
-UNKNOWN_TYPES: Final = ("hologram", "unsupported", "edit", "revoke", "request_welcome", "button_v2", "")
+UNKNOWN_TYPES: Final = ("hologram", "unsupported", "edit", "revoke", "button_v2", "")
 
 
 def make_value(field: str) -> dict[str, Any]:

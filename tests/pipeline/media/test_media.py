@@ -317,8 +317,12 @@ async def test_upload_through_the_messaging_api_has_a_url(pipeline: PipelineHarn
     assert (status, content) == (200, PNG)
     assert headers["Content-Type"] == "image/png"
     assert headers["X-Content-Type-Options"] == "nosniff"
-    wrong = media["url"][:-1] + ("0" if media["url"][-1] != "0" else "1")
+    assert media["url"].endswith(".png")
+    bare = media["url"].removesuffix(".png")
+    assert (await get(pipeline, bare))[0] == 200
+    wrong = bare[:-1] + ("0" if bare[-1] != "0" else "1")
     assert (await get(pipeline, wrong))[0] == 404
+    assert (await get(pipeline, f"{wrong}.png"))[0] == 404
 
 
 async def test_upload_gets_the_documented_error_when_the_disk_is_not_writable(pipeline: PipelineHarness) -> None:
@@ -393,13 +397,13 @@ async def test_medium_that_only_the_operator_has_is_fetched_for_the_response(pip
     assert response.headers["Content-Type"] == "image/png"
 
 
-async def test_media_id_that_the_operator_does_not_have_gets_the_unauthorized_error(pipeline: PipelineHarness) -> None:
+async def test_media_id_that_the_operator_does_not_have_is_invalid(pipeline: PipelineHarness) -> None:
     response = await pipeline.send_request(
         "GET", f"/partner/app/{APP.id}/media/1037543291543636", headers={"token": pipeline.app_token}
     )
 
-    assert response.status == 401
-    assert response.body == {"status": "error", "message": "Unauthorized Access"}
+    assert response.status == 404
+    assert response.body == {"status": "error", "message": "Invalid Media Id"}
 
 
 def make_inbound(pipeline: PipelineHarness, key: str, media_id: str) -> InboundMedia:

@@ -4,10 +4,12 @@ from typing import Any, Final
 
 import pytest
 
+from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_assertions import (
     assert_approval_callbacks,
     assert_delivery_callbacks,
-    assert_reply_callbacks,
+    assert_version_3_callback,
+    operator_id_of,
 )
 from tests.support.pipeline import PipelineHarness
 from tests.support.version_3_receiver import Version3Receiver
@@ -112,11 +114,15 @@ async def test_product_template_shows_its_products(pipeline: PipelineHarness, re
 
 
 async def check_order_callback(pipeline: PipelineHarness, receiver_v3: Version3Receiver, message_id: str) -> None:
-    await assert_reply_callbacks(
-        pipeline,
-        receiver_v3,
-        message_id,
-        {"type": "order", "order": ORDER},
-        second=("order", ORDER),
-        version_3_content=("order", ORDER),
-    )
+    operator_id = await operator_id_of(pipeline, message_id)
+    body = {"to": APP.phone_number, "context_id": operator_id, "type": "order", "order": ORDER}
+    created = await pipeline.control("POST", f"phones/{ANN}/messages", body)
+
+    callback = await pipeline.wait_for_callback(is_event("order", id=created["wamid"]))
+
+    payload = callback["payload"]
+    assert (payload["type"], payload["payload"]) == ("text", {"text": "Please soon"})
+    items = [{"id": "shoe-1", "currency": "EUR", "amount": 49.5, "quantity": 2}]
+    reply = {"id": operator_id, "gsId": message_id, "forwarded": False, "frequently_forwarded": False}
+    assert payload["context"] == {**reply, "catalog": {"id": "4711", "order": {"items": items}}}
+    await assert_version_3_callback(receiver_v3, callback, operator_id, message_id, "order", ORDER)

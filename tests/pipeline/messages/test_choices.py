@@ -94,6 +94,7 @@ async def send_passthrough_json(pipeline: PipelineHarness, type: str, content: A
     return response.body["messages"][0]["id"]
 
 
+@pytest.mark.holds("event-39")
 @pytest.mark.parametrize(("index", "title", "postback"), [(0, "Yes", "come"), (1, "No", "come"), (2, "Later", None)])
 async def test_reply_to_a_session_message_is_called_back_with_its_number_and_text(
     pipeline: PipelineHarness, index: int, title: str, postback: str | None
@@ -114,6 +115,7 @@ async def test_reply_to_a_session_message_is_called_back_with_its_number_and_tex
     assert reply == {"id": postback or title, "title": title}
 
 
+@pytest.mark.holds("event-40")
 @pytest.mark.parametrize(("index", "title", "text"), [(0, "Soup", "Hot"), (1, "Ice", "Cold")])
 async def test_chosen_row_is_numbered_through_all_sections(
     pipeline: PipelineHarness, index: int, title: str, text: str

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from tests.support.builders import ANN, APP, is_event
+from tests.support.groups import call_group_api, open_group
 from tests.support.operator_webhook import post_messages_change
 from tests.support.pipeline import API_KEY, PipelineHarness
 from tests.support.polling import poll_until
@@ -59,54 +60,115 @@ def make_group_message(**more: Any) -> dict[str, Any]:
 
 async def test_message_to_a_group_is_sent_there_and_creates_no_recipient(pipeline: PipelineHarness) -> None:
     async with open_version_3_receiver(pipeline, "GROUP_MESSAGING_EVENTS,ENQUEUED") as receiver_v3:
-        status, response = await post_passthrough(pipeline, TEXT | {"to": GROUP, "recipient_type": "group"})
+        group_id = await open_group(pipeline, BO)
+        status, response = await post_passthrough(pipeline, TEXT | {"to": group_id, "recipient_type": "group"})
         message_id = response["messages"][0]["id"]
         body = await sent_body(pipeline, message_id)
         sent = await receiver_v3.status(message_id, "sent")
         enqueued = await receiver_v3.status(message_id, "enqueued")
 
     assert status == 200
-    assert response["contacts"] == [{"input": GROUP, "wa_id": GROUP}]
-    assert body == TEXT | {"to": GROUP, "recipient_type": "group", "biz_opaque_callback_data": message_id}  # fmt: skip
-    assert (sent["recipient_id"], sent["recipient_type"]) == (GROUP, "group")
-    assert (enqueued["recipient_id"], enqueued["recipient_type"]) == (GROUP, "group")
+    assert response["contacts"] == [{"input": group_id, "wa_id": group_id}]
+    assert body == TEXT | {"to": group_id, "recipient_type": "group", "biz_opaque_callback_data": message_id}
+    assert (sent["recipient_id"], sent["recipient_type"]) == (group_id, "group")
+    assert (enqueued["recipient_id"], enqueued["recipient_type"]) == (group_id, "group")
     assert type(enqueued["timestamp"]) is int
     assert await read_recipients(pipeline) == []
     assert (await pipeline.trace(message_id))["recipient_id"] is None
 
 
 async def test_version_2_gets_only_the_enqueued_event_of_a_message_to_a_group(pipeline: PipelineHarness) -> None:
-    _, response = await post_passthrough(pipeline, TEXT | {"to": GROUP, "recipient_type": "group"})
+    group_id = await open_group(pipeline, ANN)
+    _, response = await post_passthrough(pipeline, TEXT | {"to": group_id, "recipient_type": "group"})
     message_id = response["messages"][0]["id"]
-    await pipeline.wait_for_state(message_id, "sent")
+    await pipeline.wait_for_state(message_id, "delivered")
     await pipeline.reply(BO, "Done")
 
     events = [callback["payload"] for callback in pipeline.callbacks if callback["type"] == "message-event"]
-    assert [(event["type"], event["destination"]) for event in events] == [("enqueued", GROUP)]
+    assert [(event["type"], event["destination"]) for event in events] == [("enqueued", group_id)]
 
 
+@pytest.mark.holds("event-77")
 async def test_every_members_status_is_called_back(pipeline: PipelineHarness) -> None:
+    group_id = await open_group(pipeline, ANN, BO)
     async with open_version_3_receiver(pipeline, "GROUP_MESSAGING_EVENTS") as receiver_v3:
-        _, response = await post_passthrough(pipeline, TEXT | {"to": GROUP, "recipient_type": "group"})
+        _, response = await post_passthrough(pipeline, TEXT | {"to": group_id, "recipient_type": "group"})
         message_id = response["messages"][0]["id"]
-        await receiver_v3.status(message_id, "sent")
-        [delivery] = await pipeline.deliveries(message_id)
-        statuses = [
-            {
-                "id": delivery["wamid"], "status": status, "timestamp": "1760000000",
-                "recipient_id": GROUP, "recipient_type": "group", "recipient_participant_id": member,
-                "biz_opaque_callback_data": message_id,
-            }
-            for status, member in (("read", ANN), ("delivered", BO), ("read", BO))
-        ]  # fmt: skip
-        await post_messages_change(pipeline, statuses=statuses)
+        await receiver_v3.sink.wait_for(lambda _: True, count=3)
+        await pipeline.control("POST", f"phones/{BO}/groups/{group_id}/read", {})
         bodies = await receiver_v3.sink.wait_for(lambda _: True, count=4)
 
-    called_back = [value_of(body)["statuses"][0] for body in bodies][1:]
-    assert [(status["status"], status["recipient_participant_id"]) for status in called_back] == [
-        ("read", ANN), ("delivered", BO), ("read", BO),
+    statuses = [value_of(body)["statuses"][0] for body in bodies]
+    assert {status["gs_id"] for status in statuses} == {message_id}
+    assert {(status["recipient_id"], status["recipient_type"]) for status in statuses} == {(group_id, "group")}
+    assert sorted((status["status"], status.get("recipient_participant_id", "")) for status in statuses) == [
+        ("delivered", ANN), ("delivered", BO), ("read", BO), ("sent", ""),
     ]  # fmt: skip
     assert (await pipeline.trace(message_id))["state"] == "read"
+    assert await read_recipients(pipeline) == []
+
+
+async def test_statuses_of_participants_without_numbers_are_told_apart(pipeline: PipelineHarness) -> None:
+    group_id = await open_group(pipeline, ANN, BO)
+    await pipeline.control("PUT", "settings", {"user_ids": True})
+    for phone in (ANN, BO):
+        await pipeline.control("PUT", f"phones/{phone}", {"shows_number": False})
+    async with open_version_3_receiver(pipeline, "GROUP_MESSAGING_EVENTS") as receiver_v3:
+        await post_passthrough(pipeline, TEXT | {"to": group_id, "recipient_type": "group"})
+        bodies = await receiver_v3.sink.wait_for(lambda _: True, count=3)
+
+    statuses = [value_of(body)["statuses"][0] for body in bodies]
+    assert all("recipient_participant_id" not in status for status in statuses)
+    assert len({status.get("recipient_participant_user_id") for status in statuses}) == 3
+
+
+async def test_message_to_an_unknown_group_fails(pipeline: PipelineHarness) -> None:
+    _, response = await post_passthrough(pipeline, TEXT | {"to": GROUP, "recipient_type": "group"})
+
+    trace = await pipeline.wait_for_state(response["messages"][0]["id"], "failed")
+
+    assert trace["code"] == 131041
+
+
+@pytest.mark.holds("event-74", "event-75")
+async def test_changes_of_a_group_are_called_back(pipeline: PipelineHarness) -> None:
+    async with open_version_3_receiver(pipeline, "GROUP_ACCOUNT_EVENTS") as receiver_v3:
+        group_id = await open_group(pipeline, ANN)
+        created = await receiver_v3.change("group_lifecycle_update")
+        added = await receiver_v3.change("group_participants_update")
+        listed = await call_group_api(pipeline, "GET")
+        removal = await call_group_api(pipeline, "DELETE", f"/{group_id}/participants", participants=[{"user": ANN}])
+        deletion = await call_group_api(pipeline, "DELETE", f"/{group_id}")
+        bodies = await receiver_v3.sink.wait_for(lambda _: True, count=4)
+
+    [group] = value_of(created)["groups"]
+    assert group["timestamp"] == int(group["timestamp"])
+    assert {name: group[name] for name in ("type", "group_id", "subject", "description", "join_approval_mode")} == {
+        "type": "group_create", "group_id": group_id, "subject": "Tea", "description": "All about tea",
+        "join_approval_mode": "auto_approve",
+    }  # fmt: skip
+    assert group["invite_link"].startswith("https://chat.whatsapp.com/")
+    assert [item["id"] for item in listed["data"]] == [group_id]
+    [participant] = value_of(added)["groups"]
+    assert (participant["type"], participant["reason"]) == ("group_participants_add", "invite_link")
+    assert [item["wa_id"] for item in participant["added_participants"]] == [ANN]
+    changes = [value_of(body)["groups"][0] for body in bodies]
+    by_request = {change["request_id"]: change["type"] for change in changes if "request_id" in change}
+    assert by_request[removal["request_id"]] == "group_participants_remove"
+    assert by_request[deletion["request_id"]] == "group_delete"
+
+
+@pytest.mark.holds("event-76")
+async def test_message_of_a_phone_in_a_group_is_called_back(pipeline: PipelineHarness) -> None:
+    group_id = await open_group(pipeline, ANN, BO)
+    async with open_version_3_receiver(pipeline, "GROUP_MESSAGING_EVENTS") as receiver_v3:
+        written = await pipeline.control("POST", f"phones/{ANN}/groups/{group_id}/messages", {"text": "Hello all"})
+        value = await receiver_v3.message(written["wamid"])
+
+    [message] = value["messages"]
+    assert (message["from"], message["group_id"], message["type"]) == (ANN, group_id, "text")
+    assert message["text"] == {"body": "Hello all"}
+    assert [contact["wa_id"] for contact in value["contacts"]] == [ANN]
     assert await read_recipients(pipeline) == []
 
 
@@ -183,6 +245,29 @@ async def test_direct_send_keeps_its_category_and_its_lifetime(
     }  # fmt: skip
     [shown] = await pipeline.inbox()
     assert shown["text"] == "Hello"
+
+
+async def test_status_of_direct_send_names_the_generated_template_in_version_3(pipeline: PipelineHarness) -> None:
+    """A template that the operator generated appears in its statuses, which are called back as given."""
+    async with open_version_3_receiver(pipeline, "SENT") as receiver_v3:
+        _, response = await post_passthrough(pipeline, TEXT | {"category": "utility", "ttl_seconds": 600})
+        sent = await receiver_v3.status(response["messages"][0]["id"], "sent")
+
+    assert sent["template_id"].isdecimal()
+    assert sent["pricing"]["category"] == "utility"
+
+
+@pytest.mark.parametrize(("access", "code"), [("NOT_ENABLED", 100), ("RESTRICTED", 139200), ("RATE_LIMITED", 131064)])
+async def test_direct_send_of_an_account_that_may_not_use_it_fails_with_the_operators_code(
+    pipeline: PipelineHarness, access: str, code: int
+) -> None:
+    await pipeline.control("PUT", f"accounts/{APP.business_account_id}/direct-send", {"access": access})
+
+    _, response = await post_passthrough(pipeline, TEXT | {"category": "utility"})
+    message_id = response["messages"][0]["id"]
+    await pipeline.wait_for_state(message_id, "failed")
+
+    assert (await pipeline.trace(message_id))["code"] == code
 
 
 async def test_text_without_a_category_is_no_direct_send(pipeline: PipelineHarness) -> None:

@@ -23,7 +23,7 @@ async def test_tapped_button_is_called_back_with_its_postback_text(pipeline: Pip
 @pytest.mark.holds(
     "event-tap", "event-envelope", "event-app", "event-phone", "event-timestamp",
     "event-version", "event-type", "event-id", "event-source", "event-payload-type", "event-text",
-    "event-button", "event-postback", "event-sender", "event-context", "version-callback",
+    "event-button", "event-postback", "event-sender", "event-context", "version-callback", "event-38",
 )  # fmt: skip
 async def test_callback_of_a_tap_has_every_documented_field(pipeline: PipelineHarness) -> None:
     template_id = await pipeline.approved_template()

@@ -57,10 +57,12 @@ async def test_approval_of_the_old_text_is_ignored_while_an_edit_is_pending(
     proxy.is_down = True
     await edit(edit_holding_pipeline, template_id)
     await poll_until(edit_holding_pipeline.submission_attempts, lambda attempts: attempts > 0)
+    await next_second(edit_holding_pipeline.clock)
 
     await approve_again(edit_holding_pipeline)
 
     assert (await read_template(edit_holding_pipeline, template_id))["status"] == "PENDING"
+    await next_second(edit_holding_pipeline.clock)
     proxy.is_down = False
     proxy.may_go.set()
     await edit_holding_pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)

@@ -232,7 +232,7 @@ async def test_quality_is_called_back_and_listed_with_our_name_of_it(pipeline: P
         "id": template_id,
         "elementName": "greeting",
         "languageCode": "en_US",
-        "quality": "MEDIUM",
+        "quality": "YELLOW",
     }
     assert (await read_template(pipeline, template_id))["quality"] == "MEDIUM"
 

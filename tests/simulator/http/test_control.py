@@ -141,6 +141,7 @@ async def test_phone_shows_and_keeps_its_settings(bench: Bench) -> None:
         "user_id": ANN_USER_ID,
         "username": "",
         "shows_number": True,
+        "parent_user_id": "",
         "condition": "",
         "sends_read_receipts": True,
         "has_chat_open": False,

@@ -19,12 +19,16 @@ from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.control.control_api import CALLS as ALL_CALLS
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.messages.marketing.insights import AD_PREFIX, SimulatedAd
 from waypost.simulator.templates.template import SimulatedTemplate
 
+CALLS: Final = [call for call in ALL_CALLS if not call[1].startswith("/control/partners")]
+"""The calls of a simulator alone: tests/dev/test_partners.py has those about partners, which need a service."""
 TEMPLATE: Final = "1400000000000004"
 HEADERS: Final = {
     "control": [(b"host", b"localhost"), (b"content-type", b"application/json")],
@@ -94,8 +98,16 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/snapshots/{name}/load": {},
     "/control/faults":               {"faults": [FAULT], "seed": 1},
     "/control/accounts/{waba_id}":   {"name": "One", "token": TOKEN, "app_id": APP, "app_secret": SECRET, "namespace": "x"},
+    "/control/accounts/{waba_id}/direct-send": {"access": "RESTRICTED"},
+    "/control/accounts/{waba_id}/marketing-messages": {"status": "ONBOARDED"},
     "/control/accounts/{waba_id}/retry": {},
     "/control/accounts/{waba_id}/webhooks": {"field": "account_update", "value": {"event": "x", "more": {}}},
+    "/control/numbers/{phone_number_id}/names": {},
+    "/control/accounts/{waba_id}/payment-configurations/{name}": {"status": "Active"},
+    "/control/phones/{phone}/calls": {"to": BUSINESS, "sdp": "v=0"},
+    "/control/phones/{phone}/groups": {"invite_link": "INVITE_LINK"},
+    "/control/phones/{phone}/groups/{group_id}/messages": {"type": "text", "text": "x"},
+    "/control/phones/{phone}/groups/{group_id}/read": {},
     "/control/statuses":             {"message_id": "WAMID", "status": "failed", "code": 1, "title": "x", "details": "x",
                                       "names_recipient": True, "recipient_user_id": "US.1349"},
     "/control/numbers/{phone_number_id}": {"waba_id": WABA, "phone_number": BUSINESS, "name": "x", "throughput": 5},
@@ -111,6 +123,7 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/phones/{phone}/tap":   {"message_id": "WAMID", "index": 0, "card": None, "not_requested": False},
     "/control/phones/{phone}/respond": {"message_id": "FORM", "response": {"a": "b"}},
     "/control/phones/{phone}/number": {"to": "15557778888"},
+    "/control/phones/{phone}/user-id": {"to": "US.7778888"},
     "/control/phones/{phone}/marketing": {"to": BUSINESS, "wants": False},
     "/control/phones/{phone}/block": {"to": BUSINESS, "blocks": True},
     "/control/phones/{phone}/report": {"to": BUSINESS, "message_id": "WAMID", "blocks": True},
@@ -150,6 +163,14 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Number, "whatsapp_commerce_settings"): {"is_cart_enabled": True, "is_catalog_visible": False},
     (Number, "whatsapp_business_encryption"): {"business_public_key": "-----BEGIN PUBLIC KEY-----x"},
     (Number, "whatsapp_business_profile"): {"messaging_product": "whatsapp", "about": "x", "websites": ["https://a.example"]},
+    (Number, "calls"):                     {"messaging_product": "whatsapp", "action": "accept", "call_id": "CALL_ID",
+                                            "session": {"sdp_type": "answer", "sdp": "v=0"}},
+    (Number, "groups"):                    {"messaging_product": "whatsapp", "subject": "x", "description": "x"},
+    (Account, "payment_configuration"):    {"configuration_name": "x", "provider_name": "x", "redirect_url": "x"},
+    (Account, "generate_payment_configuration_oauth_link"): {"configuration_name": "crowd", "redirect_url": "x"},
+    (Number, "payments_refund"):           {"reference_id": "x", "speed": "instant", "payment_config_id": "crowd",
+                                            "amount": {"currency": "INR", "value": 1, "offset": 100}},
+    (SimulatedGroup, ""):                  {"messaging_product": "whatsapp", "subject": "x"},
     (Number, "block_users"):               {"messaging_product": "whatsapp", "block_users": [{"user": ANN}]},
     (Number, "conversational_automation"): {"prompts": ["x"], "commands": [{"command_name": "x", "command_description": "x"}]},
     (Account, ""):                         {"is_enabled_for_insights": True},
@@ -201,7 +222,7 @@ class SimulatorClient:
         account = AccountSeed(WABA, "One", "", TOKEN, APP, SECRET, "v", "")
         await simulator.seed(account, [NumberSeed(NUMBER_ID, WABA, BUSINESS, "Shop One")])
         await simulator.seed_template(
-            waba_id=WABA, template_id=TEMPLATE, name="seeded", language="en_US", category="UTILITY",
+            waba_id=WABA, template_id=TEMPLATE, name="seeded", language="en_US", category="MARKETING",
             components=[{"type": "BODY", "text": "Hello {{1}}, how are you", "example": {"body_text": "A"}}],
         )  # fmt: skip
         await simulator.send_phone_text(phone=ANN, to=BUSINESS, text="Hi")
@@ -217,9 +238,25 @@ class SimulatorClient:
         }
         crowd = {"name": "crowd", "first": "15553000000", "count": 5}
         await self._request("control", "POST", "/control/fleets", b"", json.dumps(crowd).encode())
+        group = json.dumps({"messaging_product": "whatsapp", "subject": "Tea"}).encode()
+        await self._request("graph", "POST", f"/v25.0/{NUMBER_ID}/groups", b"", group)
+        _, groups = await self._request("graph", "GET", f"/v25.0/{NUMBER_ID}/groups")
+        [group_id] = [listed["id"] for listed in json.loads(groups)["data"]]
+        _, link = await self._request("graph", "GET", f"/v25.0/{group_id}/invite_link")
+        self.messages["INVITE_LINK"] = json.loads(link)["invite_link"]
+        join = json.dumps({"invite_link": self.messages["INVITE_LINK"]}).encode()
+        await self._request("control", "POST", f"/control/phones/{ANN}/groups", b"", join)
+        calling = json.dumps({"calling": {"status": "ENABLED"}}).encode()
+        await self._request("graph", "POST", f"/v25.0/{NUMBER_ID}/settings", b"", calling)
+        call = json.dumps({"to": BUSINESS}).encode()
+        _, called = await self._request("control", "POST", "/control/phones/15557654321/calls", b"", call)
+        self.messages["CALL_ID"] = json.loads(called)["call_id"]
+        configuration = json.dumps({"configuration_name": "crowd", "provider_name": "x"}).encode()
+        await self._request("graph", "POST", f"/v25.0/{WABA}/payment_configuration", b"", configuration)
         self.ids = {
             Account: WABA, Number: NUMBER_ID, GraphApp: APP, SimulatedTemplate: TEMPLATE, SimulatedMedia: media_id,
-            Flow: json.loads(created_flow)["id"], UploadSession: json.loads(upload)["id"],
+            Flow: json.loads(created_flow)["id"], SimulatedGroup: group_id, UploadSession: json.loads(upload)["id"],
+            SimulatedAd: f"{AD_PREFIX}{TEMPLATE}",
         }  # fmt: skip
 
     async def _send_interactive(self, interactive: dict[str, Any]) -> str:
@@ -264,6 +301,7 @@ def client(tmp_path: Path) -> Iterator[SimulatorClient]:
 def fill_path(client: SimulatorClient, path: str) -> Iterator[str]:
     """Yield the path with every combination of ids, existing ones first."""
     names = {**NAMES, "{flow_id}": [client.ids[Flow], "x"], "{media_id}": [client.ids[SimulatedMedia], "x"]}
+    names |= {"{group_id}": [client.ids[SimulatedGroup], "x"], "{call_id}": [client.messages["CALL_ID"], "x"]}
     placeholders = re.findall(r"{\w+}", path)
     for values in itertools.product(*(names.get(placeholder, UNKNOWN_IDS) for placeholder in placeholders)):
         filled_path = path
@@ -273,7 +311,7 @@ def fill_path(client: SimulatorClient, path: str) -> Iterator[str]:
 
 
 def example(client: SimulatorClient, path: str) -> Any:
-    """Return the example of the route, with ids of existing messages."""
+    """Return the example of the route, with ids of existing messages, and an invite link."""
     text = json.dumps(EXAMPLES[path])
     for name, wamid in client.messages.items():
         text = text.replace(name, wamid)

@@ -151,6 +151,7 @@ async def test_order_has_a_review_and_pay_button(bench: Bench) -> None:
         "currency": "INR",
         "amount": amount(3900),
         "paid_by": "razorpay",
+        "configuration": "shop",
     }
 
 

@@ -1,8 +1,10 @@
 """Templates: review, lists, edits and deletion."""
 
+import asyncio
+
 import pytest
 
-from tests.simulator.conftest import TOKEN, WABA, Bench
+from tests.simulator.conftest import APP, SECRET, TOKEN, WABA, Bench
 from waypost.base.clock import ManualClock
 
 HELLO = [{"type": "BODY", "text": "Hello there"}]
@@ -65,6 +67,27 @@ async def test_manual_review_waits_for_the_control_api(bench: Bench) -> None:
     await bench.receiver.wait_until(lambda: len(bench.receiver.template_events()) == 2)
     assert bench.receiver.template_events()[1]["reason"] == "SCAM"
     assert "rejection_info" not in bench.receiver.template_events()[1]
+
+
+async def test_templates_of_an_account_with_manual_reviews_have_no_automatic_review(slow: Bench) -> None:
+    account = {"name": "One", "token": TOKEN, "app_id": APP, "app_secret": SECRET}
+    await slow.control("PUT", f"accounts/{WABA}", {**account, "manual_reviews": True})
+    created = await slow.create_template(HELLO)
+
+    shown = await slow.control("GET", f"templates?id={created.body['id']}")
+    state = await slow.control("GET", "state")
+    assert [template["review_due_ms"] for template in shown.body["templates"]] == [None]
+    assert state.body["accounts"][0]["manual_reviews"] is True
+
+
+async def test_concurrent_decisions_are_all_applied(slow: Bench) -> None:
+    """Also one about a template that another decision, such as an automatic review, has just changed."""
+    created = await slow.create_template(HELLO)
+    reject = f"templates/{created.body['id']}/reject"
+
+    decisions = await asyncio.gather(*(slow.control("POST", reject, {"reason": "SCAM"}) for _ in range(8)))
+
+    assert [decision.body["status"] for decision in decisions] == ["REJECTED"] * 8
 
 
 async def test_unknown_reason_is_rejected_and_the_known_ones_are_listed(slow: Bench) -> None:

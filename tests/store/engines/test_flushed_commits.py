@@ -1,7 +1,7 @@
 """PostgreSQL: a commit is acknowledged only where the server waits for what makes it durable."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import psycopg
 import pytest
@@ -10,6 +10,7 @@ from sqlalchemy import Connection, insert, select
 from tests.support.polling import poll_until
 from tests.support.postgres import UNSAFE, Server, running_server
 from tests.support.store_locations import PostgresLocation
+from waypost.store.bulk_statements import BulkInsert, BulkUpdate
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
@@ -42,13 +43,37 @@ def own_server() -> Iterator[Server]:
         yield server
 
 
-async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(own_server: Server) -> None:
+def _add_fact(connection: Connection, items: Sequence[None]) -> list[None]:
+    connection.execute(insert(store_properties), {"name": "a fact", "value": ""})
+    return list(items)
+
+
+def _add_fact_alone(connection: Connection, items: Sequence[None]) -> list[None]:
+    _INSERT.run(connection, [("a fact", "")])
+    return list(items)
+
+
+def _add_fact_with_others(connection: Connection, items: Sequence[None]) -> list[None]:
+    _INSERT.run(connection, [("a fact", "")])
+    _UPDATE.run(connection, [("1", "a fact")])
+    return list(items)
+
+
+@pytest.mark.parametrize("write", [_add_fact, _add_fact_alone, _add_fact_with_others])
+async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(
+    own_server: Server, write: Callable[[Connection, Sequence[None]], list[None]]
+) -> None:
     database = Database(PostgresEngine(own_server.url()))
     await database.open()
     with psycopg.connect(own_server.url(), autocommit=True) as admin:
         admin.execute("ALTER SYSTEM SET synchronous_standby_names = 'one_that_is_not_there'")
         admin.execute("SELECT pg_reload_conf()")
-        writing = asyncio.ensure_future(database.write(_add_fact))
+
+        async def read_standbys() -> str:
+            return await database.join(_standbys, None)
+
+        await poll_until(read_standbys)  # the writer's process has read them
+        writing = asyncio.ensure_future(database.join(write, None))
 
         async def cut_off() -> int:
             return len(admin.execute(_CANCEL_WAITING).fetchall())
@@ -67,8 +92,8 @@ def _setting(connection: Connection) -> str:
     return connection.exec_driver_sql("SHOW synchronous_commit").scalar_one()
 
 
-def _add_fact(connection: Connection) -> None:
-    connection.execute(insert(store_properties), {"name": "a fact", "value": ""})
+def _standbys(connection: Connection, items: Sequence[None]) -> list[str]:
+    return [connection.exec_driver_sql("SHOW synchronous_standby_names").scalar_one() for _ in items]
 
 
 def _count_facts(connection: Connection) -> int:
@@ -76,4 +101,6 @@ def _count_facts(connection: Connection) -> int:
     return len(connection.execute(query).all())
 
 
+_INSERT = BulkInsert(store_properties, "name", "value")
+_UPDATE = BulkUpdate(store_properties, "name", "value")
 _CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

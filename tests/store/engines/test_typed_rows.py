@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
 import pytest
-from sqlalchemy import LargeBinary, Table, create_engine
+from sqlalchemy import LargeBinary, NullPool, Table, create_engine
 
 from waypost.domain.app import App, AppKey, AppUser, BusinessAccount, OperatorAccount
 from waypost.domain.callbacks.subscription import Subscription
@@ -37,7 +37,7 @@ ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
 )
 VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
     #                                           made of other columns
-    (App, tables.apps, {"phone_number", "preferences"}),
+    (App, tables.apps, {"phone_number", "preferences", "rates"}),
     (BusinessAccount, tables.business_accounts, set()),
     (OperatorAccount, tables.operator_accounts, {"fields"}),
     (Template, tables.templates, {"draft"}),
@@ -64,7 +64,7 @@ def test_field_is_a_column_of_its_type(kind: type[Any], table: Table, derived: s
 
 
 def test_value_of_another_type_than_its_field_is_not_read() -> None:
-    with create_engine("sqlite://").connect() as connection:
+    with create_engine("sqlite://", poolclass=NullPool).connect() as connection:
         row = connection.exec_driver_sql("SELECT 7 AS id, 'main' AS namespace").one()
 
     with pytest.raises(msgspec.ValidationError, match=r"Expected `str`, got `int` - at `\$.id`"):

@@ -24,12 +24,14 @@ from waypost.store.callbacks.deliveries import (
 )
 from waypost.store.callbacks.receivers import SubscriptionFilter, list_receivers
 from waypost.store.console import overview, trace
+from waypost.store.console.conversations import ConversationFilter, find_conversation, list_conversations
 from waypost.store.database import Database
 from waypost.store.messages.lists import MessageCursor, messages_of_app, template_names, template_names_by_ids
 from waypost.store.messages.messages import record_messages
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter, current_messages, search_messages
 from waypost.store.messages.search_pages import SearchPage
+from waypost.store.messages.threads import ThreadFilter, ThreadPart, ThreadRecipient, search_thread
 from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
 from waypost.store.templates import gallery
 from waypost.store.templates.events import template_history
@@ -61,6 +63,22 @@ DELIVERY_FILTERS: Final = {
     "about a message": DeliveryFilter(message_id=ID),
 }
 
+CONVERSATION_FILTERS: Final = {
+    "all": ConversationFilter(),
+    "of a number": ConversationFilter(number=ANN),
+    "of an id": ConversationFilter(id=ID),
+    "of a name": ConversationFilter(name="ann"),
+    "with an open window": ConversationFilter(open_at_ms=AT_MS),
+    "with unread messages": ConversationFilter(is_unread=True),
+    "with a failure": ConversationFilter(has_failed=True),
+}
+THREAD_FILTERS: Final = {
+    "whole": ThreadFilter(),
+    "with a text": ThreadFilter(text="hello"),
+    "with failures": ThreadFilter(part=ThreadPart.FAILED),
+    "of a time": ThreadFilter(from_ms=AT_MS - 9, until_ms=AT_MS + 9),
+}
+
 
 def _message_searches(message_filter: MessageFilter) -> Query:
     def query(connection: Connection) -> None:
@@ -79,9 +97,29 @@ def _delivery_searches(delivery_filter: DeliveryFilter) -> Query:
     return query
 
 
+def _conversation_lists(conversation_filter: ConversationFilter) -> Query:
+    def query(connection: Connection) -> None:
+        list_conversations(connection, *MINE, conversation_filter)
+        list_conversations(connection, *MINE, conversation_filter, SearchPage(MessageCursor(AT_MS + 9, "9")))
+
+    return query
+
+
+def _threads(thread_filter: ThreadFilter) -> Query:
+    def query(connection: Connection) -> None:
+        recipient = ThreadRecipient(1, (ANN,), APP.phone_number)
+        search_thread(connection, *MINE, recipient, thread_filter)
+        search_thread(connection, *MINE, recipient, thread_filter, SearchPage(BEFORE))
+
+    return query
+
+
 QUERIES: Final[dict[str, Query]] = {
     **{f"messages {name}": _message_searches(message_filter) for name, message_filter in MESSAGE_FILTERS.items()},
     **{f"callbacks {name}": _delivery_searches(delivery_filter) for name, delivery_filter in DELIVERY_FILTERS.items()},
+    **{f"conversations {name}": _conversation_lists(one) for name, one in CONVERSATION_FILTERS.items()},
+    **{f"a conversation {name}": _threads(one) for name, one in THREAD_FILTERS.items()},
+    "one conversation": lambda at: find_conversation(at, *MINE, 1),
     "current messages": lambda at: current_messages(at, *MINE, [ID]),
     "messages by page": lambda at: messages_of_app(at, *MINE, before=BEFORE),
     "names of templates": lambda at: template_names(at, *MINE),
@@ -125,7 +163,9 @@ def _seed(connection: Connection) -> None:
     mine: dict[str, Any] = {"partner_id": PARTNER.id, "app_id": APP.id}
     record_messages(connection, [message(1, destination=ANN)])
     record_template(connection, template(1))
-    connection.execute(insert(recipients), {"id": 1, "phone_number": ANN, "name": "", **mine})
+    connection.execute(
+        insert(recipients), {"id": 1, "phone_number": ANN, "name": "", "window_until_ms": AT_MS + 9, **mine}
+    )
     subscription = {
         "id": 1, "tag": "t", "url": "http://127.0.0.1:9/", "version": 2, "modes": "SENT", "active": True,
         "show_on_ui": False, "created_on_ms": AT_MS, "modified_on_ms": AT_MS,

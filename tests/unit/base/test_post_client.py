@@ -17,7 +17,14 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.closed_port import closed_port
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.http.post_client import AddrInfo, NotConnected, PostClient, ResponseLost, ResponseTimeout
+from waypost.base.http.post_client import (
+    AddrInfo,
+    NotConnected,
+    PostClient,
+    PostResponse,
+    ResponseLost,
+    ResponseTimeout,
+)
 
 LONG_ENOUGH_TO_SEND_S = 2
 """A timeout that a test lets pass, long enough to send on a busy machine too."""
@@ -259,6 +266,42 @@ async def test_request_that_gets_no_free_connection_in_time_is_not_sent(peer: Pe
     await asyncio.gather(first, return_exceptions=True)
     await client.close()
     assert peer.bodies == [b"1"]
+
+
+async def test_shorter_deadline_is_kept_while_a_longer_one_runs(client: PostClient, peer: Peer) -> None:
+    peer.responses = lambda _: None
+    patient = asyncio.ensure_future(client.post(peer.url, b"{}", {}, timeout_s=HANGS_AFTER_S))
+    while not peer.bodies:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+
+    with pytest.raises(ResponseTimeout):
+        await client.post(peer.url, b"{}", {}, timeout_s=LONG_ENOUGH_TO_SEND_S)
+
+    assert not patient.done()
+    patient.cancel()
+
+
+async def test_waiting_request_that_is_cancelled_takes_no_slot(peer: Peer) -> None:
+    client = make_client(per_address=1)
+    peer.responses = lambda nth: None if nth == 1 else OK
+    first = asyncio.ensure_future(client.post(peer.url, b"1", {}, timeout_s=HANGS_AFTER_S))
+    while not peer.bodies:  # noqa: ASYNC110
+        await asyncio.sleep(0.001)
+    waiting = [
+        asyncio.ensure_future(client.post(peer.url, b"%d" % nth, {}, timeout_s=HANGS_AFTER_S)) for nth in (2, 3, 4)
+    ]
+    await asyncio.sleep(0)
+
+    waiting[0].cancel()  # while it waits
+    first.cancel()
+    await asyncio.sleep(0)
+    waiting[1].cancel()  # just as it gets the slot
+    replies = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [type(reply) for reply in replies[:2]] == [asyncio.CancelledError] * 2
+    assert isinstance(replies[2], PostResponse)
+    assert b"2" not in peer.bodies
+    await client.close()
 
 
 async def test_cancelled_request_closes_its_connection_and_frees_its_slot(peer: Peer) -> None:

@@ -2,10 +2,12 @@
 
 import asyncio
 import contextlib
+import gc
 import socket
 from typing import Any
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import HttpServer, PortInUse, bind_socket, port_of
@@ -52,3 +54,29 @@ async def test_server_that_stops_ends_connections_that_arrive_at_that_moment(tur
                 assert not await reader.read()
         writer.close()
     assert not server._server.server_state.connections  # pyright: ignore[reportPrivateUsage]
+
+
+def count_requests() -> int:
+    return sum(isinstance(each, RequestResponseCycle) for each in gc.get_objects())
+
+
+async def test_request_that_has_ended_leaves_nothing_to_the_garbage_collector() -> None:
+    """Its pauses are longer than a response takes: without cycles of references there is nothing to find."""
+    bound = bind_socket("127.0.0.1", 0, option="--port")
+    server = HttpServer(empty_response, bound)
+    await server.start()
+    reader, writer = await asyncio.open_connection(*bound.getsockname())
+    gc.collect()
+    gc.disable()
+    try:
+        before = count_requests()
+        for _ in range(10):
+            writer.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+            await reader.readuntil(b"\r\n\r\n")
+        left = count_requests() - before
+    finally:
+        gc.enable()
+        writer.close()
+        await server.stop()
+
+    assert left <= 1  # the connection refers to the last one

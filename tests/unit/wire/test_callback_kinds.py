@@ -31,9 +31,11 @@ def test_every_mode_that_selects_callbacks_has_a_row() -> None:
 
 
 def test_inbound_kinds_are_in_both_tables_under_one_name() -> None:
-    shown = {kind: row.inner_type for kind, row in INBOUND_KINDS.items() if row.type == "message"}
+    shown = {
+        kind: (row.type, row.inner_type) for kind, row in INBOUND_KINDS.items() if row.type in ("message", "order")
+    }
 
-    assert shown == {kind: row.type for kind, row in inbound_v2.V2_INBOUND_KINDS.items()}
+    assert shown == {kind: (row.envelope_type, row.type) for kind, row in inbound_v2.V2_INBOUND_KINDS.items()}
 
 
 def test_account_kinds_are_in_both_tables_under_one_name() -> None:

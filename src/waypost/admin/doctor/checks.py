@@ -7,7 +7,14 @@ from typing import Final
 
 from waypost.admin.doctor.accounts import check_business_account, check_token, check_usage
 from waypost.admin.doctor.check_result import CheckResult, CheckState, failure, ok, warning
-from waypost.admin.doctor.local import check_files, check_processes, check_simulator, check_store
+from waypost.admin.doctor.local import (
+    check_connections,
+    check_files,
+    check_media,
+    check_processes,
+    check_simulator,
+    check_store,
+)
 from waypost.admin.doctor.numbers import check_numbers
 from waypost.admin.doctor.receivers import check_receivers
 from waypost.admin.doctor.templates import check_templates
@@ -30,6 +37,8 @@ async def run_checks(context: AdminContext) -> list[CheckResult]:
         store.append(warning("operator accounts", "there are none", fix_hint))
     store += await check_files(context)
     store += await check_processes(context)
+    store += await check_connections(context)
+    store += await check_media(context)
     store += await check_receivers(context)
     return [*store, *(result for results in accounts for result in results)]
 

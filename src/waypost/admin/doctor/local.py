@@ -15,6 +15,8 @@ from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
+from waypost.store.connections.budget import ConnectionBudget
+from waypost.store.connections.server import count_server_connections
 from waypost.store.console.trace import message_counts
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.leases import leased_queues
@@ -68,6 +70,29 @@ async def check_processes(context: AdminContext) -> list[CheckResult]:
     text = f"no process runs {' and '.join(idle_stages)}: their jobs wait"
     fix_hint = f"start one with: waypost serve --stages {','.join(idle_stages)}"
     return [failure("processes", text, fix_hint)]
+
+
+async def check_connections(context: AdminContext) -> list[CheckResult]:
+    """Check that another process could connect to the database, if several share a store."""
+    if context.database.is_exclusive:
+        return []
+    connections = await context.database.read(count_server_connections)
+    text = f"{connections.used} of {connections.allowed} connections to PostgreSQL are in use"
+    if connections.used + ConnectionBudget().total <= connections.allowed:
+        return [ok("connections", text)]
+    fix_hint = "raise max_connections (or the limit of the role or the database), or set database_connections lower"
+    return [warning("connections", f"{text}: another process may not be able to start", fix_hint)]
+
+
+async def check_media(context: AdminContext) -> list[CheckResult]:
+    """Check that the bucket of the media can be written, read and deleted from; a folder has no result."""
+    if "://" not in context.files.location:
+        return []
+    problem = await context.files.probe()
+    if problem is None:
+        return [ok("media", f"{context.files.location} can be written, read and deleted from")]
+    fix_hint = "check media_url, media_endpoint, media_region and the rights of the access key"
+    return [failure("media", problem, fix_hint)]
 
 
 async def check_simulator(account: OperatorAccount) -> list[CheckResult]:

@@ -7,7 +7,8 @@ from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls.account import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.account import business_account_info
+from waypost.store.apps.limit_events import last_limit_event
+from waypost.wire.account import business_account_info, ratings_object
 
 
 async def show_health(services: Services, request: Request) -> ApiResponse:
@@ -36,12 +37,21 @@ async def show_health(services: Services, request: Request) -> ApiResponse:
 
 
 async def show_ratings(services: Services, request: Request) -> ApiResponse:
-    """Return that no quality or limit event is available: such events are sent as callbacks, not stored.
+    """Return the last change of the number's messaging limit, and its quality now; or that there was no change.
 
-    Source: facts 13, `ratings`; decision 0025.
+    The quality is missing if the operator does not report it, because the event is known without it.
+
+    Source: ledger 1.9, `ratings`; facts 13.
     """
-    await authorise_app(services, request)
-    return ApiResponse({"status": "success", "message": "no event update available"})
+    app = await authorise_app(services, request)
+    event = await services.database.read(last_limit_event, app.id)
+    if event is None:
+        return ApiResponse({"status": "success", "message": "no event update available"})
+    try:
+        quality = (await call_operator(services, app, GetNumber(number_of(app)))).quality
+    except ApiError:
+        quality = ""
+    return ApiResponse(ratings_object(event, quality))
 
 
 async def show_business_account(services: Services, request: Request) -> ApiResponse:

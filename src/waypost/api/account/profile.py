@@ -1,7 +1,6 @@
-"""Endpoints for an app's number at the operator: profile, block list, conversational components."""
+"""Endpoints for an app's number at the operator: profile and conversational components."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
 import msgspec
@@ -11,32 +10,17 @@ from waypost.api.direct_calls import call_operator, direct_call_deadline, number
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls.profile import (
-    Block,
-    BlockResult,
-    GetComponents,
-    GetProfile,
-    ListBlocked,
-    SetComponents,
-    SetProfile,
-    Unblock,
-)
+from waypost.domain.direct_calls.profile import GetComponents, GetProfile, SetComponents, SetProfile
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
-from waypost.domain.phone_number import read_phone_number
 from waypost.operators.contract import OperatorUpload
-from waypost.store.apps.users import set_blocked
-from waypost.wire.account import BlockedUser, ChatCommand, profile_object, read_profile
+from waypost.wire.account import ChatCommand, profile_object, read_profile
 from waypost.wire.forms import Form, read_json
 
 MAX_ABOUT_CHARS: Final = 139  # Source: the operator's page "Business profiles"
 PHOTO_TYPES: Final = ("image/jpeg", "image/png")
-MAX_BLOCKED_USERS: Final = 100
-MAX_PROMPTS, MAX_PROMPT_CHARS = 4, 80  # Source: facts 13, `conversational/component`
-_PRODUCT: Final = "whatsapp"
 
 
-_users: Final = msgspec.json.Decoder(list[BlockedUser])
 _commands: Final = msgspec.json.Decoder(list[ChatCommand])
 _prompts: Final = msgspec.json.Decoder(list[str])
 
@@ -98,9 +82,8 @@ async def change_photo(services: Services, request: Request) -> ApiResponse:
     if media.mime_type not in PHOTO_TYPES:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
     async with direct_call_deadline(app, "business photo"):
-        sample = await services.operators.adapter(account).upload_sample(
-            account, media, services.files.path(media.sha256)
-        )
+        path = await services.files.local_path(media.sha256)
+        sample = await services.operators.adapter(account).upload_sample(account, media, path)
         match sample:
             case OperatorUpload(operator_id=handle):
                 await call_operator(services, app, SetProfile(number, picture=handle))
@@ -121,47 +104,6 @@ async def delete_photo(services: Services, request: Request) -> ApiResponse:
     return ApiResponse({"status": "success", "message": "profile photo deleted successfully"})
 
 
-async def block_users(services: Services, request: Request) -> ApiResponse:
-    """Block users of the number. Source: facts 13, `user/block`."""
-    return await _change_block_list(services, request, Block)
-
-
-async def set_user_blocked(services: Services, request: Request) -> ApiResponse:
-    """Block or unblock one user of the number.
-
-    Errors in this order: 401, 429, 400 fields, 400 the operator's error, also if it lists the user
-    as one that could not be blocked, 503.
-
-    Source: ledger 1.9, `PUT block`.
-    """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
-    if phone is None:
-        raise ApiError(ErrorCode.FIELD_BROKEN, "phone must be a phone number of 8 to 15 digits.")
-    form.required("isBlocked", "true or false")
-    call = Block if form.flag("isBlocked") else Unblock
-    result = await _call_block(services, app, call, [phone])
-    if result.failure is not None:
-        raise ApiError(ErrorCode.OPERATOR_REJECTED, result.failure)
-    return ApiResponse({"status": "success"})
-
-
-async def unblock_users(services: Services, request: Request) -> ApiResponse:
-    """Unblock users of the number. Source: facts 13, `user/unblock`."""
-    return await _change_block_list(services, request, Unblock)
-
-
-async def list_blocked_users(services: Services, request: Request) -> ApiResponse:
-    """Return a page of the users that the number has blocked, as the operator lists them. Source: facts 13."""
-    app = await authorise_app(services, request)
-    page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
-    if page["limit"] and not page["limit"].isdecimal():
-        raise ApiError(ErrorCode.FIELD_BROKEN, "limit must be a number.")
-    page_of_users = await call_operator(services, app, ListBlocked(number_of(app), **page))
-    return ApiResponse({"data": [], **page_of_users.raw, "status": "success"})
-
-
 async def show_components(services: Services, request: Request) -> ApiResponse:
     """Return the number's ice breakers, commands and welcome message. Source: facts 13."""
     app = await authorise_app(services, request)
@@ -173,9 +115,9 @@ async def show_components(services: Services, request: Request) -> ApiResponse:
 async def change_components(services: Services, request: Request) -> ApiResponse:
     """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
-    More than 4 ice breakers, or one above 80 characters, are an error here; all other rules are the operator's.
+    The rules are the operator's, so its error object is the response, as documented; `message` has its text.
 
-    Source: facts 13, `conversational/component`.
+    Source: ledger 1.9, `conversational/component`; facts 13.
     """
     app = await authorise_app(services, request)
     form = request.form_or_json()
@@ -184,8 +126,22 @@ async def change_components(services: Services, request: Request) -> ApiResponse
     prompts = _read_prompts(form) if form.text("prompts") is not None else None
     if welcome is None and commands is None and prompts is None:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
-    result = await call_operator(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    try:
+        result = await call_operator(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+    except ApiError as error:
+        raise _error_object(error) from error
     return ApiResponse({"status": "success", "success": result.success})
+
+
+def _error_object(error: ApiError) -> ApiError:
+    """Return the operator's error with its object, and any other error as it is.
+
+    The operator's trace id is not known here, so it is empty.
+    """
+    if error.code is not ErrorCode.OPERATOR_REJECTED:
+        return error
+    members = {"code": error.operator_code, "fbtrace_id": "", "message": error.explanation, "type": "OAuthException"}
+    return ApiError(ErrorCode.OPERATOR_ERROR_OBJECT, error.explanation, members={"error": members})
 
 
 def _read_commands(form: Form) -> list[tuple[str, str]]:
@@ -199,39 +155,7 @@ def _read_commands(form: Form) -> list[tuple[str, str]]:
 
 
 def _read_prompts(form: Form) -> list[str]:
-    prompts = read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
-    if len(prompts) > MAX_PROMPTS or any(not 1 <= len(prompt) <= MAX_PROMPT_CHARS for prompt in prompts):
-        raise ApiError(
-            ErrorCode.FIELD_BROKEN,
-            f"prompts must be at most {MAX_PROMPTS} texts of 1 to {MAX_PROMPT_CHARS} characters.",
-        )
-    return prompts
-
-
-async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> ApiResponse:
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    if form.required("messaging_product", _PRODUCT) != _PRODUCT:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
-    users = read_json(
-        form.required("block_users", "a list of objects with user"),
-        _users,
-        name="block_users",
-        accepted="a list of objects with user, a phone number",
-    )
-    if not 1 <= len(users) <= MAX_BLOCKED_USERS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MAX_BLOCKED_USERS} users.")
-    result = await _call_block(services, app, call, [user.user for user in users])
-    return ApiResponse({**result.raw, "status": "success"})
-
-
-async def _call_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
-    """Block or unblock users at the operator, and store the users that it changed, for `userStatus`."""
-    result = await call_operator(services, app, call(number_of(app), users))
-    if result.users:
-        is_blocked = call is Block
-        await services.database.write(partial(set_blocked, app=app, phone_numbers=result.users, blocked=is_blocked))
-    return result
+    return read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
 
 
 async def _profile_response(services: Services, app: App) -> ApiResponse:

@@ -6,7 +6,7 @@ from waypost.api.auth.authorisation import authorise_app, holder_of_api_key
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.store.apps.usage import daily_usage
 from waypost.wire.account import messaging_wallet_object, read_days, usage_item, wallet_object
 
@@ -45,6 +45,7 @@ async def show_usage(services: Services, request: Request) -> ApiResponse:
             templates=day.templates,
             media_templates=day.media_templates,
             by_category=day.by_category,
+            marketing_api=day.marketing_api,
         )
         for day in days
     ]
@@ -57,9 +58,7 @@ async def show_discounts(services: Services, request: Request) -> ApiResponse:
     for name, minimum, maximum in (("year", 2000, 9999), ("month", 1, 12)):
         text = request.query(name)
         if not text:
-            raise ApiError(
-                ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {minimum} to {maximum}."
-            )
+            raise missing_parameter(name, f"{minimum} to {maximum}", "Integer")
         if not minimum <= read_integer(text, name) <= maximum:
             raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {minimum} to {maximum}.")
     return ApiResponse({"status": "success", "dailyAppDiscountList": []})

@@ -5,13 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from waypost.api.auth.authorisation import app_of_partner_token, authorise_app, authorise_partner
+from waypost.api.auth.authorisation import app_of_app_token, authorise_app, authorise_partner
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
-from waypost.domain.coercion import read_integer
+from waypost.domain.coercion import read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
@@ -32,9 +32,9 @@ async def list_partner_apps(services: Services, request: Request) -> ApiResponse
 async def search_apps(services: Services, request: Request) -> ApiResponse:
     """Return a page of the partner's apps, filtered by parts of their names and numbers.
 
-    The name of the list's member is not documented; it is the same as in the other list.
+    The list is there twice: under its documented name, and under the one that older clients read.
 
-    Source: facts 2, `app/list`; decision 0024.
+    Source: ledger 1.2, C6; facts 2, `app/list`; decision 0024.
     """
     partner_id = await authorise_partner(services, request)
     page = _read_query_number(request, "pageNo", 1)
@@ -49,7 +49,8 @@ async def search_apps(services: Services, request: Request) -> ApiResponse:
             at_most=size,
         )
     )
-    return ApiResponse({"status": "success", "partnerAppsList": [listed_app(app) for app in apps]})
+    items = [listed_app(app) for app in apps]
+    return ApiResponse({"status": "success", "apps": items, "partnerAppsList": items})
 
 
 async def link_app(services: Services, request: Request) -> ApiResponse:
@@ -115,26 +116,33 @@ async def create_app(services: Services, request: Request) -> ApiResponse:
 async def edit_app(services: Services, request: Request) -> ApiResponse:
     """Change an app's name and preferences; absent fields stay unchanged.
 
-    Source: facts 2, `PUT /partner/app/{appId}`.
+    Errors in this order: 401, 429, 400 no field, 400 an invalid one, 400 the region of a live app, 409 a
+    duplicate name.
+
+    Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7.
     """
     app = await authorise_app(services, request)
     form = read_app(request.form_or_json(), is_new=False)
+    if app.live and form.storage_region is not None:
+        raise ApiError(ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set before the app goes live.")
     changed = await update_app(services, app, partial(_apply_app_form, form=form))
     item = changed_app(changed, await partner_of(services, changed))
     return ApiResponse({"status": "success", "app": item})
 
 
 async def remove_app(services: Services, request: Request) -> ApiResponse:
-    """Delete a sandbox app with everything that belongs to it.
+    """Delete a sandbox app with everything that belongs to it, or a live one with `deleteLiveApp`.
 
-    Errors in this order: 401 wrong token, 401 not the partner's, 429, 403 a live app.
+    Errors in this order: 401 wrong token, 403 not the partner's, 429, 400 an invalid flag, 403 a live app.
 
-    Source: facts 2, `DELETE /partner/app/{appId}`; the text of each error is `Unauthorized Access`.
+    Source: ledger 1.2, C8; facts 2, `DELETE /partner/app/{appId}`; their text is `Unauthorized Access`.
     """
-    app = await app_of_partner_token(services, request, error_code=ErrorCode.UNAUTHORIZED_ACCESS)
+    app = await app_of_app_token(services, request)
+    request.note_caller(app.partner_id, app.id)
     await request.spend(services.limiter, str(app.partner_id))
-    if app.live or not await services.database.write(delete_app, app):
-        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "A live app is deleted by the administrator, not by this call.")
+    also_live = read_flag(request.query("deleteLiveApp") or "false", "deleteLiveApp")
+    if not await services.database.write(partial(delete_app, app=app, also_live=also_live)):
+        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "A live app is deleted with deleteLiveApp=true only.")
     services.directory.invalidate()
     return ApiResponse({"status": "success", "message": "App deleted successfully"})
 
@@ -168,6 +176,9 @@ def _apply_app_form(app: App, form: AppForm) -> App:
     requested: dict[str, Any] = {
         "template_messaging": form.template_messaging,
         "disable_optin_pref_url": form.disable_optin_pref_url,
+        "storage_region": form.storage_region,
+        "language_code": form.language_code,
+        "enable_redis": form.enable_redis,
     }
     changes = {name: value for name, value in requested.items() if value is not None}
     return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **changes))

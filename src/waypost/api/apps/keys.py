@@ -19,37 +19,81 @@ from waypost.domain.app import (
 )
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.store.apps.keys import DuplicateKeyName, TooManyKeys, add_app_key, list_app_keys, revoke_app_key
+from waypost.store.apps.keys import (
+    DuplicateKeyName,
+    LastKey,
+    TooManyKeys,
+    add_app_key,
+    list_app_keys,
+    revoke_additional_key,
+    revoke_app_key,
+)
 from waypost.wire.apps import key_object, token_object
 
 MAX_KEY_NAME_CHARS = 100
+KEY_ENDING_CHARS = 4
+"""How much of a key is stored as text, so that lists show which it is."""
 
 
 async def create_key(services: Services, request: Request) -> ApiResponse:
     """Create an additional key, which is valid where the app token is and does not expire; shown only once.
 
-    Errors in this order: 401, 429, 400 an invalid name, 409 too many keys.
+    Errors in this order: 401, 403 another partner's app, 429, 400 an invalid name, 400 too many keys, 409 a
+    duplicate name.
 
-    Source: facts 1.4; decision 0024.
+    Source: ledger 1.1; facts 1.4; decision 0024.
     """
     app = await authorise_app(services, request)
-    name = _checked_name(request.form_or_json().text("name") or "key")
+    name = _checked_name(request.form_or_json().text("name") or "")
     now_ms = services.clock.now_ms()
 
     def make_response(key: AppKey, secret: str) -> ApiResponse:
-        item = key_object(key, now_ms) | {"apiKey": secret}
-        return ApiResponse({"status": "success", "apiKey": item})
+        item = key_object(key, now_ms) | {"token": secret}
+        return ApiResponse({"status": "success", "key": item, "apiKey": item | {"apiKey": secret}})
 
     return await _add(services, request, app, name, expires_on_ms=None, make_response=make_response)
 
 
 async def list_keys(services: Services, request: Request) -> ApiResponse:
-    """Return the app's additional keys without their secrets. Source: facts 1.4."""
+    """Return the app's additional keys without their secrets. Source: ledger 1.1; facts 1.4."""
     app = await authorise_app(services, request)
-    now_ms = services.clock.now_ms()
     keys = await _stored_keys(services, app, minted=False)
-    active = [key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE]
-    return ApiResponse({"status": "success", "apiKeys": [key_object(key, now_ms) for key in active]})
+    now_ms = services.clock.now_ms()
+    return _keys_response([key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE], now_ms)
+
+
+async def revoke_key(services: Services, request: Request) -> ApiResponse:
+    """Revoke an additional key, named by the key itself, and return the others; the last one stays.
+
+    Errors in this order: 401, 403 another partner's app, 429, 400 no key, 400 not one of the app's, 403 the last.
+
+    Source: ledger 1.1.
+    """
+    app = await authorise_app(services, request)
+    key = request.form_or_json().required("key", "one of the app's additional keys")
+    now_ms = services.clock.now_ms()
+    try:
+        others = await services.database.write(revoke_additional_key, app.id, hash_secret(key), now_ms)
+    except LastKey as error:
+        raise ApiError(
+            ErrorCode.LAST_KEY,
+            "Create another key first, or delete this one by its id with DELETE.",
+            text=f"Cannot revoke secondary API key; the app must have at least one secondary API key. appId: {app.id}",
+        ) from error
+    if others is None:
+        raise ApiError(
+            ErrorCode.KEY_UNKNOWN,
+            "key must be one of the app's additional keys, as it was shown at its creation.",
+            field="key",
+            text=f"Failed to get api keys for appId {app.id}",
+        )
+    services.directory.invalidate()
+    return _keys_response(others, now_ms)
+
+
+def _keys_response(keys: list[AppKey], now_ms: int) -> ApiResponse:
+    items = [key_object(key, now_ms) for key in keys]
+    return ApiResponse({"status": "success", "keys": items, "apiKeys": items})
 
 
 async def delete_key(services: Services, request: Request) -> ApiResponse:
@@ -72,7 +116,7 @@ async def mint_token(services: Services, request: Request) -> ApiResponse:
     app = await authorise_app(services, request)
     form = request.form_or_json()
     name = _checked_name(form.required("name", "a name, unique among the app's active tokens"))
-    expiry = read_integer(form.required("expiry", "milliseconds since the epoch"), "expiry")
+    expiry = read_integer(form.required("expiry", "milliseconds since the epoch", "Long"), "expiry")
     life_ms = expiry - services.clock.now_ms()
     if not MIN_MINTED_TOKEN_LIFE_MS <= life_ms <= MAX_MINTED_TOKEN_LIFE_MS:
         raise invalid_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
@@ -120,24 +164,25 @@ async def _add(
     make_response: Callable[[AppKey, str], ApiResponse],
 ) -> ApiResponse:
     now_ms = services.clock.now_ms()
-    key = AppKey(services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms)
     secret = TOKEN_PREFIX + services.ids.secret()
+    key = AppKey(
+        services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms, ending=secret[-KEY_ENDING_CHARS:]
+    )
     limit = MAX_ADDITIONAL_KEYS if expires_on_ms is None else MAX_MINTED_TOKENS
     try:
         return await commit(
             services,
             request,
             partial(add_app_key, key=key, key_hash=hash_secret(secret), max_keys=limit, now_ms=now_ms),
-            make_response=lambda _: make_response(key, secret),
+            make_response=lambda stored: make_response(stored, secret),
         )
     except DuplicateKeyName as error:
         raise ApiError(
             ErrorCode.TOKEN_NAME_IN_USE, f"name {name} is taken by an active one; choose another."
         ) from error
     except TooManyKeys as error:
-        raise ApiError(
-            ErrorCode.TOO_MANY_TOKENS, f"At most {limit} may be active per app; revoke one first."
-        ) from error
+        code = ErrorCode.TOO_MANY_KEYS if expires_on_ms is None else ErrorCode.TOO_MANY_TOKENS
+        raise ApiError(code, f"At most {limit} may be active per app; revoke one first.") from error
 
 
 async def _stored_keys(services: Services, app: App, *, minted: bool) -> list[AppKey]:

@@ -20,9 +20,9 @@ async def set_preference(services: Services, request: Request) -> ApiResponse:
     """Set whether template messaging is shown as enabled. Source: facts 2, `appPreference`."""
     app = await authorise_app(services, request)
     form = request.form_or_json()
-    form.required("isHSMEnabled", "true or false")
+    form.required("isHSMEnabled", "true or false", "Boolean")
     is_on = form.flag("isHSMEnabled")
-    await _set_preferences(services, app, template_messaging=is_on)
+    await set_preferences(services, app, template_messaging=is_on)
     return ApiResponse({"status": "success"})
 
 
@@ -31,7 +31,7 @@ async def set_callback_url(services: Services, request: Request) -> ApiResponse:
     app = await authorise_app(services, request)
     url = request.form_or_json().required("callbackUrl", "an http or https address")
     check_url(url)
-    await _set_preferences(services, app, callback_url=url)
+    await set_preferences(services, app, callback_url=url)
     return ApiResponse({"status": "success"}, headers=_STORED_ONLY_HEADERS)
 
 
@@ -39,13 +39,13 @@ async def set_callback_modes(services: Services, request: Request) -> ApiRespons
     """Store the modes of the app's callback URL. Source: facts 2, `callback/mode`; deprecated there."""
     app = await authorise_app(services, request)
     modes = read_callback_modes(request.form_or_json())
-    await _set_preferences(services, app, callback_modes=modes)
+    await set_preferences(services, app, callback_modes=modes)
     callback = {"custom": False, "modes": list(modes)}
     return ApiResponse({"status": "success", "callback": callback}, headers=_STORED_ONLY_HEADERS)
 
 
 async def set_callback(services: Services, request: Request) -> ApiResponse:
-    """Store the app's callback URL and its modes. Source: facts 2, `callback`; deprecated there."""
+    """Store the app's callback URL and its modes. Source: facts 2, `callback`; deprecated there; ledger 1.2, C9."""
     app = await authorise_app(services, request)
     form = request.form_or_json()
     url = form.text("url")
@@ -53,8 +53,8 @@ async def set_callback(services: Services, request: Request) -> ApiResponse:
         raise ApiError(ErrorCode.INVALID_CALLBACK, "url must be an http or https address.")
     check_url(url)
     modes = read_callback_modes(form)
-    await _set_preferences(services, app, callback_url=url, callback_modes=modes)
-    callback = {"url": url, "custom": False, "modes": list(modes)}
+    await set_preferences(services, app, callback_url=url, callback_modes=modes)
+    callback = {"url": url, "custom": True, "modes": list(modes)}
     return ApiResponse({"status": "success", "callback": callback}, headers=_STORED_ONLY_HEADERS)
 
 
@@ -62,8 +62,8 @@ async def set_optin_message(services: Services, request: Request) -> ApiResponse
     """Store the opt-in message preference; none is sent. Source: ledger 1.9, `optinMessagePreference`."""
     app = await authorise_app(services, request)
     form = request.form_or_json()
-    form.required("enableOptinMessage", "true or false")
-    await _set_preferences(services, app, optin_message=form.flag("enableOptinMessage"))
+    form.required("enableOptinMessage", "true or false", "Boolean")
+    await set_preferences(services, app, optin_message=form.flag("enableOptinMessage"))
     return ApiResponse({"status": "success"}, 202, headers=_NO_OPT_IN_MESSAGE_HEADERS)
 
 
@@ -74,7 +74,7 @@ async def set_cap(services: Services, request: Request) -> ApiResponse:
     """
     app = await authorise_app(services, request)
     cap = read_cap(request.form_or_json())
-    await _set_preferences(services, app, cap=cap)
+    await set_preferences(services, app, cap=cap)
     return ApiResponse({"status": "success"})
 
 
@@ -88,7 +88,7 @@ async def set_contact(services: Services, request: Request) -> ApiResponse:
     """Store the contact of the app. Source: ledger 1.3, `onboarding/contact`."""
     app = await authorise_app(services, request)
     email, name, number = read_contact(request.form_or_json())
-    await _set_preferences(services, app, contact_email=email, contact_name=name, contact_number=number)
+    await set_preferences(services, app, contact_email=email, contact_name=name, contact_number=number)
     return ApiResponse({"status": "success", "message": "contact details updated successfully"})
 
 
@@ -101,7 +101,7 @@ async def show_contact(services: Services, request: Request) -> ApiResponse:
     return ApiResponse({"status": "success", "contact": contact_object(app, await partner_of(services, app))})
 
 
-async def _set_preferences(services: Services, app: App, **preferences: Any) -> None:
+async def set_preferences(services: Services, app: App, **preferences: Any) -> None:
     """Set these preferences of an app and leave the others unchanged."""
 
     def apply(stored: App) -> App:

@@ -10,7 +10,7 @@ from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App, AppUser
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.phone_number import read_phone_number
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.user_events import emit_opt_event
@@ -54,7 +54,7 @@ async def show_user_status(services: Services, request: Request) -> ApiResponse:
     app = await authorise_app(services, request)
     phone = request.query("phone")
     if not phone:
-        raise ApiError(ErrorCode.FIELD_MISSING, f"Required request parameter 'phone' is not present: {_PHONE}.")
+        raise missing_parameter("phone", _PHONE)
     user = await services.database.read(app_user, app, _read_phone(phone, "phone"))
     return ApiResponse(user_status_object(app, user, services.clock.now_ms()))
 

@@ -1,19 +1,25 @@
 """Authorisation by partner token, app token or API key. Errors reveal nothing to callers without a valid one."""
 
-from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 from waypost.api.auth.credentials import Credential
 from waypost.api.http.requests import Request
 from waypost.api.services import Services
-from waypost.base.encryption import TOKEN_PREFIX, hash_secret
+from waypost.base.encryption import TOKEN_PREFIX, UNIVERSAL_TOKEN_PREFIX, hash_secret
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
 from waypost.wire.login import is_partner_token
 
+# fmt: off
+_OWN_APP_ERRORS: Final = {  # for a token of another of the partner's own apps, by the route's error for other apps. Source: ledger 0
+    ErrorCode.APP_ID_UNKNOWN: ErrorCode.NO_PERMISSION,
+    ErrorCode.APP_NOT_FOUND:  ErrorCode.NOT_FOR_THIS_APP,
+}
+# fmt: on
 
-@dataclass(frozen=True, slots=True)
-class KeyHolder:
+
+class KeyHolder(NamedTuple):
     """The holder of the key in the header `apikey`.
 
     Attributes:
@@ -34,16 +40,23 @@ async def holder_of_api_key(services: Services, request: Request) -> KeyHolder:
         ApiError: the key is missing or unknown.
     """
     key = request.header(b"apikey")
-    if key:
+    if key and key.startswith(UNIVERSAL_TOKEN_PREFIX):
+        partner_id = await partner_of_wide_token(services, request, key)
+        if partner_id is not None:
+            request.note_caller(partner_id)
+            return KeyHolder(partner_id)
+    elif key:
         key_hash = hash_secret(key)
         if not key.startswith(TOKEN_PREFIX):  # misses are not cached, so the likelier kind goes first
             partner_id = await services.directory.partner_of_api_key(key_hash)
             if partner_id is not None:
+                request.note_caller(partner_id)
                 return KeyHolder(partner_id)
         partner_id = await services.directory.partner_of_app_token(key_hash)
         if partner_id is not None:
+            request.note_caller(partner_id)
             return KeyHolder(partner_id, key_hash)
-    raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The header apikey must hold the API key of your account.")
+    raise ApiError(request.wrong_credential, "The header apikey must hold the API key of your account.")
 
 
 async def holder_may_use(services: Services, holder: KeyHolder, app: App) -> bool:
@@ -51,7 +64,7 @@ async def holder_may_use(services: Services, holder: KeyHolder, app: App) -> boo
     if app.partner_id != holder.partner_id:
         return False
     token_hash = holder.app_token_hash
-    if token_hash is None or _is_token_of(services, app, token_hash):
+    if token_hash is None or is_token_of(services, app, token_hash):
         return True
     key = await services.directory.app_key(token_hash)
     return key is not None and key.app_id == app.id
@@ -64,19 +77,25 @@ async def partner_of_token(services: Services, request: Request) -> int:
         ApiError: the token is missing, unknown or expired.
     """
     for token in tokens_of(request):
-        if not is_partner_token(services.secret_box, token):
+        if not is_partner_wide(services, token):
             continue
-        partner_id = await services.directory.partner_of_token(hash_secret(token))
+        partner_id = await partner_of_wide_token(services, request, token)
         if partner_id is not None:
+            request.note_caller(partner_id)
             return partner_id
     raise ApiError(
-        ErrorCode.AUTHENTICATION_FAILED,
+        request.wrong_credential,
         "The header Authorization or token must hold a partner token from login, at most 24 hours old.",
     )
 
 
-async def authorise_app(services: Services, request: Request) -> App:
+async def authorise_app(services: Services, request: Request, *, allow_query: bool = False) -> App:
     """Return the app in the path, authorised by the route's credential, and spend one request of the rate.
+
+    Args:
+        services: for look-ups.
+        request: the request.
+        allow_query: as of `app_of_app_token`.
 
     Raises:
         ApiError: 401 a wrong credential or another partner's app, 429 too many.
@@ -87,8 +106,9 @@ async def authorise_app(services: Services, request: Request) -> App:
         case Credential.API_KEY:
             app = await app_of_api_key(services, request)
         case _:
-            app = await app_of_app_token(services, request)
-    await request.spend(services.limiter, app.id)
+            app = await app_of_app_token(services, request, allow_query=allow_query)
+    request.note_caller(app.partner_id, app.id)
+    await request.spend(services.limiter, app.id, app)
     return app
 
 
@@ -107,7 +127,7 @@ async def authorise_app_by_name(services: Services, request: Request) -> App:
         app = await services.directory.app(name)
     if app is None or not await holder_may_use(services, holder, app):
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The path must end in the name of one of your apps.")
-    await request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id, app)
     return app
 
 
@@ -120,19 +140,12 @@ async def app_of_api_key(services: Services, request: Request) -> App:
     holder = await holder_of_api_key(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or not await holder_may_use(services, holder, app):
-        raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The path must name one of your apps.")
+        raise ApiError(request.other_app, "The path must name one of your apps.")
     return app
 
 
-async def app_of_partner_token(
-    services: Services, request: Request, *, error_code: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
-) -> App:
+async def app_of_partner_token(services: Services, request: Request) -> App:
     """Return the app in the path, which must belong to the partner of the request's partner token.
-
-    Args:
-        services: for look-ups.
-        request: the request.
-        error_code: the error code for an app that is not the partner's, if the call has one of its own.
 
     Raises:
         ApiError: a wrong token, or an app that is not the partner's; the same as for an unknown app.
@@ -140,7 +153,7 @@ async def app_of_partner_token(
     partner_id = await partner_of_token(services, request)
     app = await services.directory.app(request.path["app_id"])
     if app is None or app.partner_id != partner_id:
-        raise ApiError(error_code, "The path must name one of your apps.")
+        raise ApiError(request.other_app, "The path must name one of your apps.")
     return app
 
 
@@ -153,6 +166,18 @@ async def authorise_partner(services: Services, request: Request) -> int:
     partner_id = await partner_of_token(services, request)
     await request.spend(services.limiter, str(partner_id))
     return partner_id
+
+
+async def find_partner(services: Services, request: Request) -> int | None:
+    """Return the partner of the first valid token of the request, a partner token or an app token; None without one."""
+    for token in tokens_of(request):
+        if is_partner_wide(services, token):
+            partner_id = await partner_of_wide_token(services, request, token)
+        else:
+            partner_id = await services.directory.partner_of_app_token(hash_secret(token))
+        if partner_id is not None:
+            return partner_id
+    return None
 
 
 async def app_of_app_token(services: Services, request: Request, *, allow_query: bool = False) -> App:
@@ -171,28 +196,48 @@ async def app_of_app_token(services: Services, request: Request, *, allow_query:
         on other partner endpoints"; decision 0068.
     """
     app = await services.directory.app(request.path["app_id"])
-    known = False
+    partners: set[int] = set()
     for token in tokens_of(request, allow_query=allow_query):
-        if is_partner_token(services.secret_box, token):
-            partner_id = await services.directory.partner_of_token(hash_secret(token))
+        if is_partner_wide(services, token):
+            partner_id = await partner_of_wide_token(services, request, token)
             if app is not None and app.partner_id == partner_id:
                 return app
-            known = known or partner_id is not None
+            partners |= set() if partner_id is None else {partner_id}
             continue
         token_hash = hash_secret(token)
-        if app is not None and _is_token_of(services, app, token_hash):
+        if app is not None and is_token_of(services, app, token_hash):
             return app
         key = await services.directory.app_key(token_hash)
         if app is not None and key is not None and key.app_id == app.id:
             return app
-        known = known or await services.directory.partner_of_app_token(token_hash) is not None
-    if known:
-        raise ApiError(ErrorCode.NOT_FOR_THIS_APP, "The token is valid, but not for the app in the path.")
+        partner_id = await services.directory.partner_of_app_token(token_hash)
+        partners |= set() if partner_id is None else {partner_id}
+    if partners:
+        request.note_caller(min(partners))
+        is_own = app is not None and app.partner_id in partners
+        code = _OWN_APP_ERRORS.get(request.other_app, request.other_app) if is_own else request.other_app
+        raise ApiError(code, "The token is valid, but not for the app in the path.")
     raise ApiError(
-        ErrorCode.AUTHENTICATION_FAILED,
+        request.wrong_credential,
         "The header Authorization or token must hold the app token of the app in the path, as it is, "
         "or a partner token of the app's partner, at most 24 hours old.",
     )
+
+
+def is_partner_wide(services: Services, token: str) -> bool:
+    """True if a text has the form of a token for every app of a partner; the store knows if it is still valid."""
+    return token.startswith(UNIVERSAL_TOKEN_PREFIX) or is_partner_token(services.secret_box, token)
+
+
+async def partner_of_wide_token(services: Services, request: Request, token: str) -> int | None:
+    """Return the partner of a partner token or a universal token, or None.
+
+    A universal token is not valid on the deprecated paths. Source: ledger 1.1, "Universal token".
+    """
+    token_hash = hash_secret(token)
+    if not token.startswith(UNIVERSAL_TOKEN_PREFIX):
+        return await services.directory.partner_of_token(token_hash)
+    return None if " /sm/" in request.route else await services.directory.partner_of_universal_token(token_hash)
 
 
 def tokens_of(request: Request, *, allow_query: bool = False) -> list[str]:
@@ -212,5 +257,7 @@ def tokens_of(request: Request, *, allow_query: bool = False) -> list[str]:
     return tokens
 
 
-def _is_token_of(services: Services, app: App, token_hash: str) -> bool:
-    return hash_secret(services.secret_box.app_token(app.id, app.token_serial)) == token_hash
+def is_token_of(services: Services, app: App, token_hash: str) -> bool:
+    """True if a hash is that of the app token, current or of before a replacement of the instance key."""
+    tokens = services.secret_box.app_tokens(app.id, app.token_serial)
+    return any(hash_secret(token) == token_hash for token in tokens)

@@ -7,7 +7,7 @@ from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS
 from waypost.store.accounts.partners import add_partner_token, find_login_record
 from waypost.wire.login import account_object, app_token_response, issue_partner_token
@@ -21,9 +21,10 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
     """Return a partner token for an e-mail address and the first password or a client secret.
 
     Errors in this order: 429 too many from one IP address, 400 unreadable or missing fields,
-    429 too many for one e-mail address from there, 429 too many failures, 401 wrong.
+    429 too many for one e-mail address from there, 429 too many failures, 403 no such account, 403 a wrong
+    password. Both take the same time.
 
-    Source: spec, "Partner login"; facts 1.2, also for JSON and the field `secret`.
+    Source: spec, "Partner login"; ledger 1.1; facts 1.2, also for JSON and the field `secret`; decision 0005.
     """
     address = rate_limit_address(services.proxies.client_address(request.scope))
     await services.limiter.spend("login_address", address)
@@ -33,11 +34,8 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
     email = form.required("email", "the e-mail address of your account").strip().lower()
     secrets = [text for text in (form.text("password"), form.text("secret")) if text]
     if not secrets or max(map(len, secrets)) > MAX_PASSWORD_CHARS:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING,
-            "Required request parameter 'password' is not present: your password or client secret, "
-            f"at most {MAX_PASSWORD_CHARS} characters.",
-        )
+        accepted = f"your password or client secret, at most {MAX_PASSWORD_CHARS} characters"
+        raise missing_parameter("password", accepted)
     if len(email) > MAX_EMAIL_CHARS:
         raise invalid_field("email", f"at most {MAX_EMAIL_CHARS} characters")
     await services.limiter.spend("login", f"{email} {address}")
@@ -51,13 +49,17 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
     is_right = secret_hash is not None or await services.passwords.matches(stored, secrets[0])
     if facts is None or not is_right:
         _log.info("a login failed", address=address)
-        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "E-mail address or password is wrong.")
+        if facts is None:
+            raise ApiError(ErrorCode.ACCOUNT_UNKNOWN, "No partner has this e-mail address.")
+        raise ApiError(
+            ErrorCode.LOGIN_FAILED, "The password is wrong, or the client secret is unknown, expired or revoked."
+        )
     token = issue_partner_token(services.secret_box, facts.partner, jti=services.ids.new(), now_ms=now_ms)
     is_stored = await services.database.write(
         add_partner_token, hash_secret(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
     )
     if not is_stored:
-        raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "The client secret has just been revoked.")
+        raise ApiError(ErrorCode.LOGIN_FAILED, "The client secret has just been revoked.")
     await attempt.refund()
     return ApiResponse(account_object(facts.partner, token))
 
@@ -65,12 +67,12 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
 async def show_app_token(services: Services, request: Request) -> ApiResponse:
     """Return the app token of one of the partner's apps: the same at every call, until it is revoked.
 
-    Errors in this order: 401 wrong partner token, 401 not the partner's app, 429.
+    Errors in this order: 403 wrong partner token, 403 not the partner's app, 429.
 
-    Source: facts 1.4.
+    Source: facts 1.4; ledger 1.1.
     """
     app = await app_of_partner_token(services, request)
-    await request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id, app)
     return ApiResponse(
         app_token_response(
             services.secret_box.app_token(app.id, app.token_serial),

@@ -5,15 +5,18 @@ import os
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 
+from waypost.api.http.access_log import ACCESS_RECORD, AccessRecord
 from waypost.api.http.form_parts import read_form_parts
 from waypost.api.http.idempotent_request import IdempotentRequest
 from waypost.api.limits.rate_limits import Limiter
+from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.rates import Rate, read_stored_rate
 from waypost.wire.forms import Form, read_form, read_json_body
 
 Scope = MutableMapping[str, Any]
@@ -42,8 +45,13 @@ class Request:
         rate: the row of the table of rates that its route names.
         route: its route's method and path.
         credential: the kind that its route requires.
+        wrong_credential: the error of its route for a missing, unknown or expired credential.
+        other_app: the error of its route for an app that is not the caller's.
         spent: the rates that it has spent, and when; returned if the request ends in an error.
         idempotency: its idempotency key and progress; None: it has no key.
+        request_id: its id if the client sent one, or a new one instead of an invalid one; empty: none was sent.
+        partner_id: whose credential it has; None: not known yet, or none.
+        app_id: the app that it is about; None: not known yet.
     """
 
     scope: Scope
@@ -53,12 +61,22 @@ class Request:
     rate: str = ""
     route: str = ""
     credential: str = ""
-    spent: list[tuple[str, str, int]] = field(default_factory=list[tuple[str, str, int]])
+    wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
+    other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
+    spent: list[tuple[str, str, int, Rate | None]] = field(default_factory=list[tuple[str, str, int, Rate | None]])
     idempotency: IdempotentRequest | None = None
+    request_id: str = ""
+    partner_id: int | None = None
+    app_id: str | None = None
     _headers: dict[bytes, bytes] | None = None
 
-    async def spend(self, limiter: Limiter, owner: str) -> None:
+    async def spend(self, limiter: Limiter, owner: str, app: App | None = None) -> None:
         """Spend one request of the route's rate; it is returned if the request ends in an error.
+
+        Args:
+            limiter: the limiter.
+            owner: the app, its source or the partner that the window is for.
+            app: the app whose own rates apply; None: the rate is not per app.
 
         Raises:
             ApiError: the rate is used up.
@@ -66,13 +84,29 @@ class Request:
         if self.scope.get(UNCOUNTED):
             return
         window = f"{self.route} {owner}"
-        at_ms = await limiter.spend(self.rate, window)
-        self.spent.append((self.rate, window, at_ms))
+        text = app.rates.get(self.rate) if app is not None and app.rates else None
+        own_rate = None if text is None else read_stored_rate(self.rate, text)
+        try:
+            at_ms = await limiter.spend(self.rate, window, own_rate)
+        except ApiError:
+            if app is not None:
+                limiter.limited.record(app.id, self.rate)
+            raise
+        self.spent.append((self.rate, window, at_ms, own_rate))
 
     async def refund(self, limiter: Limiter) -> None:
         """Return what was spent: requests that end in an error do not count. Source: decision 0078."""
         while self.spent:
             await limiter.refund(*self.spent.pop())
+
+    def note_caller(self, partner_id: int, app_id: str | None = None) -> None:
+        """Note whose request this is, also in the access log, if there is one."""
+        self.partner_id = partner_id
+        self.app_id = app_id or self.app_id
+        record: AccessRecord | None = self.scope.get(ACCESS_RECORD)
+        if record is not None:
+            record.partner_id = partner_id
+            record.app_id = app_id or record.app_id
 
     def header(self, name: bytes) -> str | None:
         """Return the header with this lower-case name, the last of several; None if absent or not UTF-8."""
@@ -107,9 +141,11 @@ class Request:
 
         Raises:
             ApiError: as `form`.
+
+        Source: public clients: some send JSON text with the Content-Type of a form.
         """
         kind = self._media_type()
-        if kind != "application/json":
+        if not self._is_json(kind):
             return self._form(kind)
         return Form(
             [
@@ -128,10 +164,12 @@ class Request:
             ApiError: as `form`.
         """
         kind = self._media_type()
-        is_json = kind in ("", FORM_TYPE) and self.body.lstrip()[:1] == b"{"
-        if kind == "application/json" or is_json:
-            return read_json_body(self.body)
-        return self._form(kind)
+        return read_json_body(self.body) if self._is_json(kind) else self._form(kind)
+
+    def _is_json(self, media_type: str) -> bool:
+        if media_type in ("", FORM_TYPE):
+            return self.body.lstrip()[:1] == b"{"
+        return media_type == "application/json"
 
     def _media_type(self) -> str:
         return (self.header(b"content-type") or "").partition(";")[0].strip().lower()
@@ -160,8 +198,7 @@ class Request:
         return dict(fields).get(name)
 
 
-@dataclass(frozen=True, slots=True)
-class ApiResponse:
+class ApiResponse(NamedTuple):
     """An endpoint's response: JSON, or bytes that are JSON already; None sends no body.
 
     Attributes:

@@ -1,11 +1,15 @@
-"""The table of rates, and limiters with sliding windows: in memory, or in a store that several processes share."""
+"""Limiters with sliding windows: in memory, or in a store that several processes share."""
 
 from collections import deque
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from waypost.base.clock import Clock
+from waypost.base.telemetry.limited_requests import LimitedRequests
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.rates import RATES as RATES
+from waypost.domain.rates import Rate
 from waypost.store.database import Database
 from waypost.store.requests.rates import (
     RateRefund,
@@ -16,45 +20,6 @@ from waypost.store.requests.rates import (
     refund_rates,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class Rate:
-    """A limit of requests within a time, and the scope that it applies to."""
-
-    at_most: int
-    within_ms: int
-    per: str
-    source: str
-    counts: str = "requests"
-
-
-# fmt: off
-RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window per route, never shared between routes.
-    # name                   at most  within        per                 source
-    "login":                  Rate(10,  60_000,    "e-mail and address", "facts 1.2, 11"),
-    "login_address":          Rate(60,  60_000,    "address or /64",     "decision 0072"),
-    "login_failures":         Rate(10,  60_000,    "e-mail and address", "decision 0072; always on", "failed logins"),
-    "login_failures_address": Rate(60,  60_000,    "address or /64",     "decision 0072; always on", "failed logins"),
-    "login_failures_email":   Rate(200, 60_000,    "e-mail",             "decision 0072; always on", "failed logins"),
-    "admin_failures":         Rate(10,  60_000,    "address or /64",     "decision 0072; always on", "wrong admin tokens"),
-    "audited_rejections":     Rate(100, 60_000,    "service",            "decision 0074; always on", "entries of the audit log without a valid credential"),
-    "app_token":              Rate(10,  60_000,    "app",                "facts 11, with health and capping"),
-    "templates":              Rate(10,  60_000,    "app",                "spec, Limits; facts 11: create, list, edit"),
-    "send_template":          Rate(10,  60_000,    "app",                "spec, Limits"),
-    "session":                Rate(20,  1_000,     "source",             "facts 11; decision 0078"),
-    "subscription":           Rate(5,   60_000,    "app",                "facts 4.1, 11"),
-    "create_app":             Rate(10,  60_000,    "partner",            "facts 11, `/partner/app`"),
-    "delete_app":             Rate(20,  60_000,    "partner",            "facts 11"),
-    "analytics":              Rate(10,  60_000,    "app",                "facts 11, template/analytics"),
-    "template_sync":          Rate(1,   3_600_000, "app",                "facts 11"),
-    "ratings":                Rate(10,  60_000,    "app",                "facts 11: the refresh and its response are ours"),
-    "upload":                 Rate(10,  1_000,     "app",                "facts 11"),
-    "download":               Rate(5,   3_600_000, "app",                "facts 11"),
-    "mmlite":                 Rate(2,   3_600_000, "app",                "facts 11"),
-    "partner_call":           Rate(10,  1_000,     "app or partner",     "facts 11, every other partner API"),
-}
-# fmt: on
-
 SWEEP_EVERY_MS: Final = 60_000
 """The interval at which empty windows are deleted."""
 SHARED_FROM_MS: Final = 60_000
@@ -63,14 +28,21 @@ _MAX_SWEPT: Final = 1000
 
 
 class Limiter(Protocol):
-    """Sliding windows. Requests that end in an error do not count: what they spent is refunded."""
+    """Sliding windows. Requests that end in an error do not count: what they spent is refunded.
 
-    async def spend(self, name: str, owner: str) -> int:
+    Attributes:
+        limited: counts the requests of apps that it has limited.
+    """
+
+    limited: LimitedRequests
+
+    async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
         """Spend one request of a rate.
 
         Args:
             name: the row of the table.
             owner: the window's route and app, address or other owner.
+            own_rate: the owner's own numbers; None: those of the table.
 
         Returns:
             The time it was spent, for `refund`.
@@ -88,8 +60,8 @@ class Limiter(Protocol):
         """
         ...
 
-    async def refund(self, name: str, owner: str, at_ms: int) -> None:
-        """Return the request spent at that time: it ended in another error."""
+    async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
+        """Return the request spent at that time, with the same numbers: it ended in another error."""
         ...
 
 
@@ -99,50 +71,66 @@ class LocalLimiter:
     Args:
         clock: the clock of the windows.
         on: False disables all rates.
+        rates: the rows of the table of rates, with those that a setting changes.
     """
 
-    def __init__(self, clock: Clock, *, on: bool = True) -> None:
+    def __init__(self, clock: Clock, *, on: bool = True, rates: Mapping[str, Rate] = RATES) -> None:
         self._clock = clock
         self._on = on
-        self._windows: dict[tuple[str, str], deque[int]] = {}
+        self._rates = rates
+        self.limited = LimitedRequests(clock)
+        self._windows: dict[tuple[str, str], _LocalWindow] = {}
         self._swept_ms = clock.now_ms()
 
-    async def spend(self, name: str, owner: str) -> int:
+    async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
         """See `Limiter`. Does not block."""
         if not self._on:
             return 0
-        rate = RATES[name]
+        rate = own_rate or self._rates[name]
         now_ms = self._clock.now_ms()
         if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
             self._sweep(now_ms)
-        window = self._windows.setdefault((name, owner), deque())
-        while window and window[0] <= now_ms - rate.within_ms:
-            window.popleft()
-        if len(window) >= rate.at_most:
-            raise _rate_exceeded_error(rate, window[0] + rate.within_ms - now_ms)
-        window.append(now_ms)
+        window = self._windows.get((name, owner))
+        if window is None:
+            window = self._windows[name, owner] = _LocalWindow()
+        window.within_ms, times = rate.within_ms, window.times
+        while times and times[0] <= now_ms - rate.within_ms:
+            times.popleft()
+        if len(times) >= rate.at_most:  # more, if the rate was higher before
+            raise _rate_exceeded_error(rate, times[-rate.at_most] + rate.within_ms - now_ms)
+        times.append(now_ms)
         return now_ms
 
     async def check(self, name: str, owner: str) -> None:
         """See `Limiter`. Does not block."""
-        rate, now_ms = RATES[name], self._clock.now_ms()
-        window = self._windows.get((name, owner), ())
-        alive = [at_ms for at_ms in window if at_ms > now_ms - rate.within_ms]
+        rate, now_ms = self._rates[name], self._clock.now_ms()
+        window = self._windows.get((name, owner))
+        alive = [at_ms for at_ms in (window.times if window else ()) if at_ms > now_ms - rate.within_ms]
         if self._on and len(alive) >= rate.at_most:
             raise _rate_exceeded_error(rate, alive[0] + rate.within_ms - now_ms)
 
-    async def refund(self, name: str, owner: str, at_ms: int) -> None:
+    async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
         """See `Limiter`. Does not block."""
         window = self._windows.get((name, owner))
-        if window and at_ms in window:
-            window.remove(at_ms)
+        if window and at_ms in window.times:
+            window.times.remove(at_ms)
 
     def _sweep(self, now_ms: int) -> None:
         self._swept_ms = now_ms
         for key in [
-            key for key, window in self._windows.items() if not window or window[-1] <= now_ms - RATES[key[0]].within_ms
+            key
+            for key, window in self._windows.items()
+            if not window.times or window.times[-1] <= now_ms - window.within_ms
         ]:
             del self._windows[key]
+
+
+@dataclass(slots=True)
+class _LocalWindow:
+    """The times of requests within a window, oldest first, and its length at the newest one."""
+
+    times: deque[int] = field(default_factory=deque[int])
+    within_ms: int = 0
 
 
 class SharedLimiter:
@@ -155,21 +143,24 @@ class SharedLimiter:
         clock: the clock of the windows, if the store has no clock of its own.
         database: the store that the processes share.
         on: False disables all rates.
+        rates: the rows of the table of rates, with those that a setting changes.
     """
 
-    def __init__(self, clock: Clock, database: Database, *, on: bool = True) -> None:
+    def __init__(self, clock: Clock, database: Database, *, on: bool = True, rates: Mapping[str, Rate] = RATES) -> None:
         self._clock = clock
         self._database = database
         self._on = on
-        self._local = LocalLimiter(clock, on=on)
+        self._rates = rates
+        self._local = LocalLimiter(clock, on=on, rates=rates)
+        self.limited = self._local.limited
         self._exhausted: dict[tuple[str, str], _ExhaustedWindow] = {}
         self._swept_ms = clock.now_ms()
 
-    async def spend(self, name: str, owner: str) -> int:
+    async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
         """See `Limiter`."""
-        rate = RATES[name]
+        rate = own_rate or self._rates[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
-            return await self._local.spend(name, owner)
+            return await self._local.spend(name, owner, own_rate)
         now_ms = self._clock.now_ms()
         if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
             await self._sweep(now_ms)
@@ -189,7 +180,7 @@ class SharedLimiter:
 
     async def check(self, name: str, owner: str) -> None:
         """See `Limiter`. Uses our clock, which is close to the store's."""
-        rate = RATES[name]
+        rate = self._rates[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
             await self._local.check(name, owner)
             return
@@ -198,11 +189,11 @@ class SharedLimiter:
         if wait_ms:
             raise _rate_exceeded_error(rate, wait_ms)
 
-    async def refund(self, name: str, owner: str, at_ms: int) -> None:
+    async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
         """See `Limiter`."""
-        rate = RATES[name]
+        rate = own_rate or self._rates[name]
         if not self._on or rate.within_ms < SHARED_FROM_MS:
-            await self._local.refund(name, owner, at_ms)
+            await self._local.refund(name, owner, at_ms, own_rate)
             return
         await self._database.join_from_request(refund_rates, RateRefund(name, owner, rate.within_ms, at_ms))
 

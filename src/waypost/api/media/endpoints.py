@@ -14,7 +14,7 @@ from waypost.api.uploads.file_types import types_of
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.media import MAX_UPLOAD_BYTES, UploadedMedia
+from waypost.domain.media import ACCEPTED_TYPES, MAX_UPLOAD_BYTES, UploadedMedia
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.store.media.files import IncomingFile, NotEnoughSpace
 from waypost.store.media.media import add_media, delete_upload, inbound_of_app, media_of_app
@@ -30,6 +30,11 @@ from waypost.wire.media import (
 
 MAX_MEDIA_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
 MEDIA_FETCH_TIMEOUT_S: Final = 10  # Source: decision 0026
+_INVALID_CALLS: Final = "invalid_media"
+_INVALID_CALLS_TEXT: Final = (  # followed by the time. Source: ledger 1.6
+    "Api rate limit reached due to multiple invalid calls. New quota will be available on"
+)
+_DELETE_RATE_TEXT: Final = "Rate limit exceeded. Try again later."  # Source: ledger 1.6
 _log = log("api")
 
 
@@ -63,12 +68,15 @@ async def upload_for_sending(services: Services, request: Request) -> ApiRespons
 async def upload_through_messaging(services: Services, request: Request) -> ApiResponse:
     """Upload a file by API key; its URL is unguessable and needs no credential.
 
-    Source: facts 8, `/wa/{appId}/wa/media`.
+    The URL ends in an extension, because a client checks it against the kind of the template.
+
+    Source: facts 8, `/wa/{appId}/wa/media`; public clients.
     """
     app = await authorise_app(services, request)
 
     def encode(media: UploadedMedia) -> dict[str, Any]:
-        url = f"{services.public_url}/media/{media.id}-{services.secret_box.media_key(media.id)}"
+        key = f"{media.id}-{services.secret_box.media_key(media.id)}"
+        url = f"{services.public_url}/media/{key}{ACCEPTED_TYPES[media.mime_type].extension}"
         return stored_media_response(media.id, media.file_name, url)
 
     return await _store_upload(services, request, app, encode, for_handle=False)
@@ -77,43 +85,57 @@ async def upload_through_messaging(services: Services, request: Request) -> ApiR
 async def download_media(services: Services, request: Request) -> ApiResponse:
     """Return the bytes of one of the app's media: uploaded to us, sent by a recipient, or only at the operator.
 
-    Errors in this order: 401 wrong token, 429 sixth in an hour, 400 no media id, 401 an id that is
-    not the app's, 503 the operator does not return it now.
+    Errors in this order: 401 wrong token, 400 an app that is not the partner's, 429 too many calls, or more
+    than 20 invalid ones in an hour, 400 no media id, 404 an id that is not the app's, 503 the operator does
+    not return it now.
 
-    Source: facts 8, 17 (flow media).
+    Source: ledger 1.6, C29; facts 8, 17 (flow media).
     """
     app = await authorise_app(services, request)
+    await _check_invalid_calls(services, app)
     media_id = request.path["media_id"]
     requested_name = request.query("fileName")
     now_ms = services.clock.now_ms()
     uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
     if uploaded is not None:
         name = requested_name or uploaded.file_name or media_id
-        return _file_response(services, uploaded.sha256, uploaded.mime_type, name)
+        return await _file_response(services, uploaded.sha256, uploaded.mime_type, name)
     inbound = await services.database.read(inbound_of_app, app.id, media_id, now_ms)
     if inbound is not None and inbound.sha256 is not None:
         name = requested_name or inbound.file_name or media_id
-        return _file_response(services, inbound.sha256, inbound.mime_type, name)
+        return await _file_response(services, inbound.sha256, inbound.mime_type, name)
     request.spent.clear()  # the operator is called, so the request counts even if it fails
-    sha256, mime_type = await _fetch_from_operator(services, app, media_id)
-    return _file_response(services, sha256, mime_type, requested_name or media_id)
+    try:
+        sha256, mime_type = await _fetch_from_operator(services, app, media_id)
+    except ApiError as error:
+        if error.code in (ErrorCode.INVALID_MEDIA_ID, ErrorCode.UNKNOWN_MEDIA_ID):
+            await services.limiter.spend(_INVALID_CALLS, app.id)
+        raise
+    return await _file_response(services, sha256, mime_type, requested_name or media_id)
 
 
 async def delete_media(services: Services, request: Request) -> ApiResponse:
     """Delete an upload of the partner. A message that names it and is not sent yet will fail.
 
-    Errors in this order: 401 wrong token, 429 too many, 400 no media id, 401 an id that is not one of the
+    Errors in this order: 401 wrong token, 429 too many, 400 no media id, 404 an id that is not one of the
     partner's uploads. The operator's copy is left to expire.
 
-    Source: a public client.
+    Source: ledger 1.6.
     """
-    app = await authorise_app(services, request)
+    try:
+        app = await authorise_app(services, request)
+    except ApiError as error:
+        if error.code is not ErrorCode.TOO_MANY_REQUESTS:
+            raise
+        raise ApiError(
+            error.code, error.explanation, retry_after_s=error.retry_after_s, text=_DELETE_RATE_TEXT
+        ) from error
     media_id = request.path["media_id"]
     now_ms = services.clock.now_ms()
     if await services.database.write(delete_upload, app.partner_id, media_id, now_ms):
-        return ApiResponse({"status": "success"})
-    _check_id(media_id)
-    raise _unknown_media_error()
+        return ApiResponse({"status": "success", "message": "Media deleted successfully"})
+    code = ErrorCode.MEDIA_ALREADY_DELETED if _is_media_id(media_id) else ErrorCode.MEDIA_NOT_DELETED
+    raise ApiError(code, f"The path must end in the id of an upload: at most {MAX_MEDIA_ID_DIGITS} digits.")
 
 
 async def _store_upload(
@@ -181,10 +203,32 @@ async def _fetch_from_operator(services: Services, app: App, media_id: str) -> t
         await incoming.discard()
 
 
-def _check_id(media_id: str) -> None:
-    if not (media_id.isascii() and media_id.isdecimal() and len(media_id) <= MAX_MEDIA_ID_DIGITS):
+async def _check_invalid_calls(services: Services, app: App) -> None:
+    """Check that the app has not made too many calls for invalid media ids within the hour.
+
+    Raises:
+        ApiError: it has; the text names the time at which calls are accepted again, in ms since the epoch.
+
+    Source: ledger 1.6.
+    """
+    try:
+        await services.limiter.check(_INVALID_CALLS, app.id)
+    except ApiError as error:
+        until_ms = services.clock.now_ms() + (error.retry_after_s or 0) * 1000
+        text = f"{_INVALID_CALLS_TEXT} {until_ms}"
         raise ApiError(
-            ErrorCode.FIELD_BROKEN, f"The path must end in a media id: at most {MAX_MEDIA_ID_DIGITS} digits."
+            ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS, error.explanation, retry_after_s=error.retry_after_s, text=text
+        ) from error
+
+
+def _is_media_id(media_id: str) -> bool:
+    return media_id.isascii() and media_id.isdecimal() and len(media_id) <= MAX_MEDIA_ID_DIGITS
+
+
+def _check_id(media_id: str) -> None:
+    if not _is_media_id(media_id):
+        raise ApiError(
+            ErrorCode.INVALID_MEDIA_ID, f"The path must end in a media id: at most {MAX_MEDIA_ID_DIGITS} digits."
         )
 
 
@@ -202,7 +246,7 @@ async def _write_part(incoming: IncomingFile, part: bytes | OperatorRejected | O
 
 def _unknown_media_error() -> ApiError:
     return ApiError(
-        ErrorCode.UNAUTHORIZED_ACCESS,
+        ErrorCode.UNKNOWN_MEDIA_ID,
         "The path must name a media id that this app has uploaded or received, not older than its life.",
     )
 
@@ -211,10 +255,10 @@ def _fetch_failed_error(reason: str) -> ApiError:
     return ApiError(ErrorCode.OPERATOR_UNAVAILABLE, f"The operator did not give the medium; try again later: {reason}.")
 
 
-def _file_response(services: Services, sha256: str, mime_type: str, name: str) -> ApiResponse:
+async def _file_response(services: Services, sha256: str, mime_type: str, name: str) -> ApiResponse:
     return ApiResponse(
         None,
-        file=services.files.path(sha256),
+        file=await services.files.local_path(sha256),
         content_type=content_type(mime_type),
         headers=(("Content-Disposition", content_disposition(name)), ("X-Content-Type-Options", "nosniff")),
     )

@@ -21,7 +21,7 @@ POLL_INTERVAL_S: Final = 0.1
 RETRY_AFTER_S: Final = 5
 
 _INBOUND: Final = re.compile(r"[0-9a-f]{64}")
-_UPLOADED: Final = re.compile(r"(\d{16})-([0-9a-f]{32})")
+_UPLOADED: Final = re.compile(r"(\d{16})-([0-9a-f]{32})(?:\.[a-z0-9]{3,4})?")
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     # A recipient may send a page or a drawing that contains a script; it must not run here.
@@ -51,11 +51,11 @@ class PublicMediaEndpoint:
         key: str = request.path_params["key"]
         as_download = request.query_params.get("download", "").lower() == "true"
         uploaded = _UPLOADED.fullmatch(key)
-        if uploaded is not None and secrets_equal(self._secret_box.media_key(uploaded[1]), uploaded[2]):
+        if uploaded is not None and self._is_media_key(uploaded[1], uploaded[2]):
             media = await self._database.read(live_media, uploaded[1], self._clock.now_ms())
             if media is not None:
                 name = media.file_name
-                return self._file(media.sha256, media.mime_type, name, as_download=as_download)
+                return await self._file(media.sha256, media.mime_type, name, as_download=as_download)
         inbound = await self._wait_for_inbound(key) if _INBOUND.fullmatch(key) else None
         if inbound is None:
             return _not_found_response("There is no such medium, or its time is over.")
@@ -63,7 +63,10 @@ class PublicMediaEndpoint:
             return _not_found_response("The medium could not be fetched.", inbound.failure)
         if inbound.sha256 is None:
             return _retry_later_response()
-        return self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
+        return await self._file(inbound.sha256, inbound.mime_type, inbound.file_name, as_download=as_download)
+
+    def _is_media_key(self, media_id: str, key: str) -> bool:
+        return any(secrets_equal(key, accepted) for accepted in self._secret_box.media_keys(media_id))
 
     async def _wait_for_inbound(self, key: str) -> InboundMedia | None:
         """Return the medium once its download has ended, or its current state after the wait."""
@@ -77,10 +80,10 @@ class PublicMediaEndpoint:
                 return media
             await asyncio.sleep(POLL_INTERVAL_S)
 
-    def _file(self, sha256: str, mime_type: str, name: str, *, as_download: bool) -> Response:
+    async def _file(self, sha256: str, mime_type: str, name: str, *, as_download: bool) -> Response:
         kind = "attachment" if as_download else "inline"
         return FileResponse(
-            self._files.path(sha256),
+            await self._files.local_path(sha256),
             media_type=content_type(mime_type),
             headers={**_HEADERS, "Content-Disposition": content_disposition(name, kind)},
         )

@@ -10,7 +10,7 @@ from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import list_app_subscriptions
-from waypost.wire.messages.passthrough import ReadReceipt, passthrough_response, read_passthrough
+from waypost.wire.messages.passthrough import PassthroughSend, ReadReceipt, passthrough_response, read_passthrough
 
 _BILLING = frozenset({"BILLING", "ALL"})
 
@@ -29,6 +29,15 @@ async def send_passthrough(services: Services, request: Request) -> ApiResponse:
     if isinstance(parsed, ReadReceipt):
         await mark_read(services, app, parsed)
         return ApiResponse({"success": True})
+    return await accept_passthrough(services, request, app, parsed)
+
+
+async def accept_passthrough(services: Services, request: Request, app: App, parsed: PassthroughSend) -> ApiResponse:
+    """Store a message in the operator's format with its outbound job on disk, and return a response with its id.
+
+    Raises:
+        ApiError: the app has no number, or, if the service is strict, no billing subscription.
+    """
     if not app.phone_number:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The app has no phone number yet.")
     if services.strict and not await _has_billing_subscription(services, app):
@@ -38,15 +47,6 @@ async def send_passthrough(services: Services, request: Request) -> ApiResponse:
     if tracer.is_enabled:
         trace_accepted(request, message)
     return response
-
-
-async def send_mm_lite(services: Services, request: Request) -> ApiResponse:
-    """Reject the call: MM Lite is a marketing API of the vendor, which no app has here.
-
-    Source: facts 9.3, "MM Lite".
-    """
-    await authorise_app(services, request)
-    raise ApiError(ErrorCode.MM_LITE_OFF, "No app has it here; send marketing templates as any other template.")
 
 
 async def _has_billing_subscription(services: Services, app: App) -> bool:

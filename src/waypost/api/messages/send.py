@@ -1,17 +1,19 @@
 """Endpoints that send session and template messages, in the messaging API and the partner API. The hot path."""
 
+from dataclasses import replace
 from typing import Final
 
 from waypost.api.auth.authorisation import KeyHolder, authorise_app, holder_may_use, holder_of_api_key
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import record_message
 from waypost.api.services import Services
+from waypost.base.telemetry.sampling import mark_id, sampled_by_sender
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.send_rules import operator_limit_error, postback_error, template_send_error
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
 from waypost.wire.messages.destinations import SendAddresses, read_addresses
@@ -31,16 +33,31 @@ async def send_session_message(services: Services, request: Request) -> ApiRespo
 
     Source: spec, "Send session text message"; facts 9.1.
     """
+    return await _send_by_key(services, request, needs_app_name=True)
+
+
+async def send_older_session_message(services: Services, request: Request) -> ApiResponse:
+    """Accept a free-form message at the older path, where the source number names the app if `src.name` does not.
+
+    A strict service requires the name. Errors as of the newer path.
+
+    Source: facts 9.2; public clients; decision 0059.
+    """
+    return await _send_by_key(services, request, needs_app_name=services.strict)
+
+
+async def _send_by_key(services: Services, request: Request, *, needs_app_name: bool) -> ApiResponse:
     try:
         holder = await holder_of_api_key(services, request)
     except ApiError as error:
         raise _nest_credential_error(request, error) from error
     form = request.form_or_json()
     addresses = read_addresses(form)
-    if not addresses.app_name:
+    if needs_app_name and not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     app = await _find_app(services, holder, addresses)
-    await request.spend(services.limiter, app.phone_number)
+    request.app_id = app.id
+    await request.spend(services.limiter, app.phone_number, app)
     content = _read_session_content(services, form)
     return await accept_message(services, request, app, addresses.destination, content)
 
@@ -79,7 +96,7 @@ async def send_template_message(services: Services, request: Request) -> ApiResp
     app = await _find_app(services, holder, addresses)
     if services.strict and not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
-    await request.spend(services.limiter, app.id)
+    await request.spend(services.limiter, app.id, app)
     content, template = await _read_template_content(services, form, app)
     _check_template(services, content, template)
     return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
@@ -101,11 +118,7 @@ async def send_partner_template_message(services: Services, request: Request) ->
     content, template = await _read_template_content(services, form, app)
     kind = template.draft.template_type
     if type_row(kind).is_header_sent and json_text(form, "message") is None:
-        raise ApiError(
-            ErrorCode.FIELD_MISSING,
-            "Required request parameter 'message' is not present: what a template of type "
-            f"{kind} shows above its text.",
-        )
+        raise missing_parameter("message", f"what a template of type {kind} shows above its text")
     _check_template(services, content, template)
     return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
@@ -132,6 +145,7 @@ def trace_accepted(request: Request, message: Message) -> None:
         partner_id=message.partner_id,
         kind=message.message_kind.value,
         traceparent=request.header(b"traceparent"),
+        request_id=message.request_id or None,
     )
 
 
@@ -139,8 +153,9 @@ def build_message(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
     """Return a new message of an app, accepted now."""
+    request.note_caller(app.partner_id, app.id)
     return Message(
-        id=services.ids.new(),
+        id=_new_id(services, request),
         partner_id=app.partner_id,
         app_id=app.id,
         source=app.phone_number,
@@ -149,7 +164,15 @@ def build_message(
         accepted_on_ms=services.clock.now_ms(),
         sandbox=sandbox,
         request=request.text(),
+        request_id=request.request_id,
     )
+
+
+def _new_id(services: Services, request: Request) -> str:
+    """Return a new message's id, which has the sampling decision of the sender if steps are traced."""
+    message_id = services.ids.new()
+    sampled = sampled_by_sender(request.header(b"traceparent")) if tracer.is_enabled else None
+    return message_id if sampled is None else mark_id(message_id, sampled=sampled)
 
 
 def _nest_credential_error(request: Request, error: ApiError) -> ApiError:
@@ -203,6 +226,8 @@ async def _read_template_content(services: Services, form: Form, app: App) -> tu
             "template.id must be the id of one of this app's templates, as its creation answered it.",
         )
     reject_violation(postback_error(content, template.draft))
+    if app.preferences.marketing_messages and template.category is Category.MARKETING:
+        content = replace(content, is_marketing=True)
     return content, template
 
 

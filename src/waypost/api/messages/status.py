@@ -1,15 +1,18 @@
-"""Endpoints for read receipts, and for the status of a message."""
+"""Endpoints for read receipts and actions on calls, and for the status of a message."""
 
 from waypost.api.auth.authorisation import authorise_app
 from waypost.api.direct_calls import call_operator, number_of
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
+from waypost.domain.direct_calls.calling import ApplyCallAction
 from waypost.domain.direct_calls.profile import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.store.console.conversations import mark_conversation_read
 from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.messages.messages import messages_by_ids
 from waypost.store.messages.received import find_inbound_message, find_inbound_with_sender
+from waypost.wire.calling import CallEvent
 from waypost.wire.messages.message_records import message_record, received_record
 from waypost.wire.messages.passthrough import ReadReceipt, read_event
 
@@ -22,12 +25,19 @@ async def put_message_read(services: Services, request: Request) -> ApiResponse:
 
 
 async def post_event(services: Services, request: Request) -> ApiResponse:
-    """Mark an inbound message as read, and optionally show a typing indicator.
+    """Mark an inbound message as read and optionally show a typing indicator, or act on a call.
 
-    Source: facts 9.1, `v1/event` and its two errors.
+    The operator knows which calls there are; its error for another one is passed on.
+
+    Source: facts 9.1, `v1/event` and its two errors; ledger 1.7, voice-event.
     """
     app = await authorise_app(services, request)
-    await mark_read(services, app, read_event(request.body))
+    event = read_event(request.body)
+    if isinstance(event, CallEvent):
+        action = ApplyCallAction(number_of(app), event.call_id, event.action, event.session)
+        await call_operator(services, app, action)
+    else:
+        await mark_read(services, app, event)
     return ApiResponse({"status": "success"})
 
 
@@ -49,14 +59,16 @@ async def show_message(services: Services, request: Request) -> ApiResponse:
 
 
 async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
-    """Mark an inbound message as read at the operator.
+    """Mark an inbound message as read at the operator, and what its sender wrote before as read here.
 
     Raises:
         ApiError: the app has received no such message, or the operator returned an error or no response.
     """
-    if await services.database.read(find_inbound_message, app.id, receipt.message_id) is None:
+    received = await services.database.read(find_inbound_message, app.id, receipt.message_id)
+    if received is None:
         raise ApiError(
             ErrorCode.MESSAGE_DOES_NOT_EXIST,
             "The id must be that of a message that the app has received, as its callback names it.",
         )
     await call_operator(services, app, MarkRead(number_of(app), receipt.message_id, receipt.typing))
+    await services.database.write(mark_conversation_read, app.id, received.recipient_id, received.received_on_ms)

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from waypost.api.auth.authorisation import app_of_app_token, authorise_app, authorise_app_by_name
+from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.services import Services
 from waypost.domain.app import App
@@ -18,12 +18,12 @@ from waypost.wire.templates.record import template_record
 async def list_templates(services: Services, request: Request) -> ApiResponse:
     """Return the templates of the app's business account, newest first, of all its apps.
 
-    Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 an unreadable filter.
+    Errors in this order: 401 wrong token, 400 an app that is not the partner's, 403 the token of another of its
+    apps, 429 eleventh in a minute, 400 an unreadable filter.
 
-    Source: facts 3.5; decision 0020.
+    Source: ledger 1.5, C11; facts 3.5; decision 0020.
     """
-    app = await app_of_app_token(services, request, allow_query=True)
-    await request.spend(services.limiter, app.id)
+    app = await authorise_app(services, request, allow_query=True)
     template_filter = read_partner_filter(request.query)
     text = request.query("data")
     if not text:

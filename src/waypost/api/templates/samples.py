@@ -9,6 +9,7 @@ from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED_TYPES, UploadedMedia, handle_lines
+from waypost.domain.session_messages.content import MediaKind
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import is_sample_url_only
@@ -26,7 +27,7 @@ class _SampleHeader:
 
     Attributes:
         owner: the draft or card that has the header.
-        kind: IMAGE, VIDEO or DOCUMENT, as the partner wrote it.
+        kind: IMAGE, VIDEO, DOCUMENT or GIF, as the partner wrote it.
         field_prefix: the prefix of its fields' names in an error.
     """
 
@@ -121,14 +122,18 @@ def _check_kind(header: _SampleHeader, field: str, media: UploadedMedia) -> None
     Raises:
         ApiError: the operator does not accept it as a sample of such a header.
     """
+    medium = type_row(header.kind.upper()).medium
+    kind = MediaKind.VIDEO if medium is not None and medium.name == MediaKind.GIF else header.kind.lower()
     accepted_types = [
-        mime_type
-        for mime_type, row in ACCEPTED_TYPES.items()
-        if row.for_handle and row.kind.value.upper() == header.kind.upper()
+        mime_type for mime_type, row in ACCEPTED_TYPES.items() if row.for_handle and row.kind.value == kind
     ]
+    name, accepted = f"{header.field_prefix}{field}", f"a medium of {' or '.join(accepted_types)}"
     if accepted_types and media.mime_type not in accepted_types:
-        name, accepted = f"{header.field_prefix}{field}", f"a medium of {' or '.join(accepted_types)}"
         text = f"{name} must name {accepted} for {header.kind}; it is {media.mime_type}."
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field=name, accepted=accepted)
+    if medium is not None and medium.max_bytes is not None and media.size_bytes > medium.max_bytes:
+        accepted = f"a medium of at most {medium.max_bytes} bytes"
+        text = f"{name} must name {accepted} for {header.kind}; it has {media.size_bytes}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=name, accepted=accepted)
 
 

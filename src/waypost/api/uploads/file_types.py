@@ -19,6 +19,7 @@ LIBRARY_TYPES: Final = {  # the library's name of a type, a file extension, and 
     ".pdf":  ("application/pdf",),
     ".amr":  ("audio/amr",),
     ".mp3":  ("audio/mpeg",),
+    ".wav":  ("audio/wave",),  # versions of the library name it differently
     ".ogg":  ("audio/ogg", "audio/opus"),
     ".doc":  _OLD_OFFICE,  # one container for all three; the difference may be anywhere in it
 }
@@ -44,6 +45,7 @@ OFFICE_FOLDERS: Final = (  # ECMA-376: the folder of an Office document's own pa
     (b"xl/",   (f"{_OFFICE}spreadsheetml.sheet",)),
 )
 # fmt: on
+_ID3: Final = b"ID3"  # ID3v2, before MPEG audio; newer versions of the library take it for another format
 _TEXT_CONTROLS: Final = frozenset(b"\t\n\x0c\r")
 _ZIP: Final = b"PK\x03\x04"
 _ZIP_DIRECTORY_ENTRY: Final = b"PK\x01\x02"
@@ -64,6 +66,8 @@ def types_of(head: bytes, tail: bytes) -> tuple[str, ...]:
     for mask, value, types in MPEG_FRAMES:
         if len(head) > 1 and first & mask == value:
             return types
+    if head.startswith(_ID3):
+        return ("audio/mpeg",)
     detected = _detect_by_library(head)
     if is_text(head):
         detected = (*detected, "text/plain")

@@ -14,7 +14,7 @@ from waypost.base.clock import Clock
 from waypost.base.http.multipart import MAX_FILE_NAME_CHARS, PartHead
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.media import ACCEPTED_TYPES, MAX_UPLOAD_BYTES, MEDIA_LIFE_MS, UploadedMedia, build_handle
 from waypost.outbound.vetted_client import VettedClient
 from waypost.store.database import Database
@@ -104,7 +104,7 @@ class PartnerUploads:
             raise ApiError(ErrorCode.UNREADABLE, "The body must be multipart/form-data.")
         form = read_form(await read_body(request.scope, request.receive))
         name = next((name for name in names if form.text(name)), names[0])
-        url = form.required(name, "a file, or the public address of one")
+        url = form.required(name, "a file, or the public address of one", "MultipartFile")
         return await self.store_from_url(
             app, url.strip(), record, for_handle=for_handle, declared=form.text("file_type") or ""
         )
@@ -155,10 +155,7 @@ class PartnerUploads:
             parts = await _read_upload_parts(request, names, guard)
             file = parts.file
             if file is None or not incoming.size_bytes:
-                raise ApiError(
-                    ErrorCode.FIELD_MISSING,
-                    "Required request parameter 'file' is not present: a file, or the public address of one.",
-                )
+                raise missing_parameter("file", "a file, or the public address of one", "MultipartFile")
             url = _find_url(file, incoming)
             if url is None:
                 await arriving.refresh()

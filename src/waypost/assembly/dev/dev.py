@@ -16,6 +16,8 @@ from typing import Final
 from waypost.assembly.clock_file import open_stored_clock
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, write_env
+from waypost.assembly.dev.partners.receiver import PartnerCallbackReceiver
+from waypost.assembly.dev.partners.registry import PartnerRegistry
 from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
 from waypost.assembly.http.host_check import HostCheck, accepted_hosts, graph_error, service_error
 from waypost.assembly.http.limits import graph_error_body, http_limits, raise_descriptor_limit, service_error_body
@@ -48,7 +50,7 @@ class DevOptions:
 
     Attributes:
         memory: use a temporary folder, which is deleted at the end.
-        env_file: file for the variables of other programs.
+        env_file: file for the variables of other programs; None: not written.
         read_after_ms: how soon phones read messages; None: only by a control call.
         start_from: a snapshot that replaces the data of the folder; a reset restores it too.
         scenario: a file of faults that are armed at the start, and after a reset.
@@ -58,7 +60,7 @@ class DevOptions:
     settings: Settings
     simulator_port: int = 8081
     memory: bool = False
-    env_file: Path = ENV_FILE
+    env_file: Path | None = ENV_FILE
     read_after_ms: int | None = None
     start_from: Path | None = None
     scenario: Path | None = None
@@ -77,6 +79,7 @@ class DevStatus:
     base_url: str
     graph_url: str
     data: Path
+    store_path: Path
     variables: dict[str, str]
     ahead_ms: int
     factor: float
@@ -145,17 +148,22 @@ class DevServer:
         self._exit_stack.callback(os.close, lock)
         self._clock = self._clock_override or open_stored_clock(settings.data)
         self._travel = TimeTravel(self._clock)
+        service, simulator = self._swappable_apps
+        admin_token = self._settings.admin_token or ""
+        self._partners = PartnerRegistry(service, simulator, self._urls, admin_token, self._clock)
         # Closed in reverse order: servers, stages, simulator, store.
         self._exit_stack.push_async_callback(self._close_sides)
         token = await self._open_sides()
         await self._serve(sockets)
         await self._reseed_ids()
         written = make_variables(self._urls, self._settings.admin_token or "", token)
-        write_env(self._options.env_file, written)
+        if self._options.env_file is not None:
+            write_env(self._options.env_file, written)
         return DevStatus(
             self._urls.base_url,
             self._urls.graph_url,
             settings.data,
+            settings.store_path,
             written,
             self._clock.ahead_ms,
             self._clock.setting.factor,
@@ -267,6 +275,7 @@ class DevServer:
                 await self._open_sides()
                 await self._reseed_ids()
                 if self._sides is not None:
+                    await self._partners.end_missing(self._sides.has_app)
                     await self._sides.waypost.console.services.sessions.restore(sessions)
             except BaseException:
                 for app in self._swappable_apps:
@@ -364,6 +373,7 @@ class DevServer:
             ids,
             travel=self._travel,
             snapshots=self,
+            partners=self._partners,
             control=InProcessTransport(self._swappable_apps[1]),
         )
         sides.waypost.observability.servers = self._servers
@@ -374,8 +384,9 @@ class DevServer:
         if sides.is_new and self._seed_snapshot is None:
             self._seed_snapshot = await asyncio.to_thread(self._save_seed)
         self._ids = ids
-        for app, side in zip(self._swappable_apps, (sides.waypost, sides.simulator), strict=True):
-            app.set_application(side.application)
+        service, simulator = self._swappable_apps
+        service.set_application(sides.waypost.logged_application)
+        simulator.set_application(PartnerCallbackReceiver(sides.simulator.application, self._partners.find_partner))
         return await sides.start()
 
 

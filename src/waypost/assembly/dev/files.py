@@ -54,8 +54,12 @@ def make_variables(urls: BaseUrls, admin_token: str, app_token: str) -> dict[str
 
 def write_env(path: Path, variables: dict[str, str]) -> None:
     """Write the variables for other programs, readable by their owner only."""
-    lines = "".join(f"{name}={value}\n" for name, value in variables.items())
-    _write_private(path, lines)
+    _write_private(path, format_env(variables))
+
+
+def format_env(variables: dict[str, str]) -> str:
+    """Return the variables as lines `NAME=value`."""
+    return "".join(f"{name}={value}\n" for name, value in variables.items())
 
 
 def _write_private(path: Path, text: str) -> None:

@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel
 from waypost.client.api_client import Transport
 from waypost.config import Settings
-from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
+from waypost.simulator import AccountSeed, DevPartners, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
 from waypost.store.properties import is_demo, mark_demo, seed_template
@@ -41,6 +41,7 @@ class ServiceAndSimulator:
         ids: of both sides.
         travel: advances the clock for both sides.
         snapshots: the snapshot store of the control API.
+        partners: the partners for tests of the control API.
         control: the console's transport to the simulator.
     """
 
@@ -53,6 +54,7 @@ class ServiceAndSimulator:
         *,
         travel: TimeTravel,
         snapshots: SnapshotStore,
+        partners: DevPartners | None = None,
         control: Transport,
     ) -> None:
         self._clock = clock
@@ -61,7 +63,7 @@ class ServiceAndSimulator:
         self.is_new = False
         stand = ConsoleOptions(control, demo.PARTNER.id)
         self.waypost = Waypost(settings, clock, ids, console_options=stand)
-        self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=snapshots)
+        self.simulator = Simulator(simulator, clock, ids, travel=travel, snapshots=snapshots, partners=partners)
         self.waypost.observability.readiness.services.simulator = lambda: self.simulator.failure_reason
 
     async def open(self, urls: BaseUrls) -> None:
@@ -92,6 +94,10 @@ class ServiceAndSimulator:
         await self.simulator.send_phone_text(phone=demo.DESTINATION, to=demo.SOURCE, text="Hello!")
         app = await self.waypost.directory.app(demo.APP_ID)
         return self.waypost.admin_context.secret_box.app_token(demo.APP_ID, app.token_serial if app else 1)
+
+    async def has_app(self, app_id: str) -> bool:
+        """True if the service has an app with this id."""
+        return await self.waypost.directory.app(app_id) is not None
 
     async def close(self, *, within_s: float | None = None) -> None:
         """Drain stages, release leases, close both stores.

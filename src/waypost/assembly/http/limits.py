@@ -91,18 +91,24 @@ class OpenConnection(Protocol):
         """Reject a request that takes too long to arrive."""
         ...
 
+    def announce_end(self) -> None:
+        """Let the response to its open request say that the connection ends."""
+        ...
+
 
 class Connections:
     """The open connections of one server, counted in total and by client address.
 
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
+        is_draining: each connection ends with its next response, which says so.
     """
 
     def __init__(self, limits: HttpLimits = DEFAULT_LIMITS, error_body: ErrorBody = service_error_body) -> None:
         self.limits = limits
         self.error_body = error_body
         self.errors_sent: Counter[int] = Counter()
+        self.is_draining = False
         self._open: dict[OpenConnection, str] = {}
         self._by_address: dict[str, set[OpenConnection]] = {}
         self._idle: dict[OpenConnection, None] = {}  # the longest idle first
@@ -155,6 +161,12 @@ class Connections:
         """Reject every request that takes too long to arrive."""
         for connection in tuple(self._open):
             connection.check_deadlines(now_s)
+
+    def begin_drain(self) -> None:
+        """Let each connection end with its next response."""
+        self.is_draining = True
+        for connection in tuple(self._open):
+            connection.announce_end()
 
     def _check_room(self, address: str, key: str, descriptor: int) -> HttpError | None:
         others = self._by_address.get(key, ())

@@ -8,6 +8,7 @@ of the server itself has the format of the API.
 import asyncio
 import socket
 import struct
+import weakref
 from enum import Enum
 from functools import partial
 from typing import Any, Final, cast
@@ -18,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from waypost.assembly.http.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, Connections, HttpError
+from waypost.assembly.http.sockets import bytes_are_waiting
 from waypost.wire.errors import INTERNAL_TEXT
 
 PARSER_CHUNK_BYTES: Final = 16 * 1024
@@ -29,6 +31,12 @@ is reset, and the response is lost."""
 
 LINGER_BYTES: Final = 4_000_000
 """How much more a rejected client can send: it is read and dropped. The rest waits at the client."""
+
+NEW_CONNECTION_GRACE_S: Final = 0.5
+"""How long a stop waits for the first request of a new connection: its client has opened it to send one."""
+
+RECHECK_S: Final = 0.02
+"""How often a stop looks again at a connection that may get a request in a moment."""
 
 URL_TOO_LONG: Final = HttpError(414, f"The URL must be at most {MAX_URL_BYTES} bytes.")
 HEADERS_TOO_LARGE: Final = HttpError(
@@ -159,13 +167,17 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Pass the request to the application; its body has its own timeout."""
         super().on_headers_complete()
+        if self._open_connections.is_draining:
+            self.cycle.keep_alive = False
         self._has_begun = True
         self._phase, self._since_s = _Phase.BODY, self.loop.time()
         self._unframed_bytes = self._period_bytes = 0
         # An application that raises, or sends no response, results in an error in the API's format.
         if not self.cycle.keep_alive:
             self.cycle.transport = cast("Any", _LingeringTransport(self))
-        self.cycle.send_500_response = partial(self._send_internal_error, self.cycle)
+        # It refers to the request weakly: a cycle of references would be freed by the garbage collector only, whose
+        # pauses are longer than a response takes.
+        self.cycle.send_500_response = partial(self._send_internal_error, weakref.ref(self.cycle))
 
     def on_body(self, body: bytes) -> None:
         """Note a chunk of the body."""
@@ -228,6 +240,48 @@ class LimitedProtocol(HttpToolsProtocol):
         self._open_connections.remove(self)
         self.transport.close()
 
+    # The end of the server.
+
+    def end_after_response(self) -> None:
+        """Close after the response to the open request; it says so, if it has not begun."""
+        cycle = self._unanswered_cycle()
+        if cycle is not None and cycle.keep_alive:
+            cycle.keep_alive = False
+            cycle.transport = cast("Any", _LingeringTransport(self))
+
+    def announce_end(self) -> None:
+        """Let the response to the open request say that the connection ends; once it has begun, the next one does."""
+        cycle = self._unanswered_cycle()
+        if cycle is not None and not cycle.response_started:
+            self.end_after_response()
+
+    def shutdown(self) -> None:
+        """End the connection: at once if no request is open or arriving, otherwise after its response.
+
+        A client that has sent a request and gets no byte of a response cannot know whether it was carried out.
+        """
+        if self._is_rejected:
+            super().shutdown()
+        elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
+            self.end_after_response()
+        elif self.transport.is_closing():
+            return
+        elif self._is_new() or self._has_unread_bytes():
+            self.loop.call_later(RECHECK_S, self.shutdown)
+        else:
+            self.transport.close()
+
+    def _unanswered_cycle(self) -> RequestResponseCycle | None:
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+        return None if cycle is None or cycle.response_complete else cycle
+
+    def _is_new(self) -> bool:
+        return not self._has_begun and self.loop.time() - self._since_s < NEW_CONNECTION_GRACE_S
+
+    def _has_unread_bytes(self) -> bool:
+        bound = self.transport.get_extra_info("socket")
+        return bound is not None and bytes_are_waiting(bound.fileno())
+
     # Error responses of the server itself.
 
     def _reject(self, error: HttpError) -> None:
@@ -274,7 +328,10 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         self.transport.write(b"".join(content))
 
-    async def _send_internal_error(self, cycle: RequestResponseCycle) -> None:
+    async def _send_internal_error(self, request: weakref.ref[RequestResponseCycle]) -> None:
+        cycle = request()
+        if cycle is None:
+            return
         body = self._open_connections.error_body(500, INTERNAL_TEXT)
         cycle.transport = cast("Any", _LingeringTransport(self))
         headers = [

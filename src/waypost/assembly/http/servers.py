@@ -19,6 +19,7 @@ from waypost.assembly.http.limits import DEFAULT_LIMITS, Connections, ErrorBody,
 from waypost.assembly.http.protocol import BreakableProtocol as BreakableProtocol
 from waypost.assembly.http.sockets import PortInUse as PortInUse
 from waypost.assembly.http.sockets import bind_socket as bind_socket
+from waypost.assembly.http.sockets import drop_connects
 from waypost.assembly.http.sockets import port_of as port_of
 from waypost.base.telemetry.logs import log
 
@@ -28,6 +29,9 @@ KEEP_ALIVE_S: Final = 75
 
 ACCEPT_ITERATIONS: Final = 5
 """More iterations of the loop than pass between the accept of a connection and its entry in `connections`."""
+
+HANDSHAKE_S: Final = 0.2
+"""Longer than a connection from a proxy takes to be established and accepted."""
 
 SWITCH_INTERVAL_S: Final = 0.0005
 """Interval at which the interpreter switches threads. A write releases and takes the interpreter lock for
@@ -99,6 +103,13 @@ class HttpServer:
                 self._serve_task.result()
             await asyncio.sleep(0.001)
 
+    def begin_drain(self) -> None:
+        """Serve on, but close each connection after its next response, which says so.
+
+        A proxy that keeps idle connections for a shorter time than the drain takes has none left at its end.
+        """
+        self.connections.begin_drain()
+
     async def stop(self) -> None:
         """Accept no new connections, complete open requests, and end."""
         self._server.request_stop()
@@ -142,6 +153,9 @@ class _SignalFreeServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listening sockets; wait for open requests, and cancel them after the timeout."""
+        if self._connections.is_draining and all(map(drop_connects, sockets or [])):
+            await asyncio.sleep(HANDSHAKE_S)  # what is connected already is accepted, and gets its response
+        self._connections.begin_drain()
         for listening in sockets or []:
             # The standard library's loop loses a connection if its server is closed during the accept.
             asyncio.get_running_loop().remove_reader(listening)

@@ -4,8 +4,20 @@ The supervisor imports this module too, so it has no slow imports.
 """
 
 import os
+import select
 import socket
+import struct
 import sys
+from typing import Final
+
+_SO_ATTACH_FILTER: Final = 26  # Linux; the socket module has no name for it
+_DROP_CONNECTS: Final = (  # a classic BPF program: code, jump if true, jump if false, operand
+    (0x30, 0, 0, 13),      # load the flags of the TCP header
+    (0x54, 0, 0, 0x12),    # SYN and ACK of them
+    (0x15, 0, 1, 0x02),    # SYN alone, a connect?
+    (0x06, 0, 0, 0),       # yes: drop
+    (0x06, 0, 0, 0xFFFF_FFFF),  # no: pass
+)  # fmt: skip
 
 
 class PortInUse(Exception):
@@ -68,6 +80,36 @@ def bind_for_workers(host: str, port: int, count: int, *, option: str) -> list[s
     family = first.family
     first.close()
     return [_bind_shared(family, host, bound_port, option) for _ in range(count)]
+
+
+def drop_connects(listening: socket.socket) -> bool:
+    """Let a listening socket get no new connections, and keep those that wait to be accepted.
+
+    Closing it resets connections whose clients may have sent a request already. So a server that stops first
+    lets no more begin, then accepts all that wait, then closes. A client that connects in between tries
+    again after a second, and is rejected: it knows that it has sent nothing (decision 0100).
+
+    Returns:
+        False if the system does not support this.
+    """
+    if sys.platform != "linux":
+        return False
+    import ctypes  # only a stop needs it
+
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *each) for each in _DROP_CONNECTS))
+    try:
+        value = struct.pack("HP", len(_DROP_CONNECTS), ctypes.addressof(program))
+        listening.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, value)
+    except OSError:
+        return False
+    return True
+
+
+def bytes_are_waiting(descriptor: int) -> bool:
+    """True if a socket has received something, or its end, that has not been read."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(0))
 
 
 def adopt_socket(descriptor: int) -> socket.socket:

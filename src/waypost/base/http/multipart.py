@@ -164,7 +164,7 @@ def _parse_part_head(headers: dict[str, str]) -> PartHead:
     return PartHead(
         name=name.decode("utf-8", "replace"),
         file_name=None if file_name is None else _last_segment(file_name),
-        content_type=content_type.decode("latin-1"),
+        content_type=content_type.decode("latin-1").lower(),
     )
 
 

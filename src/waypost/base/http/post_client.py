@@ -8,15 +8,18 @@ import asyncio
 import base64
 import socket
 import ssl
+from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import aiohappyeyeballs
 import httptools
 from yarl import URL
 
+_PoolKey = tuple[str, int, bool]
+"""Host, port, and whether it is TLS."""
 AddrInfo = tuple[int, int, int, str, tuple[Any, ...]]
 """An address as returned by `getaddrinfo`."""
 MakeSocket = Callable[[AddrInfo], socket.socket]
@@ -48,8 +51,7 @@ class ResponseTimeout(ResponseLost):
     """No response arrived in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class PostResponse:
+class PostResponse(NamedTuple):
     """A response.
 
     Attributes:
@@ -70,6 +72,7 @@ class _PostTarget:
     port: int
     is_tls: bool
     request_head: bytes  # the request line and the Host header
+    pool_key: _PoolKey
 
 
 class PostClient:
@@ -101,7 +104,8 @@ class PostClient:
         self._max_body_bytes = max_body_bytes
         self._make_socket = make_socket
         self._resolve = resolve or _resolve
-        self._pools: dict[tuple[str, int, bool], _ConnectionPool] = {}
+        self._pools: dict[_PoolKey, _ConnectionPool] = {}
+        self._deadlines = _Deadlines()
         self._tls: ssl.SSLContext | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._closed = False
@@ -133,30 +137,20 @@ class PostClient:
             raise NotConnected("the client is closed")
         target = _parse_target(url)
         request = target.request_head + _header_lines(headers, len(body)) + body
-        key = (target.host, target.port, target.is_tls)
-        pool = self._pools.get(key)
-        if pool is None:
-            pool = self._pools[key] = _ConnectionPool(self._max_per_address)
         loop = asyncio.get_running_loop()
-        until_s = loop.time() + timeout_s
-        pool.users += 1
-        try:
-            connection = None if pool.slots.locked() else pool.take_idle(loop.time() - self._idle_s)
+        now_s = loop.time()
+        pool = self._pools.get(target.pool_key) or self._add_pool(target, loop)
+        connection = None
+        if pool.try_acquire():
+            connection = pool.take_idle(now_s - self._idle_s)
             if connection is None:
-                connection = await self._acquire_connection(pool, target, min(self._connect_s, timeout_s))
-            else:
-                await pool.slots.acquire()  # not locked: it does not wait
-            try:
-                if may_send is not None and not may_send():
-                    connection.close()
-                    raise NotConnected("it may not be sent any more")
-                return await connection.exchange(request, until_s)
-            finally:
-                pool.slots.release()
-        finally:
-            pool.users -= 1
-            if self._sweep is None:
-                self._sweep = loop.call_later(self._idle_s, self._close_idle)
+                pool.release()
+        if connection is None:
+            connection = await self._acquire_connection(pool, target, min(self._connect_s, timeout_s))
+        if may_send is not None and not may_send():
+            connection.close()
+            raise NotConnected("it may not be sent any more")
+        return await connection.exchange(request, now_s + timeout_s)
 
     async def close(self) -> None:
         """Close every connection; responses to requests in flight are lost."""
@@ -167,6 +161,12 @@ class PostClient:
             pool.close_idle(float("inf"))
         await asyncio.sleep(0)  # the transports close in the loop's next turn
 
+    def _add_pool(self, target: _PostTarget, loop: asyncio.AbstractEventLoop) -> "_ConnectionPool":
+        pool = self._pools[target.pool_key] = _ConnectionPool(self._max_per_address)
+        if self._sweep is None:
+            self._sweep = loop.call_later(self._idle_s, self._close_idle)
+        return pool
+
     async def _acquire_connection(
         self, pool: "_ConnectionPool", target: _PostTarget, timeout_s: float
     ) -> "_PooledConnection":
@@ -174,13 +174,14 @@ class PostClient:
         has_slot = False
         try:
             async with asyncio.timeout(timeout_s):
-                has_slot = await pool.slots.acquire()
+                await pool.acquire()
+                has_slot = True
                 loop = asyncio.get_running_loop()
                 connection = pool.take_idle(loop.time() - self._idle_s)
                 return connection or await self._connect(pool, target)
         except BaseException as error:
             if has_slot:
-                pool.slots.release()
+                pool.release()
             if isinstance(error, TimeoutError):
                 raise NotConnected(f"no connection within {timeout_s:g} s") from error
             if isinstance(error, OSError):  # TLS included
@@ -202,7 +203,7 @@ class PostClient:
             self._tls = await loop.run_in_executor(None, ssl.create_default_context)
         try:
             _, connection = await loop.create_connection(
-                lambda: _PooledConnection(pool, loop, self._max_body_bytes),
+                lambda: _PooledConnection(pool, loop, self._deadlines, self._max_body_bytes),
                 sock=connected_socket,
                 ssl=self._tls if target.is_tls else None,
                 server_hostname=target.host if target.is_tls else None,
@@ -216,30 +217,67 @@ class PostClient:
         loop = asyncio.get_running_loop()
         for key, pool in list(self._pools.items()):
             pool.close_idle(loop.time() - self._idle_s)
-            if not pool.users and not pool.idle:
+            if pool.is_unused:
                 del self._pools[key]
         self._sweep = loop.call_later(self._idle_s, self._close_idle) if self._pools else None
 
 
 class _ConnectionPool:
-    """The connections to one address.
+    """The connections to one address, each with a slot while it is connected or used.
 
     Attributes:
-        users: number of requests that use it.
+        idle: the last used one is at the end.
     """
 
-    __slots__ = ("idle", "slots", "users")
+    __slots__ = ("_free_slots", "_max_slots", "_waiting", "idle")
 
     def __init__(self, max_connections: int) -> None:
-        self.slots = asyncio.Semaphore(max_connections)
-        self.idle: list[_PooledConnection] = []  # the last used one is at the end
-        self.users = 0
+        self.idle: list[_PooledConnection] = []
+        self._max_slots = self._free_slots = max_connections
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def is_unused(self) -> bool:
+        """True if no request uses it or waits for it, and it has no connection."""
+        return self._free_slots == self._max_slots and not self._waiting and not self.idle
+
+    def try_acquire(self) -> bool:
+        """Take a slot if one is free: then nobody waits for it."""
+        if not self._free_slots:
+            return False
+        self._free_slots -= 1
+        return True
+
+    async def acquire(self) -> None:
+        """Take a slot once one is free; those that wait get theirs in turn."""
+        if self.try_acquire():
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.cancelled():
+                self._waiting.remove(turn)
+            else:  # it has just got a slot
+                self.release()
+            raise
+
+    def release(self) -> None:
+        """Return a slot, or pass it on to the first that waits."""
+        for turn in self._waiting:
+            if not turn.done():
+                turn.set_result(None)
+                self._waiting.remove(turn)
+                return
+        self._free_slots += 1
 
     def take_idle(self, since_s: float) -> "_PooledConnection | None":
         """Return the connection used last, unless it has been idle for longer."""
         while self.idle:
             connection = self.idle.pop()
             if connection.idle_since_s > since_s and not connection.transport.is_closing():
+                connection.has_slot = True
                 return connection
             connection.close()
         return None
@@ -251,17 +289,57 @@ class _ConnectionPool:
             connection.close()
 
 
+class _Deadlines:
+    """The requests that wait for a response, and one timer for all: each would cost more than the rest of its entry."""
+
+    __slots__ = ("_timer", "_until_s")
+
+    def __init__(self) -> None:
+        self._until_s: dict[_PooledConnection, float] = {}
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, connection: "_PooledConnection", until_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        """Call `time_out` of a connection at this time of the loop."""
+        self._until_s[connection] = until_s
+        if self._timer is None or until_s < self._timer.when():
+            self._set_timer(until_s, loop)
+
+    def remove(self, connection: "_PooledConnection") -> None:
+        """Remove a connection that has its response, or none any more."""
+        self._until_s.pop(connection, None)
+
+    def _set_timer(self, at_s: float, loop: asyncio.AbstractEventLoop) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = loop.call_at(at_s, self._expire, loop)
+
+    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._timer = None
+        now_s = loop.time()
+        for connection in [connection for connection, until_s in self._until_s.items() if until_s <= now_s]:
+            connection.time_out()
+        if self._until_s:
+            self._set_timer(min(self._until_s.values()), loop)
+
+
 class _PooledConnection(asyncio.Protocol):
-    """One connection: one request at a time, and its response."""
+    """One connection: one request at a time, and its response.
+
+    It is created with a slot of its pool, and has one until its request has ended.
+    """
 
     __slots__ = (
-        "_body", "_has_length", "_headers", "_is_final", "_loop", "_max_body_bytes", "_parser", "_pool",
-        "_response", "_size", "_status", "idle_since_s", "transport",
+        "_body", "_deadlines", "_has_length", "_headers", "_is_final", "_loop", "_max_body_bytes", "_parser",
+        "_pool", "_response", "_size", "_status", "has_slot", "idle_since_s", "transport",
     )  # fmt: skip
 
-    def __init__(self, pool: _ConnectionPool, loop: asyncio.AbstractEventLoop, max_body_bytes: int) -> None:
+    def __init__(
+        self, pool: _ConnectionPool, loop: asyncio.AbstractEventLoop, deadlines: _Deadlines, max_body_bytes: int
+    ) -> None:
         self._pool = pool
+        self.has_slot = True
         self._loop = loop
+        self._deadlines = deadlines
         self._max_body_bytes = max_body_bytes
         self._parser = httptools.HttpResponseParser(self)
         self._response: asyncio.Future[PostResponse] | None = None
@@ -272,19 +350,32 @@ class _PooledConnection(asyncio.Protocol):
     async def exchange(self, request: bytes, until_s: float) -> PostResponse:
         """Send a request and return its response."""
         response = self._response = self._loop.create_future()
-        timer = self._loop.call_at(until_s, self._time_out)
+        self._deadlines.add(self, until_s, self._loop)
         self.transport.write(request)
         try:
             return await response
         finally:
-            timer.cancel()
             if response.cancelled():  # the caller was cancelled: the rest of the response has no reader
                 self.close()
 
     def close(self) -> None:
         """Close the connection."""
-        self._response = None
+        self._end_use()
         self.transport.abort()
+
+    def time_out(self) -> None:
+        """End a request that has no complete response in time."""
+        if self._is_final:  # the status has arrived and is final
+            self._finish(keep=False)
+        else:
+            self._fail(ResponseTimeout("no response in time"))
+
+    def _end_use(self) -> None:
+        self._response = None
+        self._deadlines.remove(self)
+        if self.has_slot:
+            self.has_slot = False
+            self._pool.release()
 
     # Called by the transport.
 
@@ -334,17 +425,12 @@ class _PooledConnection(asyncio.Protocol):
         else:
             self._reset_response()
 
-    def _time_out(self) -> None:
-        if self._is_final:  # the status has arrived and is final
-            self._finish(keep=False)
-        else:
-            self._fail(ResponseTimeout("no response in time"))
-
     def _finish(self, *, keep: bool) -> None:
-        future, self._response = self._response, None
+        future = self._response
         if future is None:  # a second response to one request
             self.close()
             return
+        self._end_use()
         body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
         response = PostResponse(self._status, tuple(self._headers), body[: self._max_body_bytes])
         self._reset_response()
@@ -387,7 +473,8 @@ def _parse_target(url: str) -> _PostTarget:
         opening += f"Authorization: Basic {secret}\r\n"
     if "\r" in opening.replace("\r\n", "") or opening.isascii() is False:
         raise ValueError(f"{url[:200]} cannot be sent")
-    return _PostTarget(parsed.raw_host, parsed.port, parsed.scheme == "https", opening.encode())
+    key = (parsed.raw_host, parsed.port, parsed.scheme == "https")
+    return _PostTarget(*key, opening.encode(), key)
 
 
 def _header_lines(headers: Mapping[str, str], length: int) -> bytes:
@@ -396,13 +483,23 @@ def _header_lines(headers: Mapping[str, str], length: int) -> bytes:
     Raises:
         ValueError: a header has a line break or a zero.
     """
-    lines = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
-    for name in CLIENT_HEADERS & lines.keys():
-        del lines[name]
-    text = "".join(lines.values())
-    if not text.count("\r") == text.count("\n") == len(lines) or "\0" in text:
+    if _are_names_plain(tuple(headers)):
+        text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        lines = len(headers)
+    else:
+        by_name = {name.lower(): f"{name}: {value}\r\n" for name, value in headers.items()}
+        kept = [line for name, line in by_name.items() if name not in CLIENT_HEADERS]
+        text, lines = "".join(kept), len(kept)
+    if not text.count("\r") == text.count("\n") == lines or "\0" in text:
         raise ValueError("a header has a line break or a zero in it")
     return f"Accept: */*\r\nAccept-Encoding: identity\r\n{text}Content-Length: {length}\r\n\r\n".encode()
+
+
+@lru_cache(maxsize=4096)
+def _are_names_plain(names: tuple[str, ...]) -> bool:
+    """Return True if no header is there twice, and none is set by the client."""
+    lower = {name.lower() for name in names}
+    return len(lower) == len(names) and not lower & CLIENT_HEADERS
 
 
 async def _resolve(host: str, port: int) -> Sequence[AddrInfo]:

@@ -1,10 +1,17 @@
-"""Logging: one record per line, without message texts, tokens and full phone numbers."""
+"""Logging: one record per line, without message texts, tokens and full phone numbers.
+
+A record has `time`, `level`, `logger` and `event` in this order, and then its own fields. Records of libraries and
+warnings of Python have the same form.
+"""
 
 import contextlib
+import json
 import logging
 import select
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any, Final, Protocol, cast
 
 from waypost.base.clock import Clock
@@ -123,33 +130,57 @@ def set_up_logs(
         worker: the number of this process among several with the same output; in each record.
     """
     lossy_stream = cast("Any", LossyStream(stream or CurrentStderr()))
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        _stamp(clock),
-        *([] if worker is None else [_add_worker(worker)]),
-        _redact,
-        structlog.processors.format_exc_info,
-    ]
-    renderer: structlog.typing.Processor = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
-    )
+    render = _record_renderer(clock, as_json=as_json, worker=worker)
     structlog.configure(
-        processors=[_never_raising([*shared, renderer])],
+        processors=[render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
         logger_factory=structlog.WriteLoggerFactory(lossy_stream),  # one write for each record
         cache_logger_on_first_use=True,
     )
     tracer.log_to(_write_step, include_successes=level.lower() == "debug")
-    worker_prefix = "" if worker is None else f"worker {worker} "
-    logging.basicConfig(
-        stream=lossy_stream, level=logging.WARNING, format=f"%(levelname)s {worker_prefix}%(name)s %(message)s"
-    )
+    logging.basicConfig(level=logging.WARNING, handlers=[_LibraryHandler(lossy_stream, render)])
+
+
+def log_everything(clock: Clock, *, as_json: bool, worker: int | None = None) -> Callable[[str], str]:
+    """Log what Python prints by itself too; return a function that formats a line for standard output.
+
+    Called once in a process, after `set_up_logs`. Python prints warnings, and errors that end a thread or the process
+    or that nobody can receive. They become records. With `as_json` a formatted line is a record too, at every level.
+
+    Args:
+        clock: for the time of each record.
+        as_json: as in `set_up_logs`.
+        worker: as in `set_up_logs`.
+    """
+    logging.captureWarnings(capture=True)
+    logger = log("python")
+
+    def record_error(event: str, error: BaseException | None) -> None:
+        logger.error(event, exc_info=error)
+
+    if as_json:
+        previous = sys.excepthook
+
+        def end_process(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+            if issubclass(kind, KeyboardInterrupt):
+                previous(kind, error, trace)
+            else:
+                record_error("the process ends after a defect", error)
+
+        sys.excepthook = end_process
+        threading.excepthook = lambda args: record_error("a thread ended after a defect", args.exc_value)
+        sys.unraisablehook = lambda args: record_error(args.err_msg or "a defect in a destructor", args.exc_value)
+    render = _record_renderer(clock, as_json=True, worker=worker)
+
+    def format_line(text: str) -> str:
+        return str(render(None, "info", {"part": "cli", "event": text})) if as_json else text
+
+    return format_line
 
 
 def log(name: str) -> structlog.typing.FilteringBoundLogger:
     """Return the logger of one part; `name` is its folder."""
-    return structlog.get_logger(part=name)
+    return structlog.get_logger(part=name)  # structlog has an argument `logger` of its own
 
 
 def _write_step(record: TraceRecord) -> None:
@@ -162,8 +193,37 @@ def _write_step(record: TraceRecord) -> None:
     log_step(row.text, message_id=record.message_id, **facts)
 
 
-def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlog.typing.Processor:
-    """Return one processor for all of them, which replaces a record that cannot be rendered by its event."""
+class _LibraryHandler(logging.Handler):
+    """Writes the records of Python's own logging, which libraries use, in our format."""
+
+    def __init__(self, stream: LogStream, render: structlog.typing.Processor) -> None:
+        super().__init__()
+        self._stream = stream
+        self._render = render
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one record; a library's record that cannot be formatted is written unformatted."""
+        try:
+            event = record.getMessage()
+        except Exception:  # noqa: BLE001  logging must not raise
+            event = str(record.msg)
+        fields: dict[str, Any] = {"part": record.name, "event": event.rstrip()}
+        if record.exc_info:
+            fields["exc_info"] = record.exc_info
+        self._stream.write(f"{self._render(None, record.levelname.lower(), fields)}\n")
+
+
+def _record_renderer(clock: Clock, *, as_json: bool, worker: int | None) -> structlog.typing.Processor:
+    """Return a processor that makes a line of a record; it never raises."""
+    processors: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        _head(clock, worker),
+        _redact,
+        structlog.processors.format_exc_info,
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time"),
+    ]
 
     def render(logger: Any, method: str, record: structlog.typing.EventDict) -> Any:
         event = record.get("event")
@@ -174,24 +234,30 @@ def _never_raising(processors: Sequence[structlog.typing.Processor]) -> structlo
         except structlog.DropEvent:
             raise
         except Exception as error:  # noqa: BLE001  logging must not raise
-            return f"a record could not be rendered: {event!a:.100} ({type(error).__name__})"
+            text = f"a record could not be rendered: {event!a:.100} ({type(error).__name__})"
+            time = format_time(clock.now_ms())
+            return json.dumps({"time": time, "level": "error", "logger": "base", "event": text}) if as_json else text
         return rendered
 
     return render
 
 
-def _stamp(clock: Clock) -> structlog.typing.Processor:
-    def stamp(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        record["at_ms"] = clock.now_ms()
-        return record
+def format_time(at_ms: int) -> str:
+    """Return a time as text in UTC, such as `2026-11-27T02:15:00.123Z`.
 
-    return stamp
+    Source: RFC 3339, section 5.6.
+    """
+    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-def _add_worker(worker: int) -> structlog.typing.Processor:
-    def add(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        record["worker"] = worker
-        return record
+def _head(clock: Clock, worker: int | None) -> structlog.typing.Processor:
+    """Return a processor that puts what every record has before its own fields."""
+    worker_field = {} if worker is None else {"worker": worker}
+
+    def add(_logger: Any, method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
+        level = "error" if method == "exception" else method
+        head = {"time": format_time(clock.now_ms()), "level": level, "logger": record.pop("part", None)}
+        return {**head, "event": record.get("event"), **worker_field, **record}
 
     return add
 

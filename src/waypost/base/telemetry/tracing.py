@@ -39,9 +39,9 @@ class TraceStep(Enum):
 
     # fmt: off
     #                                 part          text                   facts
-    ACCEPTED           = TraceStepRow("api",        "accepted",            ("app_id", "partner_id", "kind", "traceparent"))
+    ACCEPTED           = TraceStepRow("api",        "accepted",            ("app_id", "partner_id", "kind", "traceparent", "request_id"))
     IN_FLIGHT          = TraceStepRow("queue",      "in flight",           ("position", "attempt"))
-    OPERATOR_RESPONDED = TraceStepRow("operators",  "operator responded",  ("position", "app_id", "outcome", "code"))
+    OPERATOR_RESPONDED = TraceStepRow("operators",  "operator responded",  ("position", "app_id", "outcome", "code", "request_id"))
     COMPLETED          = TraceStepRow("dispatch",   "completed",           ("position", "app_id", "outcome"))
     RETRY_LATER        = TraceStepRow("queue",      "retried later",       ("position", "attempt", "due_ms"))
     STATUS             = TraceStepRow("events",     "status applied",      ("position", "state"))

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 import typer
 
 from waypost.cli.admin_client import show
+from waypost.cli.commands.if_missing import Existing, IfMissing, add
+from waypost.cli.output.printing import AsJson
 
 STDIN = Path("-")
 
@@ -90,6 +92,7 @@ def put_operator_account(
         list[str] | None,
         typer.Option(metavar="NAME=FILE", help="A field whose value is in a file; - is standard input."),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Add an operator account; change the given fields of an existing one."""
     is_new = base_url is not None and kind in (None, "cloud")
@@ -103,7 +106,7 @@ def put_operator_account(
         "verify_token": read_secret(verify_token, verify_token_file, name="verify token", prompt=False),
     }
     body |= _parse_fields(field, field_file)
-    show("PUT", f"/admin/operator-accounts/{account_id}", body)
+    show("PUT", f"/admin/operator-accounts/{account_id}", body, as_json=as_json)
 
 
 def _parse_fields(pairs: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
@@ -119,28 +122,31 @@ def _parse_fields(pairs: list[str] | None, files: list[str] | None) -> dict[str,
 
 
 @account.command("token")
-def rotate_token(account_id: AccountId, token: Token = None, token_file: TokenFile = None) -> None:
+def rotate_token(
+    account_id: AccountId, token: Token = None, token_file: TokenFile = None, as_json: AsJson = False
+) -> None:
     """Replace the token of an operator account; it is used from the next call on."""
     secret = read_secret(token, token_file, name="token", prompt=True)
     if secret is None:
         raise typer.BadParameter("use --token-file, or set WAYPOST_OPERATOR_TOKEN")
-    show("PUT", f"/admin/operator-accounts/{account_id}", {"token": secret})
+    show("PUT", f"/admin/operator-accounts/{account_id}", {"token": secret}, as_json=as_json)
 
 
 @account.command("list")
-def list_accounts() -> None:
+def list_accounts(as_json: AsJson = False) -> None:
     """List operator accounts with their business accounts and apps; no secret is shown."""
-    show("GET", "/admin/operator-accounts")
+    show("GET", "/admin/operator-accounts", as_json=as_json)
 
 
 @account.command("numbers")
 def list_numbers(
     account_id: AccountId,
     business_account_id: Annotated[str, typer.Argument(help="The operator's id; it need not be added here yet.")],
+    as_json: AsJson = False,
 ) -> None:
     """List the numbers that a business account has at the operator, to add apps for them."""
     path = f"/admin/operator-accounts/{account_id}/numbers"
-    show("GET", f"{path}?{urlencode({'business_account_id': business_account_id})}")
+    show("GET", f"{path}?{urlencode({'business_account_id': business_account_id})}", as_json=as_json)
 
 
 @account.command("business")
@@ -151,6 +157,8 @@ def add_business_account(
     namespace: Annotated[
         str | None, typer.Option(help="Namespace of its templates. [default: read from the operator]")
     ] = None,
+    if_missing: IfMissing = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add a partner's business account."""
     body = {
@@ -159,10 +167,11 @@ def add_business_account(
         "namespace": namespace,
         "operator_account_id": operator_account_id,
     }
-    show("POST", "/admin/business-accounts", body)
+    existing = Existing("/admin/operator-accounts", ("operator_accounts", "business_accounts"), ("id",))
+    add("/admin/business-accounts", body, existing, if_missing=if_missing, as_json=as_json)
 
 
 @account.command("subscribe")
-def subscribe(business_account_id: BusinessId) -> None:
+def subscribe(business_account_id: BusinessId, as_json: AsJson = False) -> None:
     """Subscribe this service, which must be running, to a business account's webhooks at the operator."""
-    show("POST", f"/admin/business-accounts/{business_account_id}/subscribe", {})
+    show("POST", f"/admin/business-accounts/{business_account_id}/subscribe", {}, as_json=as_json)

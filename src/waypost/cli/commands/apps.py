@@ -1,13 +1,15 @@
-"""`waypost app`: apps, their tokens and their operators."""
+"""`waypost app`: apps, their tokens, their rates and their operators."""
 
 from typing import Annotated
 
 import typer
 
 from waypost.cli.admin_client import show
+from waypost.cli.commands.if_missing import Existing, IfMissing, add
 from waypost.cli.commands.partners import PartnerId
+from waypost.cli.output.printing import AsJson
 
-app = typer.Typer(help="Apps, their tokens, and their operator.", no_args_is_help=True)
+app = typer.Typer(help="Apps, their tokens, their rates, and their operator.", no_args_is_help=True)
 
 
 @app.command("add")
@@ -18,6 +20,8 @@ def add_app(
     phone_number_id: str,
     business_account_id: str,
     per_second: Annotated[int | None, typer.Option(help="The operator's throughput for the number.")] = None,
+    if_missing: IfMissing = False,
+    as_json: AsJson = False,
 ) -> None:
     """Add an app with its source number; prints its app token."""
     body = {
@@ -28,7 +32,13 @@ def add_app(
         "business_account_id": business_account_id,
         "per_second": per_second,
     }
-    show("POST", "/admin/apps", body)
+    add(
+        "/admin/apps",
+        body,
+        Existing("/admin/apps", ("apps",), ("partner_id", "name")),
+        if_missing=if_missing,
+        as_json=as_json,
+    )
 
 
 @app.command("connect")
@@ -38,6 +48,7 @@ def connect_app(
     phone_number_id: Annotated[str, typer.Argument(help="The operator's id of that number.")],
     business_account_id: Annotated[str, typer.Argument(help="Id of a business account of its partner.")],
     live: Annotated[bool, typer.Option(help="Live, or still a sandbox app.")] = True,
+    as_json: AsJson = False,
 ) -> None:
     """Connect an app, such as one that its partner has created, to its number and business account."""
     body = {
@@ -46,19 +57,44 @@ def connect_app(
         "business_account_id": business_account_id,
         "live": live,
     }
-    show("POST", f"/admin/apps/{app_id}/connect", body)
+    show("POST", f"/admin/apps/{app_id}/connect", body, as_json=as_json)
 
 
 @app.command("list")
-def list_apps() -> None:
+def list_apps(as_json: AsJson = False) -> None:
     """List apps."""
-    show("GET", "/admin/apps")
+    show("GET", "/admin/apps", as_json=as_json)
 
 
 @app.command("revoke-token")
-def renew_app_token(app_id: str) -> None:
+def renew_app_token(app_id: str, as_json: AsJson = False) -> None:
     """Revoke an app's token and show the new one."""
-    show("POST", f"/admin/apps/{app_id}/token/revoke", {})
+    show("POST", f"/admin/apps/{app_id}/token/revoke", {}, as_json=as_json)
+
+
+@app.command("rates")
+def app_rates(
+    app_id: Annotated[str, typer.Argument(help="Id of the app.")],
+    rates: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ROW=N/PERIOD]...", help="Rates that it gets, such as templates=20/60s."),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="First remove all rates of its own.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show an app's rates, or give it rates of its own: they apply at once, instead of the service's."""
+    path = f"/admin/apps/{app_id}/rates"
+    if not rates and not reset:
+        show("GET", path, as_json=as_json)
+        return
+    by_row: dict[str, str] = {}
+    for text in rates or ():
+        row, separator, rate = text.partition("=")
+        if not separator or row in by_row:
+            problem = f"{row} is named twice" if separator else f"{text!r} is no rate"
+            raise typer.BadParameter(f"{problem}; write each row once, with its rate: templates=20/60s")
+        by_row[row] = rate
+    show("PUT", path, {"rates": by_row, "reset": reset}, as_json=as_json)
 
 
 @app.command("operator")
@@ -78,6 +114,7 @@ def switch_operator(
     submit_templates: Annotated[
         bool, typer.Option("--submit-templates", help="Submit templates that are missing there.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Move an app, with everything of its business account, to another operator account."""
     body = {
@@ -86,4 +123,4 @@ def switch_operator(
         "phone_number_id": phone_number_id,
         "submit_templates": submit_templates,
     }
-    show("PUT", f"/admin/apps/{app_id}/operator", body)
+    show("PUT", f"/admin/apps/{app_id}/operator", body, as_json=as_json)

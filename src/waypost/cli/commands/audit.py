@@ -8,6 +8,7 @@ import typer
 
 from waypost.base.clock import DAY_MS, SystemClock
 from waypost.cli.admin_client import show
+from waypost.cli.output.printing import AsJson
 
 
 class AuditOutcome(StrEnum):
@@ -27,6 +28,7 @@ def audit(
         int | None, typer.Option(help="Only entries older than the one with this id, for the next page.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of entries.")] = 100,
+    as_json: AsJson = False,
 ) -> None:
     """Show the audit log: every action of administrators and partners, rejected ones too, newest first."""
     since_ms = None if days is None else SystemClock().now_ms() - days * DAY_MS
@@ -40,4 +42,4 @@ def audit(
         "limit": limit,
     }
     query = urlencode({name: value for name, value in filters.items() if value is not None})
-    show("GET", f"/admin/audit?{query}")
+    show("GET", f"/admin/audit?{query}", as_json=as_json)

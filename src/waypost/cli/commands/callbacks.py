@@ -6,9 +6,11 @@ from urllib.parse import urlencode
 
 import typer
 
-from waypost.cli.admin_client import show
+from waypost.cli.admin_client import call_once, show
 from waypost.cli.commands.trace import REVEAL_HELP
 from waypost.cli.errors import EXIT_USAGE, fail
+from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.output.progress import show_progress
 
 callbacks = typer.Typer(help="Callback subscriptions: their state, their keys, and replays.", no_args_is_help=True)
 
@@ -21,49 +23,52 @@ ToOption = Annotated[str | None, typer.Option("--to", help="Before this time.")]
 
 
 @callbacks.command("list")
-def list_receivers(app_id: AppOption = None, partner_id: PartnerOption = None) -> None:
+def list_receivers(app_id: AppOption = None, partner_id: PartnerOption = None, as_json: AsJson = False) -> None:
     """List subscriptions: their state, their circuit, and the callbacks that wait for each."""
-    show("GET", _path_with_query("/admin/subscriptions", app_id=app_id, partner_id=partner_id))
+    show("GET", _path_with_query("/admin/subscriptions", app_id=app_id, partner_id=partner_id), as_json=as_json)
 
 
 @callbacks.command("show")
 def show_callback(
-    callback_id: str, reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL_HELP)] = False
+    callback_id: str,
+    reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL_HELP)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show one callback with its body and every attempt."""
     path = f"/admin/callbacks/{callback_id}"
     if reveal:
-        show("POST", f"{path}/reveal", {})
+        show("POST", f"{path}/reveal", {}, as_json=as_json)
     else:
-        show("GET", path)
+        show("GET", path, as_json=as_json)
 
 
 @callbacks.command("check")
-def check(subscription_id: SubscriptionId) -> None:
+def check(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
     """Send a signed ping to a subscription's endpoint URL and show the response."""
-    show("POST", f"/admin/subscriptions/{subscription_id}/check", {})
+    show("POST", f"/admin/subscriptions/{subscription_id}/check", {}, as_json=as_json)
 
 
 @callbacks.command("resume")
-def resume(subscription_id: SubscriptionId) -> None:
+def resume(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
     """Resume a subscription that the service has paused; waiting callbacks are delivered in order."""
-    show("POST", f"/admin/subscriptions/{subscription_id}/resume", {})
+    show("POST", f"/admin/subscriptions/{subscription_id}/resume", {}, as_json=as_json)
 
 
 @callbacks.command("key")
-def show_key(subscription_id: SubscriptionId) -> None:
+def show_key(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
     """Show the key that signs a subscription's callbacks."""
-    show("GET", f"/admin/subscriptions/{subscription_id}/key")
+    show("GET", f"/admin/subscriptions/{subscription_id}/key", as_json=as_json)
 
 
 @callbacks.command("rotate")
 def rotate_key(
     subscription_id: SubscriptionId,
     keep_old_for_s: Annotated[int, typer.Option(min=0, help="How long the old key signs too, in seconds.")] = 86_400,
+    as_json: AsJson = False,
 ) -> None:
     """Rotate a subscription's key. For a while both keys sign; any earlier key stops signing."""
     body = {"keep_old_for_s": keep_old_for_s}
-    show("POST", f"/admin/subscriptions/{subscription_id}/key/rotate", body)
+    show("POST", f"/admin/subscriptions/{subscription_id}/key/rotate", body, as_json=as_json)
 
 
 @callbacks.command("report")
@@ -73,6 +78,7 @@ def report(
     partner_id: PartnerOption = None,
     begin: FromOption = None,
     end: ToOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Report response times and statuses of receivers; for the last day unless a time is given."""
     path = _path_with_query(
@@ -83,7 +89,7 @@ def report(
         from_ms=_parse_time_ms(begin, "--from"),
         to_ms=_parse_time_ms(end, "--to"),
     )
-    show("GET", path)
+    show("GET", path, as_json=as_json)
 
 
 @callbacks.command("replay")
@@ -101,6 +107,7 @@ def replay(
     begin: FromOption = None,
     end: ToOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only print how many match.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Send callbacks again, alongside new ones: the same bytes, id and sequence number."""
     filters = {
@@ -116,7 +123,9 @@ def replay(
         "dry_run": dry_run,
     }
     body = {name: value for name, value in filters.items() if value is not None}
-    show("POST", "/admin/callbacks/replay", body)
+    with show_progress("counting …" if dry_run else "putting callbacks back into the queue …"):
+        response = call_once("POST", "/admin/callbacks/replay", body)
+    print_view(response, as_json=as_json)
 
 
 def _path_with_query(path: str, **query: Any) -> str:

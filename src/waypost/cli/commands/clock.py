@@ -7,6 +7,7 @@ import typer
 
 from waypost.cli.control_client import ENV_FILE, EnvFile, call_control_api
 from waypost.cli.errors import EXIT_USAGE, fail
+from waypost.cli.output.printing import AsJson, print_json
 
 PROGRESS_MS: Final = 5_000
 """Interval at which a long advance prints its progress."""
@@ -14,13 +15,13 @@ PROGRESS_MS: Final = 5_000
 clock = typer.Typer(help="The clock of a running `waypost dev`.", no_args_is_help=True)
 
 
-AmountOption = Annotated[int | None, typer.Option(min=0)]
+AmountOption = Annotated[int | None, typer.Option(min=0, help="A part of the duration.")]
 
 
 @clock.command("show")
-def show_clock(env_file: EnvFile = ENV_FILE) -> None:
+def show_clock(env_file: EnvFile = ENV_FILE, as_json: AsJson = False) -> None:
     """Show the time of the clock and its speed."""
-    typer.echo(clock_line(call_control_api(env_file, "GET", "/control/clock")))
+    _print_clock(call_control_api(env_file, "GET", "/control/clock"), as_json=as_json)
 
 
 @clock.command("advance")
@@ -30,6 +31,7 @@ def advance_clock(
     minutes: AmountOption = None,
     seconds: AmountOption = None,
     env_file: EnvFile = ENV_FILE,
+    as_json: AsJson = False,
 ) -> None:
     """Advance the clock, stopping at each due time; returns when it has reached the end.
 
@@ -53,21 +55,33 @@ def advance_clock(
         left_ms = response["left_ms"]
         left = timedelta(seconds=round(left_ms / 1000))
         typer.echo(f"{clock_line(response)}; {steps} stops, {left} left", err=True)
-    typer.echo(f"{clock_line(response)}; {steps} stops on the way")
+    if as_json:
+        print_json({**response, "steps": steps})
+    else:
+        typer.echo(f"{clock_line(response)}; {steps} stops on the way")
 
 
 @clock.command("freeze")
-def freeze_clock(env_file: EnvFile = ENV_FILE) -> None:
+def freeze_clock(env_file: EnvFile = ENV_FILE, as_json: AsJson = False) -> None:
     """Freeze the clock: nothing becomes due until it is advanced or runs again."""
-    typer.echo(clock_line(call_control_api(env_file, "POST", "/control/clock/freeze", {})))
+    _print_clock(call_control_api(env_file, "POST", "/control/clock/freeze", {}), as_json=as_json)
 
 
 @clock.command("run")
 def run_clock(
-    factor: Annotated[float, typer.Option(help="Speed, as a multiple of real time.")] = 1, env_file: EnvFile = ENV_FILE
+    factor: Annotated[float, typer.Option(help="Speed, as a multiple of real time.")] = 1,
+    env_file: EnvFile = ENV_FILE,
+    as_json: AsJson = False,
 ) -> None:
     """Let the clock run."""
-    typer.echo(clock_line(call_control_api(env_file, "POST", "/control/clock/run", {"factor": factor})))
+    _print_clock(call_control_api(env_file, "POST", "/control/clock/run", {"factor": factor}), as_json=as_json)
+
+
+def _print_clock(view: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(view)
+    else:
+        typer.echo(clock_line(view))
 
 
 def clock_line(view: dict[str, Any]) -> str:

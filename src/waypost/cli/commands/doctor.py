@@ -1,12 +1,12 @@
 """`waypost doctor`: checks of the installation, one line each, with a fix hint for each problem."""
 
 import asyncio
-import json
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from waypost.cli.admin_client import call_admin_api
+from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
 
 # fmt: off
@@ -18,11 +18,11 @@ RESULT_MARKS = {
 # fmt: on
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Check the installation: one line per check, with a fix hint; exit code 1 if something is wrong."""
     results = asyncio.run(call_admin_api(_run_checks))
     if as_json:
-        typer.echo(json.dumps({"results": results}, indent=2, ensure_ascii=False))
+        print_json({"results": results})
     else:
         for result in results:
             _print_result(result)

@@ -3,28 +3,29 @@
 import typer
 
 from waypost.cli.admin_client import show
+from waypost.cli.output.printing import AsJson
 
 dead_letter = typer.Typer(help="Jobs that a defect keeps from being worked.", no_args_is_help=True)
 
 
 @dead_letter.command("list")
-def list_dead_letters() -> None:
+def list_dead_letters(as_json: AsJson = False) -> None:
     """List dead letters."""
-    show("GET", "/admin/dead-letters")
+    show("GET", "/admin/dead-letters", as_json=as_json)
 
 
 @dead_letter.command("retry")
-def retry_dead_letter(position: int) -> None:
+def retry_dead_letter(position: int, as_json: AsJson = False) -> None:
     """Put a dead letter back into its queue."""
-    show("POST", f"/admin/dead-letters/{position}/retry", {})
+    show("POST", f"/admin/dead-letters/{position}/retry", {}, as_json=as_json)
 
 
 @dead_letter.command("delete")
-def delete_dead_letter(position: int) -> None:
+def delete_dead_letter(position: int, as_json: AsJson = False) -> None:
     """Delete a dead letter; its work is not done."""
-    show("DELETE", f"/admin/dead-letters/{position}")
+    show("DELETE", f"/admin/dead-letters/{position}", as_json=as_json)
 
 
-def message(message_id: str) -> None:
+def message(message_id: str, as_json: AsJson = False) -> None:
     """Show one message: its states, its callbacks, and every attempt."""
-    show("GET", f"/admin/messages/{message_id}")
+    show("GET", f"/admin/messages/{message_id}", as_json=as_json)

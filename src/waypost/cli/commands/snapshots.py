@@ -1,6 +1,5 @@
 """`waypost snapshot`: save and load the state of service and simulator."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -9,6 +8,7 @@ import typer
 
 from waypost.cli.control_client import ENV_FILE, EnvFile, call_control_api, download
 from waypost.cli.errors import fail
+from waypost.cli.output.printing import AsJson, print_json, print_view
 
 snapshot = typer.Typer(help="Save and load the state of a running `waypost dev`.", no_args_is_help=True)
 
@@ -18,6 +18,7 @@ def save_snapshot(
     name: str,
     to: Annotated[Path | None, typer.Option(help="Also write it to this file, for `waypost dev --from`.")] = None,
     env_file: EnvFile = ENV_FILE,
+    as_json: AsJson = False,
 ) -> None:
     """Save the current state under a name."""
     saved = call_control_api(env_file, "POST", "/control/snapshots", {"name": name})["snapshot"]
@@ -26,7 +27,10 @@ def save_snapshot(
             to.write_bytes(download(env_file, f"/control/snapshots/{name}/content"))
         except OSError as error:
             fail(f"{name} is saved, but {to} cannot be written: {error.strerror}")
-    typer.echo(f"{saved['name']}  {saved['size_bytes']} bytes" + (f"  {to}" if to else ""))
+    if as_json:
+        print_json(saved)
+    else:
+        typer.echo(f"{saved['name']}  {saved['size_bytes']} bytes" + (f"  {to}" if to else ""))
 
 
 @snapshot.command("load")
@@ -37,11 +41,9 @@ def load_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
 
 
 @snapshot.command("list")
-def list_snapshots(env_file: EnvFile = ENV_FILE) -> None:
+def list_snapshots(env_file: EnvFile = ENV_FILE, as_json: AsJson = False) -> None:
     """List snapshots."""
-    for view in call_control_api(env_file, "GET", "/control/snapshots")["snapshots"]:
-        time = datetime.fromtimestamp(view["at_ms"] / 1000, UTC).isoformat(" ", "seconds")
-        typer.echo(f"{view['name']}  {time}  {view['size_bytes']} bytes")
+    print_view(call_control_api(env_file, "GET", "/control/snapshots"), as_json=as_json)
 
 
 @snapshot.command("drop")

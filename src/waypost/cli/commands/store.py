@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waypost.cli.errors import EXIT_FAILURE, fail, load_settings
+from waypost.cli.output.printing import AsJson, print_json
+from waypost.cli.output.progress import show_progress
 
 if TYPE_CHECKING:
     from waypost.config import Settings
+    from waypost.store.revision import SchemaStatus
 
 store = typer.Typer(help="The store: its revision, upgrades, backups.", no_args_is_help=True)
 
@@ -23,23 +26,25 @@ def upgrade_store(
     check: Annotated[
         bool, typer.Option("--check", help="Only print the revision; exit code 1 if an upgrade is needed.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Upgrade the store to this version's revision. `waypost serve` does so at its start too."""
     from waypost.assembly.store_maintenance import read_status, upgrade
     from waypost.store.tables import REVISION
 
     settings = _log_warnings_only(load_settings(data=data))
-    with _report_store_errors():
+    with _report_store_errors(), show_progress("" if check else "upgrading the store …"):
         status = read_status(settings) if check else upgrade(settings)
-    if status is None:
+    if as_json:
+        revisions = None if status is None else {"revision": status.revision, "works_with": status.works_with}
+        print_json({"store": revisions, "this_version": REVISION})
+    elif status is None:
         typer.echo("there is no store yet")
-        return
-    typer.echo(
-        f"store: revision {status.revision}, works with versions of revision {status.works_with} and newer; "
-        f"this version: revision {REVISION}"
-    )
-    if status.is_older:
-        typer.echo(f"an upgrade from revision {status.revision} to {REVISION} is needed")
+    else:
+        typer.echo(_describe_status(status))
+    if status is not None and status.is_older:
+        if not as_json:
+            typer.echo(f"an upgrade from revision {status.revision} to {REVISION} is needed")
         raise typer.Exit(EXIT_FAILURE)
 
 
@@ -48,7 +53,7 @@ def back_up_store(file: Path, data: Data = None) -> None:
     """Copy the current SQLite store to a file, also while the service runs."""
     from waypost.assembly.store_maintenance import back_up
 
-    with _report_store_errors():
+    with _report_store_errors(), show_progress("copying the store …"):
         size = back_up(load_settings(data=data), file)
     typer.echo(f"{file}  {size} bytes")
 
@@ -70,17 +75,32 @@ def move(
 
     settings = _log_warnings_only(load_settings(data=data))
 
+    copied_rows = 0
+
     def report(moved: MovedTable) -> None:
+        nonlocal copied_rows
+        progress.clear()
         replaced = f"  U+0000 replaced in {moved.replaced_texts} texts" if moved.replaced_texts else ""
         digest = moved.digest
         typer.echo(f"{moved.table:<20} {digest.rows:>12,} rows  {digest.short}  {moved.seconds:6.1f} s{replaced}")
+        copied_rows += digest.rows
+        progress.show(f"copying … {copied_rows:,} rows so far", at_once=True)
 
-    with _report_store_errors(CopyMismatch):
+    with _report_store_errors(CopyMismatch), show_progress("copying …") as progress:
         tables = move_store(settings.store_path, to, report=report)
     rows = sum(table.digest.rows for table in tables)
     typer.echo(
         f"{rows:,} rows in {len(tables)} tables are copied and compared. Set WAYPOST_DATABASE_URL to use that database; "
         f"media files stay in {settings.media_folder}"
+    )
+
+
+def _describe_status(status: "SchemaStatus") -> str:
+    from waypost.store.tables import REVISION
+
+    return (
+        f"store: revision {status.revision}, works with versions of revision {status.works_with} and newer; "
+        f"this version: revision {REVISION}"
     )
 
 

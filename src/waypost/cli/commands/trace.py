@@ -10,6 +10,7 @@ from urllib.parse import quote
 import typer
 
 from waypost.cli.admin_client import call_admin_api
+from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
 
 REVEAL_HELP: Final = "Show text too, except one-time codes; the audit log records it."
@@ -19,8 +20,8 @@ MAX_RESPONSE_CHARS: Final = 100
 
 def trace(
     message_id: Annotated[str, typer.Argument(help="Our id of the message, or the operator's.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything, as JSON.")] = False,
     reveal: Annotated[bool, typer.Option("--reveal", help=REVEAL_HELP)] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show one message's trace: request, queue, operator, events, callbacks with every attempt."""
 
@@ -30,7 +31,7 @@ def trace(
 
     view = asyncio.run(call_admin_api(call))
     if as_json:
-        typer.echo(json.dumps(view, indent=2, ensure_ascii=False))
+        print_json(view)
         return
     for line in format_trace(view):
         typer.echo(line)
@@ -47,6 +48,7 @@ def format_trace(view: Mapping[str, Any]) -> Iterator[str]:
         ("to", view["destination"]),
         ("kind", view["kind"]),
         ("template", view["template_id"]),
+        ("request id", view["request_id"]),
         ("operator's id", view["operator_message_id"]),
         ("failed", _describe_failure(view)),
         ("trace", view["trace_id"]),

@@ -69,8 +69,13 @@ def _describe_signing_key(
     if subscription is None:
         return "a key of a deleted subscription"
     for serial in range(subscription.key_serial, max(subscription.key_serial - _MAX_OLD_KEYS, 0), -1):
-        key = secret_box.callback_key(subscription.id, serial)
-        if secrets_equal(signature_headers(id, at_s, body, [key])["webhook-signature"], signature):
+        keys = secret_box.callback_keys(subscription.id, serial)
+        found = [
+            secrets_equal(signature_headers(id, at_s, body, [key])["webhook-signature"], signature) for key in keys
+        ]
+        if any(found[1:]):
+            return "the key from before the secret_key was replaced, still valid"
+        if found[0]:
             if serial == subscription.key_serial:
                 return "the current key"
             is_valid = serial in subscription.serials(now_ms)

@@ -65,11 +65,15 @@ FAILURES: Final = {  # Source: operator's facts 5.2; facts 12; the fix hints are
     132015: FailureExplanation("The template is paused",                               "It resumes automatically after some hours. Improve it in the meantime, or send another template."),
     132016: FailureExplanation("The template is disabled",                             "It was paused too often. Create a new template."),
     132018: FailureExplanation("A template parameter is invalid",                      "Correct the parameter that the operator names, then send it again."),
+    132021: FailureExplanation("An ordinary template has the name",                   "Name another template in direct_send_config, then send it again."),
     132068: FailureExplanation("The flow is blocked",                                  "Correct the flow at the operator."),
     132069: FailureExplanation("The flow is throttled",                                "Send it to fewer recipients; the limit is ten per hour."),
     133010: FailureExplanation("The number is not registered",                         "Register the number in the operator's console."),
     135000: FailureExplanation("The request is invalid",                               "Compare the request with the operator's error text, then send it again."),
     137000: FailureExplanation("The recipient's identity has changed",                 "Verify that it is still the same person before you send again."),
+    138000: FailureExplanation("Calls are not enabled for the number",                 "Enable calls for the app, then send it again."),
+    138018: FailureExplanation("The account has no subscription to calls",             "Subscribe the operator's app to the field calls, then send it again."),
+    139200: FailureExplanation("Direct Send is blocked for the account",               "Send an approved template until the operator's restriction ends."),
 }
 # fmt: on
 

@@ -16,7 +16,7 @@ from waypost.store.messages.search import MIN_NUMBER_DIGITS, MessageFilter
 # fmt: off
 MESSAGE_KINDS: Final = (
     # query value     stored kinds                           label
-    ("template",    ("template", "template_passthrough"),  "Template"),
+    ("template",    ("template", "template_passthrough", "marketing_template", "marketing_passthrough"),  "Template"),
     *((kind.stored_as, (kind.stored_as,), kind.kind_label) for kind in SESSION_KINDS),
     ("passthrough", ("passthrough",),                      "Passthrough"),
 )

@@ -8,13 +8,15 @@ from typing import Any, Final, cast
 from urllib.parse import parse_qsl
 
 from waypost.console.web.errors import InvalidPageRequest
-from waypost.store.encoding import TEMPLATE_PASSTHROUGH
+from waypost.store.encoding import MARKETING_PASSTHROUGH, MARKETING_TEMPLATE, TEMPLATE_PASSTHROUGH
 
 # fmt: off
 RESEND_PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
-    "passthrough":        "v3/message",
-    TEMPLATE_PASSTHROUGH: "v3/message",
-    "template":           "template/msg",
+    "passthrough":         "v3/message",
+    TEMPLATE_PASSTHROUGH:  "v3/message",
+    MARKETING_PASSTHROUGH: "onboarding/marketing/msg",
+    "template":            "template/msg",
+    MARKETING_TEMPLATE:    "template/msg",
 }
 # fmt: on
 _SESSION_PATH: Final = "msg"

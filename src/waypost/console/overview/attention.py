@@ -113,6 +113,20 @@ def _delayed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
         )  # fmt: skip
 
 
+def _limited_requests(overview: AppOverview) -> Iterator[AttentionItem]:
+    for rate in overview.limited:
+        requests = "1 request was" if rate.requests == 1 else f"{rate.requests} requests were"
+        change = "`waypost app rates` changes the app's"
+        yield AttentionItem(
+            f"need-rate-{rate.name}", "warn",
+            f"{requests} limited in the last 10 minutes: more than the rate {rate.name} allows (status 429)",
+            f"Wait as Retry-After says. {change}; `waypost dev --no-rates` has none." if overview.is_demo
+            else f"Wait as Retry-After says. {change}, for the administrator.",
+            f"/apps/{overview.app.id}/settings#rates", "Rates of the app",
+            at_ms=rate.last_ms,
+        )  # fmt: skip
+
+
 def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
     for letter in overview.data.dead_letters[:5]:
         yield AttentionItem(
@@ -160,5 +174,5 @@ def _expiring_secrets(overview: AppOverview) -> Iterator[AttentionItem]:
 
 
 _CHECKS: Final[tuple[Callable[[AppOverview], Iterator[AttentionItem]], ...]] = (
-    _failed_checks, _missing_number, _failing_receivers, _dead_letters, _template_problems, _failed_messages, _delayed_messages, _expiring_secrets,
+    _failed_checks, _missing_number, _failing_receivers, _dead_letters, _limited_requests, _template_problems, _failed_messages, _delayed_messages, _expiring_secrets,
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """The data of the overview, read for one app of one partner."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection
 
 from waypost.base.clock import DAY_MS
+from waypost.base.telemetry.limited_requests import LimitedRate
 from waypost.console.overview.minute_counts import MinuteCounts, MinuteCountsCache
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
@@ -63,6 +64,8 @@ class AppOverview:
 
     Attributes:
         not_ready: failed readiness checks with their reasons.
+        limited: the rates that have limited requests of the app in the last minutes.
+        is_demo: true in `waypost dev`.
     """
 
     app: App
@@ -70,6 +73,8 @@ class AppOverview:
     counts: MinuteCounts
     data: OverviewData
     not_ready: Mapping[str, str]
+    limited: Sequence[LimitedRate] = ()
+    is_demo: bool = False
 
 
 async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverview:
@@ -85,7 +90,9 @@ async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverv
     await counts.update(count, now_ms)
     data = await read(partial(_read_data, app=app, partner_id=partner_id, now_ms=now_ms))
     checks = await parts.ready()
-    return AppOverview(app, now_ms, counts, data, {name: reason for name, reason in checks.items() if reason})
+    not_ready = {name: reason for name, reason in checks.items() if reason}
+    limited = tuple(parts.limited.limited_rates(app.id))
+    return AppOverview(app, now_ms, counts, data, not_ready, limited, parts.demo_partner_id is not None)
 
 
 def _read_data(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> OverviewData:

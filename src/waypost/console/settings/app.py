@@ -1,4 +1,4 @@
-"""The settings page of one app: details, credentials and preferences."""
+"""The settings page of one app: details, credentials, rates and preferences."""
 
 from dataclasses import dataclass, field
 from functools import partial
@@ -8,6 +8,7 @@ from sqlalchemy import Connection
 from starlette.responses import Response
 
 from waypost.console.page_tools import PageTools
+from waypost.console.settings.app_rates import read_app_rates_view
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import MAX_ADDITIONAL_KEYS, MAX_MINTED_TOKENS, AppKey, KeyStatus
 from waypost.store.apps.keys import list_app_keys
@@ -58,10 +59,12 @@ async def app_page(
     keys, minted = await tools.services.database.read(partial(_read_keys, app_id=page_request.app.id))
     active = [key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE]
     tokens = [(key, key.status(now_ms)) for key in reversed(minted)]
+    rates = await read_app_rates_view(tools, page_request)
     return await tools.page(
         page_request, "settings/app.html", 400 if typed.wrong else 200,
         app=page_request.app, keys=active, minted=tokens[:20], lives=TOKEN_LIFETIMES, shown=shown,
-        values=typed.values, wrong=typed.wrong,
+        values=typed.values, wrong=typed.wrong, rates=rates,
+        is_administrator=tools.is_administrator(page_request),
         most_keys=MAX_ADDITIONAL_KEYS, most_minted=MAX_MINTED_TOKENS,
         active_minted=sum(status is KeyStatus.ACTIVE for _, status in tokens),
     )  # fmt: skip

@@ -9,8 +9,10 @@ from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
 from waypost.console.settings.app import RejectedForm, ShownSecret, app_page
-from waypost.console.settings.field_errors import form_error
+from waypost.console.settings.app_rates import format_limit, rates_path
+from waypost.console.settings.field_errors import form_error, is_number_up_to
 from waypost.console.web.page_request import PageRequest
+from waypost.domain.rates import MAX_PERIOD_S, MAX_REQUESTS
 
 _LIFETIME_MARGIN_MS: Final = 30_000
 """Added to a lifetime of one hour, so that it is not shorter when the API checks it."""
@@ -72,6 +74,37 @@ async def renew_token(tools: PageTools, page_request: PageRequest) -> Response:
     return await app_page(tools, page_request, shown=ShownSecret("token", response["app_token"], notice))
 
 
+async def set_rate(tools: PageTools, page_request: PageRequest) -> Response:
+    """Give the app a rate of its own, which applies at once."""
+    values = {name: (await page_request.field(name)).strip() for name in ("rate", "requests", "period_s")}
+    wrong = {
+        name: f"Enter a number from 1 to {maximum}."
+        for name, maximum in (("requests", MAX_REQUESTS), ("period_s", MAX_PERIOD_S))
+        if not is_number_up_to(maximum, values[name])
+    }
+    if wrong:
+        return await app_page(tools, page_request, typed=RejectedForm(values, wrong))
+    name, text = values["rate"], f"{int(values['requests'])}/{int(values['period_s'])}s"
+    try:
+        await tools.services.apis.admin.json("PUT", rates_path(page_request), {"rates": {name: text}})
+    except ApiResponseError as error:
+        return await app_page(tools, page_request, typed=RejectedForm(values, {"requests": form_error(error)}))
+    return _redirect_to_rates(tools, page_request, f"{name}: now {format_limit(name, text)}.")
+
+
+async def reset_rate(tools: PageTools, page_request: PageRequest) -> Response:
+    """Remove one of the app's own rates; the service's applies again."""
+    name = await page_request.field("rate")
+    await tools.services.apis.admin.json("PUT", rates_path(page_request), {"rates": {name: None}})
+    return _redirect_to_rates(tools, page_request, f"{name}: the rate of the service applies again.")
+
+
+async def reset_rates(tools: PageTools, page_request: PageRequest) -> Response:
+    """Remove all of the app's own rates."""
+    await tools.services.apis.admin.json("PUT", rates_path(page_request), {"reset": True})
+    return _redirect_to_rates(tools, page_request, "The rates of the service apply again.")
+
+
 async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Create an additional key, and show it once. Source: facts 1.4."""
     name = (await page_request.field("key_name")).strip()
@@ -106,6 +139,10 @@ async def mint_token(tools: PageTools, page_request: PageRequest) -> Response:
 
 def _settings_path(page_request: PageRequest) -> str:
     return _SETTINGS_PATH.format(app_id=page_request.app.id)
+
+
+def _redirect_to_rates(tools: PageTools, page_request: PageRequest, notice: str) -> Response:
+    return tools.redirect(_settings_path(page_request) + "#rates", notice)
 
 
 def _format_flag(flag: bool) -> str:

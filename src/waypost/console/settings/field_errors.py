@@ -1,4 +1,4 @@
-"""Errors of an API, shown at the form field that they are about."""
+"""Errors at a form field: those of an API that are about it, and the check of a number."""
 
 from waypost.client.api_client import ApiResponseError
 
@@ -14,3 +14,8 @@ def form_error(error: ApiResponseError) -> str:
     if error.status not in _ABOUT_THE_FORM or error.status in (401, 403, 404):
         raise error
     return f"{error.message} {error.explanation}".strip()
+
+
+def is_number_up_to(maximum: int, text: str, *, minimum: int = 1) -> bool:
+    """True if a text is a whole number from the minimum to the maximum, in ASCII digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= len(str(maximum)) and minimum <= int(text) <= maximum

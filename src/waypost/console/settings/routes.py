@@ -12,7 +12,9 @@ from waypost.console.settings import (
     app_list,
     audit,
     operator,
+    partner_limits,
     password,
+    personal_data,
     profile,
 )
 from waypost.console.settings import client_secrets as secrets
@@ -22,6 +24,8 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     #       kind       path                                             endpoint                     what it does
     PageRoute(RouteKind.PAGE, "/settings",                           profile.show_profile,               "details of the account and its sessions"),
     PageRoute(RouteKind.ACT,  "/settings/sessions/end-others",       profile.end_other_sessions,         "end all other sessions"),
+    PageRoute(RouteKind.ACT,  "/settings/retention",                 partner_limits.change_retention,    "change the partner's retention periods", is_shared=True),
+    PageRoute(RouteKind.ACT,  "/settings/quotas",                    partner_limits.change_quotas,       "change the partner's quotas", is_shared=True),
     PageRoute(RouteKind.PAGE, "/settings/password",                  password.show_password,             "form to change the password"),
     PageRoute(RouteKind.ACT,  "/settings/password",                  password.change_password,           "change the password"),
     PageRoute(RouteKind.PAGE, "/settings/secrets",                   secrets.show_secrets,               "list of client secrets"),
@@ -38,8 +42,14 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/token/renew", app_actions.renew_token,            "revoke and replace it"),
     PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/keys",        app_actions.make_key,               "create an additional key"),
     PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/tokens",      app_actions.mint_token,             "create an app token that expires"),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/rates",       app_actions.set_rate,                "give it a rate of its own", is_shared=True),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/rates/reset", app_actions.reset_rate,              "remove one of its own rates", is_shared=True),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/rates/reset-all", app_actions.reset_rates,         "remove all of its own rates", is_shared=True),
     PageRoute(RouteKind.ACT,  "/apps/{app_id}/settings/operator",    operator.switch_app,                "switch to another operator account"),
     PageRoute(RouteKind.PAGE, "/settings/audit",                     audit.show_audit,                   "the audit log"),
+    PageRoute(RouteKind.PAGE, "/settings/personal-data",             personal_data.show_personal_data,   "forms to export and erase a recipient's data", is_shared=True),
+    PageRoute(RouteKind.ACT,  "/settings/personal-data/export",      personal_data.export_recipient,     "export what is stored about a number", is_shared=True),
+    PageRoute(RouteKind.ACT,  "/settings/personal-data/erase",       personal_data.erase_recipient,      "erase it", is_shared=True),
     PageRoute(RouteKind.PAGE, "/settings/administrator",             administrator.show_administrator,   "administrator rights of this session"),
     PageRoute(RouteKind.ACT,  "/settings/administrator",             administrator.start_administration, "grant them for an hour"),
     PageRoute(RouteKind.ACT,  "/settings/administrator/end",         administrator.end_administration,   "end them"),

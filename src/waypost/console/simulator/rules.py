@@ -64,6 +64,7 @@ SIMULATOR_RULES: Final[tuple[tuple[str, tuple[SimulatorRule, ...]], ...]] = (  #
         SimulatorRule("statuses_version",  "choice",  "Format of statuses", "", "", (("v24", "v24 and later"), ("v23", "v23 and earlier, with conversation"))),
         SimulatorRule("statuses_contacts", "flag",    "Include contacts with statuses"),
         SimulatorRule("user_ids",          "flag",    "Include business-scoped user IDs"),
+        SimulatorRule("contact_book",      "flag",    "Keep hidden numbers in a contact book"),
     )),
 )
 # fmt: on

@@ -91,6 +91,7 @@ STATUS_TEXTS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
 
 TEMPLATE_PAGE: Final = "templates/show.html"
 TEMPLATE_MACROS: Final = "templates/show_parts.html"
+MAX_DESTINATION_CHARS: Final = 200
 
 
 async def show_template(tools: PageTools, page_request: PageRequest) -> Response:
@@ -119,7 +120,8 @@ async def template_page(
     phones = await _list_phones(tools)
     typed = form_values or {}
     values = {each.name: typed.get(each.name, each.sample) for each in inputs}
-    destination = typed.get("destination", phones[0]["phone"] if phones else "")
+    offered = page_request.query("to")[:MAX_DESTINATION_CHARS] or (phones[0]["phone"] if phones else "")
+    destination = typed.get("destination", offered)
     return await tools.page(
         page_request,
         TEMPLATE_PAGE,

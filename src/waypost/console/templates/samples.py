@@ -57,7 +57,7 @@ async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
         raise NotFound("This sample does not exist, or has expired.")
     kind = "inline" if media.mime_type in DISPLAYABLE_TYPES else "attachment"
     return FileResponse(
-        parts.files.path(media.sha256),
+        await parts.files.local_path(media.sha256),
         media_type=content_type(media.mime_type),
         headers={
             **SANDBOX_HEADERS,

@@ -92,7 +92,7 @@ def _header_inputs(draft: TemplateDraft, media: Mapping[str, str]) -> list[SendI
     if row.medium is not None:
         sample = media.get(draft.example_media or draft.media_id or "", draft.media_url or "")
         hint = "A media ID or public URL; the sample by default."
-        return [SendInput("medium", row.medium.name.capitalize(), sample, hint)]
+        return [SendInput("medium", "GIF" if row.medium.name == "gif" else row.medium.name.capitalize(), sample, hint)]
     if row.header is HeaderFormat.LOCATION:
         return [
             SendInput("latitude", "Latitude", "52.5200"),

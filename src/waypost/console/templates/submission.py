@@ -16,6 +16,7 @@ from waypost.domain.templates.fields import (
     TemplatePart,
     has_part,
 )
+from waypost.domain.templates.types import TemplateType
 from waypost.domain.templates.variables import variable_names
 from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
@@ -42,6 +43,8 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
         value = dict.fromkeys(unique_variable_names(header), content.header_value)
         fields["exampleHeader"] = fill_variables(header, value, gaps=gaps)
     fields["enableSample"] = "true" if content.type_row.medium and _has_sample(texts) else ""
+    if _is_gif(content) and texts.get("exampleMedia"):
+        fields["mediaId"] = texts.get("mediaId") or texts["exampleMedia"]  # a GIF requires it; a handle id is accepted
     for name in content.flags:
         if has_field(content, name):
             fields[name] = "true"
@@ -66,7 +69,8 @@ def encode_draft(draft: TemplateDraft) -> dict[str, str]:
     """Return the API's form that creates a stored draft."""
     values = {field.name: _submitted_value(field, draft) for field in TEMPLATE_FIELDS}
     if draft.example_media:
-        values |= {"mediaId": None, "mediaUrl": None}
+        is_gif = draft.template_type == TemplateType.GIF
+        values |= {"exampleMedia": None} if is_gif else {"mediaId": None, "mediaUrl": None}
     return {name: _format_value(value) for name, value in values.items() if value is not None}
 
 
@@ -91,11 +95,19 @@ def has_field(content: EditorContent, name: str) -> bool:
 
 
 def _may_change(content: EditorContent, name: str) -> bool:
-    """True if an edit submits the field: media of a carousel cannot change, and only carousels have cards."""
+    """True if an edit submits the field.
+
+    Media of a carousel cannot change, only carousels have cards, and only a GIF needs a media id.
+    """
     if name == "cards":
         return content.is_carousel
     of_header = _PART_BY_FIELD[name] in (TemplatePart.HEADER, TemplatePart.MEDIA) and name != "exampleHeader"
-    return name != "mediaId" and not (content.is_carousel and of_header)
+    return (name != "mediaId" or _is_gif(content)) and not (content.is_carousel and of_header)
+
+
+def _is_gif(content: EditorContent) -> bool:
+    medium = content.type_row.medium
+    return medium is not None and medium.name == "gif"
 
 
 def _has_sample(texts: Texts) -> bool:

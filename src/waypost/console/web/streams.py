@@ -86,7 +86,8 @@ def stream_elements(
     return StreamingResponse(
         runner.events(page_request, render, rest_s=rest_s, at_least_s=at_least_s),
         media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
+        # A stream ends when the service stops, and a proxy must not send a request on its connection then.
+        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"},
     )
 
 

@@ -1,15 +1,14 @@
 """Callbacks to partners, and the attempts to deliver them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 CALLBACK_CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
 
 
-@dataclass(frozen=True, slots=True)
-class Callback:
+class Callback(NamedTuple):
     """One body for one subscription, rendered once; every attempt sends these bytes.
 
     Attributes:
@@ -35,8 +34,10 @@ class AttemptKind(StrEnum):
     REPLAY = "replay"  # requested by a person or a program
 
 
-@dataclass(frozen=True, slots=True)
-class CallbackAttempt:
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class CallbackAttempt(NamedTuple):
     """One attempt and its result.
 
     Attributes:
@@ -44,7 +45,7 @@ class CallbackAttempt:
         response: the first 4 KiB of the response body.
         error: why there was no response.
         request_headers: as sent; of the partner's own headers the names only.
-        response_headers: as received.
+        response_headers: as received, with lower-case names.
     """
 
     at_ms: int
@@ -52,8 +53,8 @@ class CallbackAttempt:
     status: int | None
     response: bytes = b""
     error: str | None = None
-    request_headers: Mapping[str, str] = field(default_factory=dict[str, str])
-    response_headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    request_headers: Mapping[str, str] = _NO_HEADERS
+    response_headers: Mapping[str, str] = _NO_HEADERS
 
     @property
     def delivered(self) -> bool:

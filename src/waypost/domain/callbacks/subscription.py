@@ -1,7 +1,10 @@
 """Subscriptions: a partner's endpoint URLs and the callbacks each one gets."""
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
+
+from waypost.domain.errors import ApiError, ErrorCode
 
 MAX_SUBSCRIPTIONS_PER_APP: Final = 5  # Source: facts 4.4
 
@@ -93,6 +96,25 @@ class Subscription:
     def mode(self) -> int:
         """The modes as a bit mask, without those whose bits are not known."""
         return sum(MODE_BITS.get(mode, 0) for mode in self.modes)
+
+
+def check_single_voice(modes: Collection[str], others: Iterable[Collection[str]]) -> None:
+    """Check that at most one subscription of an app gets calls (mode VOICE).
+
+    Args:
+        modes: of the subscription.
+        others: the modes of the app's other ones.
+
+    Raises:
+        ApiError: another one has the mode too.
+
+    Source: ledger 1.4.
+    """
+    if MODE_VOICE in modes and any(MODE_VOICE in other for other in others):
+        raise ApiError(
+            ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
+            "One subscription of an app at most has the mode VOICE; change that one instead.",
+        )
 
 
 def resume_subscription(subscription: Subscription) -> Subscription:

@@ -67,10 +67,12 @@ class BusinessStatus:
     Attributes:
         status: ACTIVE, or the operator's name of another status.
         ownership: the operator's name of the kind of owner.
+        marketing_messages: whether its owner has accepted the terms for marketing messages, as the operator names it.
     """
 
     status: str
     ownership: str = ""
+    marketing_messages: str = ""
 
 
 @dataclass(frozen=True, slots=True)

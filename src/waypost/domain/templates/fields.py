@@ -75,7 +75,7 @@ class TemplatePart(StrEnum):
     ANY = "every template"
     MAY_OFFER = "what may be a limited-time offer"
     HEADER = "TEXT, but no one-time code"
-    MEDIA = "IMAGE, VIDEO and DOCUMENT"
+    MEDIA = "IMAGE, VIDEO, DOCUMENT and GIF"
     FOOTER = "all but one-time codes"
     OFFER = "a limited-time offer"
     CODE = "a one-time code"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
@@ -55,18 +56,18 @@ def split_parameters(draft: TemplateDraft, params: Sequence[str]) -> TemplatePar
     header_count, body_count = variable_count(draft.header), variable_count(draft.content)
     excess = len(params) - header_count - body_count - len(buttons) - card_count
     with_thumbnail = excess > 0 and has_thumbnail(draft)
-    rest = _ParameterReader(params)
-    header = rest.take(header_count)
-    body = rest.take(body_count + max(0, excess - with_thumbnail))
-    button_values = dict(zip(buttons, rest.take(len(buttons)), strict=False))
-    thumbnail = next(iter(rest.take(1)), None) if with_thumbnail else None
+    rest = iter(params)
+    header = tuple(islice(rest, header_count))
+    body = tuple(islice(rest, body_count + max(0, excess - with_thumbnail)))
+    button_values = dict(zip(buttons, islice(rest, len(buttons)), strict=False))
+    thumbnail = next(rest, None) if with_thumbnail else None
     return TemplateParameters(
         header,
         body,
         button_values,
         thumbnail,
         tuple(
-            CardParameters(rest.take(count), dict(zip(indexes, rest.take(len(indexes)), strict=False)))
+            CardParameters(tuple(islice(rest, count)), dict(zip(indexes, islice(rest, len(indexes)), strict=False)))
             for count, indexes in cards
         ),
     )
@@ -99,16 +100,3 @@ def parameter_button_indexes(buttons: Sequence[TemplateButton]) -> list[int]:
 
 def _card_parameter_count(card: Card) -> int:
     return variable_count(card.body) + len(parameter_button_indexes(card.buttons))
-
-
-class _ParameterReader:
-    """Reads parameters from the front; returns fewer where they end."""
-
-    def __init__(self, params: Sequence[str]) -> None:
-        self._params = tuple(params)
-        self._at = 0
-
-    def take(self, count: int) -> tuple[str, ...]:
-        params = self._params[self._at : self._at + count]
-        self._at += len(params)
-        return params

@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 from waypost.domain.app import Hosting
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.templates.button_rules import (
     each_app,
     each_button,
@@ -115,6 +115,7 @@ _SAMPLED = find_types(lambda row: row.medium is not None and row.medium.needs_sa
 _MAY_SAMPLE = find_types(lambda row: row.medium is not None and not row.medium.needs_sample)
 _ON_CARDS = find_types(lambda row: row.medium is not None and row.medium.in_cards)
 _CAROUSEL = find_types(lambda row: row.has_cards)
+_IS_GIF = has_type(TemplateType.GIF)
 _SECRET = has_category(Category.AUTHENTICATION)
 _TAPS = has_otp_type(OtpType.ONE_TAP, OtpType.ZERO_TAP)
 _ANY_TYPE = ", ".join(TemplateType)
@@ -200,6 +201,10 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          fix_hint="Remove the footer, and set codeExpirationMinutes to how long the code is valid."),
     TemplateRule("footer-blank",          "footer",                     has_visible_text("footer"),                                                     _VISIBLE,                                                                  "spec, Create template, footer",
          fix_hint=_HINT_VISIBLE),
+    TemplateRule("gif-media-id",          "mediaId",                    applies_when(_IS_GIF, required("media_id")),                                      "is required for GIF: the handle id or media id of its video",                            "ledger C12",
+         fix_hint="Upload the video, and enter its id."),
+    TemplateRule("gif-media-url",         "mediaUrl",                   applies_when(_IS_GIF, required("media_url")),                                     "is required for GIF: the public URL of its video",                                       "ledger C12",
+         fix_hint="Enter the public URL of the video."),
     TemplateRule("sample-document",       "exampleMedia",               applies_when(has_type(*_SAMPLED), has_sample),                                  f"{_MUST_SAMPLE}, always for {_join_names(_SAMPLED)}",                                    "spec, Create template, exampleMedia; facts 3.1",
          fix_hint=_HINT_SAMPLE),
     TemplateRule("sample-enabled",        "exampleMedia",               applies_when(lambda draft: draft.enable_sample and has_type(*_MAY_SAMPLE)(draft), has_sample), f"{_MUST_SAMPLE}, when enableSample is true for {_join_names(_MAY_SAMPLE)}", "spec, Create template, enableSample; facts 3.1",
@@ -414,13 +419,19 @@ def check_draft(draft: TemplateDraft, *, strict: bool = False, hosting: Hosting 
     broken = find_broken_rule(draft, strict=strict, hosting=hosting)
     if broken is not None:
         rule, failure = broken
+        if rule.error_code is ErrorCode.FIELD_MISSING:
+            raise missing_parameter(rule.field, _accepted(rule))
         raise ApiError(rule.error_code, explain_failure(rule, failure))
 
 
+def _accepted(rule: TemplateRule) -> str:
+    """Return what a required field accepts."""
+    return rule.requirement.removeprefix(_IS_REQUIRED)
+
+
 def explain_failure(rule: TemplateRule, failure: RuleFailure) -> str:
-    """Return the error text; the documented one where a field is missing."""
+    """Return the error text in our own words."""
     if rule.error_code is ErrorCode.FIELD_MISSING:
-        accepted = rule.requirement.removeprefix(_IS_REQUIRED)
-        return f"Required request parameter '{rule.field}' is not present: {accepted}."
+        return f"{rule.field} is required: {_accepted(rule)}."
     detail = f"; {failure.detail}" if failure.detail else ""
     return f"{rule.field}{failure.place} {rule.requirement}{detail}."

@@ -22,6 +22,7 @@ class TemplateType(StrEnum):
     PRODUCT = "PRODUCT"
     CATALOG = "CATALOG"
     CAROUSEL = "CAROUSEL"
+    GIF = "GIF"  # Source: ledger C12
 
 
 class HeaderFormat(Enum):
@@ -44,6 +45,7 @@ class HeaderMedium:
         in_cards: true if a carousel's cards may have it.
         accepts: the MIME types of a sample, for the `accept` attribute of a file input.
         hint: the accepted samples, for the editor.
+        max_bytes: of a sample, if it is less than of an upload of its MIME type.
     """
 
     name: str
@@ -51,6 +53,7 @@ class HeaderMedium:
     in_cards: bool
     accepts: str
     hint: str
+    max_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +90,14 @@ class TemplateTypeRow:
 _IMAGE: Final = HeaderMedium(   "image",    False, True,  "image/jpeg,image/png", "JPEG or PNG, at most 5 MB.")
 _VIDEO: Final = HeaderMedium(   "video",    False, True,  "video/mp4",            "MP4, at most 16 MB.")
 _DOCUMENT: Final = HeaderMedium("document", True,  False, "application/pdf",      "PDF, at most 100 MB.")
+_GIF: Final = HeaderMedium(     "gif",      True,  False, "video/mp4",            "MP4 that is played again and again, at most 3.5 MB.", 3_500_000)
 
 TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Create template", "Rules by type"; facts 3.1
     TemplateType.TEXT:     TemplateTypeRow("Text",     HeaderFormat.TEXT, may_be_offer=True),
     TemplateType.IMAGE:    TemplateTypeRow("Image",    HeaderFormat.MEDIUM, _IMAGE),
     TemplateType.VIDEO:    TemplateTypeRow("Video",    HeaderFormat.MEDIUM, _VIDEO),
     TemplateType.DOCUMENT: TemplateTypeRow("Document", HeaderFormat.MEDIUM, _DOCUMENT),
+    TemplateType.GIF:      TemplateTypeRow("GIF",      HeaderFormat.MEDIUM, _GIF),
     TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
                                            note="Each message has a location, which is shown as a map above the text."),
     TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),

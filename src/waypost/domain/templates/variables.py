@@ -1,6 +1,7 @@
 """The `{{1}}` variables of a template's texts, and the values in their examples."""
 
 import re
+from functools import lru_cache
 from typing import Final
 
 _VARIABLE_PATTERN: Final = re.compile(r"\{\{([^{}]*)\}\}")
@@ -11,6 +12,7 @@ def variable_names(text: str | None) -> list[str]:
     return _VARIABLE_PATTERN.findall(text or "")
 
 
+@lru_cache(maxsize=4096)
 def variable_count(text: str | None) -> int:
     """Return the number of a text's parameters; a variable that is used twice needs one."""
     return len(set(variable_names(text)))

@@ -7,6 +7,7 @@ from waypost.base.json_values import list_of, object_of, objects_in
 from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
 from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
 from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAssetsResult
+from waypost.domain.direct_calls.groups import GroupRequest
 from waypost.domain.direct_calls.media import OperatorMedium
 from waypost.domain.direct_calls.profile import BlockResult, BusinessProfile
 from waypost.domain.direct_calls.subscriptions import WebhookSubscription
@@ -44,6 +45,11 @@ def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     return [operator_number(item) for item in objects_in(items)]
 
 
+def raw_object(response: dict[str, Any], _: _AnyCall) -> RawObject:
+    """Return the whole response."""
+    return RawObject(response)
+
+
 def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | OperatorUnavailable:
     """Return the list of a response; one without a list proves nothing, least of all an empty list."""
     return (
@@ -61,7 +67,11 @@ def raw_list_page(response: dict[str, Any], _: _AnyCall) -> RawObject | Operator
 def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
     """Return the status of a business account: ACTIVE if the operator's review approved it."""
     review = parse_text(response.get("account_review_status"))
-    return BusinessStatus("ACTIVE" if review == APPROVED else review, parse_text(response.get("ownership_type")))
+    return BusinessStatus(
+        "ACTIVE" if review == APPROVED else review,
+        parse_text(response.get("ownership_type")),
+        parse_text(response.get("marketing_messages_lite_api_status")).upper(),
+    )
 
 
 def operator_business(response: dict[str, Any], _: _AnyCall) -> OperatorBusiness:
@@ -245,6 +255,22 @@ def flow_owner(response: dict[str, Any], _: _AnyCall) -> str:
 def assets_result(response: dict[str, Any], _: _AnyCall) -> FlowAssetsResult:
     """Return the operator's validation result of a flow's file."""
     return FlowAssetsResult(response.get("success") is not False, response.get("validation_errors", []))
+
+
+def group_request(response: dict[str, Any], _: _AnyCall) -> GroupRequest:
+    """Return the id of an accepted change of a group; empty if the response has none."""
+    return GroupRequest(parse_text(response.get("request_id")))
+
+
+def group_subjects(groups: list[Any]) -> dict[str, str]:
+    """Return the subjects of a list of groups, by id."""
+    subjects = {parse_text(group.get("id")): parse_text(group.get("subject")) for group in objects_in(groups)}
+    return {group_id: subject for group_id, subject in subjects.items() if group_id}
+
+
+def invite_link(response: dict[str, Any], _: _AnyCall) -> str | OperatorUnavailable:
+    """Return the invite link of a group."""
+    return parse_text(response.get("invite_link")) or OperatorUnavailable("the operator's response has no invite link")
 
 
 def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:

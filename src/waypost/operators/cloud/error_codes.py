@@ -84,7 +84,7 @@ _SOURCE, _BUSINESS, _ACCOUNT = RetryScope.SOURCE, RetryScope.BUSINESS, RetryScop
 _FINAL: Final = None
 
 # fmt: off
-OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12. A code that is not here: see `error_outcome`
+OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12; the operator's page "Direct Send API reference". A code that is not here: see `error_outcome`
     #                code     meaning                                                       mode       retry                scope
     OperatorErrorRow(0,      "our token is not accepted",                                   _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
     OperatorErrorRow(1,      "unknown error",                                               _S,       RetryReason.OUTAGE,        partner_code=OPERATOR_UNREACHABLE),
@@ -107,6 +107,8 @@ OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; par
     OperatorErrorRow(100,    "the template's footer is malformed",                          _S,       _FINAL,                    subcode=2388073),
     OperatorErrorRow(100,    "the template has too many variables for its length",          _S,       _FINAL,                    subcode=2388293),
     OperatorErrorRow(100,    "the template begins or ends with a variable",                 _S,       _FINAL,                    subcode=2388299),
+    OperatorErrorRow(100,    "a template of Direct Send cannot be edited",                  _S,       _FINAL,                    subcode=2388318),
+    OperatorErrorRow(100,    "a template of Direct Send cannot be deleted",                 _S,       _FINAL,                    subcode=2388330),
     OperatorErrorRow(190,    "our token is no longer valid",                                _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR),
     OperatorErrorRow(190,    "our token has expired",                                       _S,       RetryReason.CREDENTIAL,    _ACCOUNT, INTERNAL_ERROR, subcode=463),
     OperatorErrorRow(200,    "our token lacks the permission",                              _S,       _FINAL,                    partner_code=INTERNAL_ERROR, last_code=299),
@@ -152,6 +154,7 @@ OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; par
     OperatorErrorRow(132015, "the template is paused",                                      _SA,      _FINAL),
     OperatorErrorRow(132016, "the template is disabled",                                    _S,       _FINAL),
     OperatorErrorRow(132018, "a template's parameter is not valid",                         _S,       _FINAL),
+    OperatorErrorRow(132021, "an ordinary template has the name",                           _A,       _FINAL),
     OperatorErrorRow(132068, "the flow is blocked",                                         _S,       _FINAL),
     OperatorErrorRow(132069, "the flow is throttled: ten an hour",                          _S,       _FINAL),
     OperatorErrorRow(133005, "the number's PIN is wrong",                                   _S,       _FINAL),
@@ -164,6 +167,9 @@ OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; par
     OperatorErrorRow(134100, "a call of the marketing API only",                            _S,       _FINAL,                    last_code=134102),
     OperatorErrorRow(135000, "something is wrong with the request",                         _SA,      _FINAL),
     OperatorErrorRow(137000, "the recipient's identity has changed",                        _S,       _FINAL),
+    OperatorErrorRow(138000, "calls are not enabled for the number",                        _S,       _FINAL),
+    OperatorErrorRow(138018, "the account has no subscription to calls",                    _S,       _FINAL),
+    OperatorErrorRow(139200, "Direct Send is blocked for the account",                      _S,       _FINAL),
 )
 # fmt: on
 

@@ -24,7 +24,9 @@ IDLE_S: Final = 2
 """An idle connection is closed after this time: earlier than servers do, so that none is reused
 while the other side closes it."""
 OPERATOR_CONNECTIONS_PER_HOST: Final = 256
-"""Maximum number of connections to one address."""
+"""Maximum number of connections to one address, for all calls but messages."""
+SEND_CONNECTIONS_PER_HOST: Final = 1024
+"""The same for messages: as many as `in_flight` may be, so that slow calls of one account block no other's."""
 MAX_SEND_RESPONSE_BYTES: Final = 1024 * 1024
 """Of the response to a message; a longer one is not read, and only its status counts."""
 
@@ -47,7 +49,7 @@ class CloudHttpClient:
         self.usages = LimitUsageTracker(clock)
         self._timeout_s = timeout_s
         self._post_client = PostClient(
-            max_per_address=OPERATOR_CONNECTIONS_PER_HOST,
+            max_per_address=SEND_CONNECTIONS_PER_HOST,
             idle_s=IDLE_S,
             connect_s=CONNECT_S,
             max_body_bytes=MAX_SEND_RESPONSE_BYTES,
@@ -126,7 +128,7 @@ class CloudHttpClient:
         )
 
     async def send(
-        self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str
+        self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str, request_id: str = ""
     ) -> dict[str, Any] | Outcome:
         """Send one message, over a pool of its own: the only call that is made many times a second.
 
@@ -135,15 +137,19 @@ class CloudHttpClient:
             path: below the version.
             body: JSON.
             business: the business account whose limits it counts toward.
+            request_id: sent in the header `X-Request-Id`; empty: the header is left out.
         """
         wait = self._required_wait(account, CallCategory.MESSAGES, business)
         if wait is not None:
             return wait
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"}
+        if request_id:
+            headers["X-Request-Id"] = request_id
         try:
             response = await self._post_client.post(
                 f"{account.base_url}/{account['version']}/{path}",
                 _encode_body(body),
-                {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"},
+                headers,
                 timeout_s=self._timeout_s,
             )
         except NotConnected as error:

@@ -5,6 +5,7 @@ After a restart the next response reports it again.
 
 from collections.abc import Mapping, Sequence
 from enum import Enum, auto
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -31,6 +32,8 @@ MESSAGES_USAGE_TYPE: Final = "whatsapp"
 """The type of usage that messages count toward; management calls count toward every other type."""
 
 _AccountKey = tuple[str, str]
+_ReportedUsage = tuple[str, str, int, int]
+"""A limit usage without its time: business account, type, per cent, minutes until reset."""
 _decode_header: Final = msgspec.json.Decoder().decode
 
 
@@ -70,11 +73,8 @@ class LimitUsageTracker:
         if len(usages) > MAX_USAGES:
             usages.clear()
         now_ms = self._clock.now_ms()
-        for owner, values in (("", [_parse_header(app)]), *_parse_header(business).items()):
-            for value in list_of(values):
-                usage = _parse_usage(owner, object_of(value), now_ms)
-                if usage is not None:
-                    usages[usage.business_id, usage.type] = usage
+        for owner, usage_type, percent, minutes in _parse_usages(app, business):
+            usages[owner, usage_type] = LimitUsage(owner, usage_type, percent, minutes, now_ms)
 
     def pause_calls(self, account: OperatorAccount, category: CallCategory, wait_s: float, business: str = "") -> None:
         """Pause calls of this kind, because the operator rejected one with a requested wait.
@@ -147,18 +147,29 @@ def _wait_until_ms(usage: LimitUsage) -> int:
     return usage.seen_ms + USAGE_RECHECK_MS if usage.percent >= NEAR_PERCENT else 0
 
 
-def _parse_usage(owner: str, members: dict[str, Any], now_ms: int) -> LimitUsage | None:
-    if not members:
-        return None
-    percents = [members.get(name) for name in ("call_count", "total_cputime", "total_time")]
+@lru_cache(maxsize=256)
+def _parse_usages(app: str | None, business: str | None) -> Sequence[_ReportedUsage]:
+    """Return the usages in the two headers of a response, those of our app first.
+
+    Cached, because usage is in whole per cent: the headers of many responses in succession are the same.
+    """
+    return [
+        _parse_usage(owner, members)
+        for owner, values in (("", [_parse_header(app)]), *_parse_header(business).items())
+        for value in list_of(values)
+        if (members := object_of(value))
+    ]
+
+
+def _parse_usage(owner: str, members: dict[str, Any]) -> _ReportedUsage:
+    percents = [
+        round(percent)
+        for name in ("call_count", "total_cputime", "total_time")
+        if isinstance(percent := members.get(name), (int, float))
+    ]
     kind = members.get("type")
-    return LimitUsage(
-        business_id=owner,
-        type=kind if isinstance(kind, str) else "",
-        percent=max((round(percent) for percent in percents if isinstance(percent, int | float)), default=0),
-        minutes_until_reset=parse_number(members.get("estimated_time_to_regain_access")) or 0,
-        seen_ms=now_ms,
-    )
+    minutes = parse_number(members.get("estimated_time_to_regain_access")) or 0
+    return owner, kind if isinstance(kind, str) else "", max(percents, default=0), minutes
 
 
 def _parse_header(text: str | None) -> dict[str, Any]:

@@ -45,7 +45,7 @@ def parse_text(value: Any) -> str:
 
 def parse_name(value: Any) -> str:
     """Return an identifying text; one that is too long is cut and ends with its digest."""
-    text = parse_text(value)
+    text = value if isinstance(value, str) else parse_text(value)
     if len(text) <= MAX_NAME_CHARS:
         return text
     return f"{text[:100]}~{hashlib.sha256(text.encode()).hexdigest()[:32]}"
@@ -62,5 +62,5 @@ def parse_seconds(value: Any) -> int:
 
 def parse_number(value: Any) -> int | None:
     """Return the whole number, from a number or from digits; None otherwise."""
-    text = parse_text(value)
+    text = value if isinstance(value, str) else parse_text(value)
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None

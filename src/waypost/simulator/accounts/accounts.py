@@ -25,13 +25,17 @@ class GraphApp(msgspec.Struct, frozen=True):
 
 
 class Account(msgspec.Struct, frozen=True):
-    """A business account; `app_id` is the app that its token belongs to."""
+    """A business account; `app_id` is the app that its token belongs to.
+
+    With `manual_reviews` the reviews of its templates wait for the control API, whatever the settings say.
+    """
 
     waba_id: str
     name: str
     namespace: str
     token: str
     app_id: str
+    manual_reviews: bool = False
 
 
 class GraphSubscription(msgspec.Struct, frozen=True):

@@ -169,7 +169,9 @@ class Flows:
         if not isinstance(name, str) or not 0 < len(name) <= MAX_FLOW_NAME_CHARS:
             raise bad_parameter(f"Param name must have 1 to {MAX_FLOW_NAME_CHARS} characters.")
         if self.find_by_name(name, waba_id) is not None:
-            raise bad_parameter("Flow name must be unique within one WhatsApp Business Account.")
+            raise bad_parameter(
+                "Flow name should be unique within one WhatsApp Business Account. Please select another name for your Flow."
+            )
         return name
 
     async def _save(self, flow: Flow) -> Flow:

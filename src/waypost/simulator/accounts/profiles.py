@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
-from waypost.simulator.errors import bad_parameter
+from waypost.simulator.errors import bad_parameter, too_many_elements
 from waypost.simulator.requests import parse_parameter
 
 # Source: the operator's page "Business profiles", `vertical`.
@@ -96,7 +96,9 @@ def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
         changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
     if "prompts" in fields:
         prompts = list_or_none(_decode_list(fields["prompts"]))
-        if prompts is None or len(prompts) > _MAX_PROMPTS or not all(map(_is_prompt, prompts)):
+        if prompts is not None and len(prompts) > _MAX_PROMPTS:
+            raise too_many_elements("prompts", _MAX_PROMPTS, len(prompts))
+        if prompts is None or not all(map(_is_prompt, prompts)):
             raise bad_parameter(
                 f"Param prompts must be an array of at most {_MAX_PROMPTS} texts of 1 to "
                 f"{_MAX_PROMPT_CHARS} characters."
@@ -123,14 +125,17 @@ def _commands(value: object) -> list[dict[str, str]]:
     if items is None or len(items) > _MAX_COMMANDS:
         raise bad_parameter(f"Param commands must be an array of at most {_MAX_COMMANDS} commands.")
     commands: list[dict[str, str]] = []
-    for item in items:
+    for number, item in enumerate(items):
         command = object_or_none(item) or {}
         name = text_or_none(command.get("command_name")) or ""
         text = text_or_none(command.get("command_description")) or ""
-        if not 0 < len(name) <= _MAX_COMMAND_NAME_CHARS or not 0 < len(text) <= _MAX_COMMAND_TEXT_CHARS:
-            raise bad_parameter(
-                f"A command has a command_name of 1 to {_MAX_COMMAND_NAME_CHARS} characters and a "
-                f"command_description of 1 to {_MAX_COMMAND_TEXT_CHARS}."
-            )
+        for member, value, longest in (
+            ("command_name", name, _MAX_COMMAND_NAME_CHARS),
+            ("command_description", text, _MAX_COMMAND_TEXT_CHARS),
+        ):
+            if len(value) > longest:
+                raise bad_parameter(f"Param commands[{number}]['{member}'] must be at most {longest} characters long.")
+        if not name or not text:
+            raise bad_parameter(f"Param commands[{number}] must have a command_name and a command_description.")
         commands.append({"command_name": name, "command_description": text})
     return commands

@@ -7,7 +7,7 @@ from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION, Records
+from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION, SYNCS, Records
 from waypost.simulator.accounts.usage_counts import REGISTRATIONS, UsageCounts
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -19,6 +19,8 @@ _MAX_REGISTRATIONS: Final = 10  # Source: the operator's page "Registration": in
 _REGISTRATIONS_WINDOW_MS: Final = 3 * DAY_MS
 UNREGISTERED: Final = "UNREGISTERED"
 _DELETED: Final = "DELETED"
+_SYNC_WITHIN_MS: Final = DAY_MS
+_SYNC_ID_DIGITS: Final = 16
 
 
 class Registrations:
@@ -75,6 +77,21 @@ class Registrations:
     async def deregister(self, number: Number) -> None:
         """Deregister a number: its messages are rejected with 133010."""
         await self._records.save(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+
+    async def request_sync(self, number: Number, sync_type: str) -> str:
+        """Record a request for the data of the app on a phone, and return its id.
+
+        Raises:
+            GraphApiError: the same data was requested before, or the first request is a day old.
+        """
+        record = self._records.get(number.phone_number_id, SYNCS)
+        now_ms = self._clock.now_ms()
+        if sync_type in record:
+            raise bad_parameter(f"Param sync_type: {sync_type} was requested before; each can be requested once.")
+        if record and now_ms - min(record.values()) >= _SYNC_WITHIN_MS:
+            raise bad_parameter("Data can be requested within 24 hours of onboarding only.")
+        await self._records.save(number.phone_number_id, SYNCS, {**record, sync_type: now_ms})
+        return self._ids.digits(_SYNC_ID_DIGITS)
 
     async def change_pin(self, number: Number, pin: object) -> None:
         """Set the PIN for two-step verification; the current one is not needed."""

@@ -6,12 +6,14 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Account, Destination, GraphApp
+from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
 from waypost.simulator.control.endpoints import find
 from waypost.simulator.control.numbers import number_view
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Id, Name, accepts
+from waypost.simulator.messages.direct_send.requests import DIRECT_SEND_ACCESS
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import Outlet
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry
@@ -27,6 +29,19 @@ class AccountBody(ControlBody, frozen=True):
     app_id: Id
     app_secret: Name
     namespace: str = ""
+    manual_reviews: bool = False
+
+
+class DirectSendBody(ControlBody, frozen=True):
+    """An account's access to Direct Send."""
+
+    access: Annotated[str, accepts(", ".join(DIRECT_SEND_ACCESS), f"^({'|'.join(DIRECT_SEND_ACCESS)})$")]
+
+
+class MarketingStatusBody(ControlBody, frozen=True):
+    """The response of an account's owner to the terms for marketing messages."""
+
+    status: Literal["INELIGIBLE", "ELIGIBLE", "ONBOARDED"]
 
 
 class AppBody(ControlBody, frozen=True):
@@ -59,15 +74,32 @@ class TokenReferenceBody(ControlBody, frozen=True):
 
 
 async def put_account(services: SimulatorServices, waba_id: str, body: AccountBody) -> dict[str, Any]:
-    """Create or update a business account and its app; webhooks continue."""
+    """Create or update a business account and its app; webhooks continue.
+
+    With `manual_reviews` its templates wait for the control API's decisions.
+    """
     previous = services.accounts.by_id.get(waba_id)
     app = services.accounts.apps.get(body.app_id) or GraphApp(body.app_id, body.app_secret)
     await services.accounts.save_app(replace(app, app_secret=body.app_secret))
     namespace = body.namespace or (previous.namespace if previous else "") or services.ids.new().replace("-", "_")
-    account = Account(waba_id, body.name, namespace, body.token, body.app_id)
+    account = Account(waba_id, body.name, namespace, body.token, body.app_id, body.manual_reviews)
     await services.accounts.save_account(account)
     services.webhooks.start_loops(waba_id)
     return account_view(services, account, 0)
+
+
+async def put_direct_send(services: SimulatorServices, waba_id: str, body: DirectSendBody) -> dict[str, Any]:
+    """Allow or deny an account Direct Send, with the operator's error for each denial; without a webhook."""
+    find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
+    await services.records.save(waba_id, DIRECT_SEND, {"access": body.access})
+    return {"waba_id": waba_id, "access": body.access}
+
+
+async def put_marketing_status(services: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> dict[str, Any]:
+    """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
+    find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
+    await services.records.save(waba_id, MARKETING, {"status": body.status})
+    return {"waba_id": waba_id, "status": body.status}
 
 
 async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> dict[str, Any]:
@@ -111,6 +143,7 @@ def account_view(services: SimulatorServices, account: Account, waiting: int) ->
         "name": account.name,
         "namespace": account.namespace,
         "app_id": account.app_id,
+        "manual_reviews": account.manual_reviews,
         "callback_uri": None,
         "updates_waiting": waiting,
         "calls_this_hour": services.usage.count(account.waba_id),

@@ -1,25 +1,18 @@
 """Control API calls for the clock: read, advance, freeze and run it. Source: decision 0039."""
 
-import asyncio
-from collections.abc import Awaitable
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
+from waypost.simulator.control.endpoints import ClientLeftDuringWork, run_while_connected
 from waypost.simulator.control.request_structs import ControlBody, accepted_by
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
 
-WorkResult = TypeVar("WorkResult")
-
 _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
-
-
-class _ClientDisconnected(Exception):
-    """The client closed the connection."""
 
 
 class AdvanceBody(ControlBody, frozen=True):
@@ -73,8 +66,8 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
             f"a time from {now_ms} to {furthest_ms}; the clock stands at {now_ms}",
         )
     try:
-        journey = await _run_while_connected(request, travel.advance(to_ms=to_ms, max_real_s=body.within_ms / 1000))
-    except _ClientDisconnected:
+        journey = await run_while_connected(request, travel.advance(to_ms=to_ms, max_real_s=body.within_ms / 1000))
+    except ClientLeftDuringWork:
         return {**await show_clock(travel), "is_complete": False}  # the client is gone
     except ClockNotIdle as error:
         raise ControlApiError("clock", str(error), "another try when it is quiet", status=503) from error
@@ -96,22 +89,3 @@ async def run_clock(travel: TimeTravel, body: RunBody) -> dict[str, Any]:
     """Run the clock at a given speed."""
     await travel.run(factor=body.factor)
     return await show_clock(travel)
-
-
-async def _run_while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
-    """Run work for a client whose request has been read; cancel it if the client disconnects.
-
-    Raises:
-        _ClientDisconnected: the work has been cancelled.
-    """
-    running = asyncio.ensure_future(work)
-    disconnect = asyncio.ensure_future(request.receive())  # after the body, the next message is the disconnect
-    try:
-        await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
-        if not running.done():
-            raise _ClientDisconnected
-        return running.result()
-    finally:
-        for task in (running, disconnect):
-            task.cancel()
-        await asyncio.gather(running, disconnect, return_exceptions=True)

@@ -22,8 +22,12 @@ from waypost.simulator.control import (
     templates,
     updates,
 )
+from waypost.simulator.control.calling import calls as phone_calls
 from waypost.simulator.control.endpoints import Endpoint, bind_endpoint, json_response
+from waypost.simulator.control.groups import calls as group_calls
 from waypost.simulator.control.guard import BYTES, JSON, check_caller
+from waypost.simulator.control.partners import calls as partner_calls
+from waypost.simulator.control.payments import calls as payment_calls
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
@@ -50,6 +54,19 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("GET",    "/control/snapshots/{name}/content",                      state_view.download_snapshot),
     ("POST",   "/control/snapshots/{name}/load",                         state_view.load_snapshot),
     ("DELETE", "/control/snapshots/{name}",                              state_view.drop_snapshot),
+    ("GET",    "/control/partners",                                      partner_calls.list_partners),
+    ("POST",   "/control/partners",                                      partner_calls.create_partner),
+    ("GET",    "/control/partners/{partner_id}",                         partner_calls.show_partner),
+    ("DELETE", "/control/partners/{partner_id}",                         partner_calls.delete_partner),
+    ("POST",   "/control/partners/{partner_id}/phones",                  partner_calls.add_phone),
+    ("GET",    "/control/partners/{partner_id}/callbacks",               partner_calls.list_callbacks),
+    ("PUT",    "/control/partners/{partner_id}/callbacks",               partner_calls.change_callbacks),
+    ("PUT",    "/control/partners/{partner_id}/rates",                   partner_calls.change_rates),
+    ("POST",   "/control/partners/{partner_id}/wait-for-message",        partner_calls.wait_for_message),
+    ("POST",   "/control/partners/{partner_id}/wait-for-callback",       partner_calls.wait_for_callback),
+    ("POST",   "/control/partners/{partner_id}/no-callback-within",      partner_calls.expect_no_callback),
+    ("POST",   "/control/partners/{partner_id}/templates/{name}/{action}", partner_calls.decide_template),
+    ("GET",    "/control/partners/{partner_id}/explanation",             partner_calls.explain_partner),
     ("GET",    "/control/faults",                                        faults.list_faults),
     ("POST",   "/control/faults",                                        faults.arm_faults),
     ("DELETE", "/control/faults",                                        faults.disarm_faults),
@@ -57,8 +74,12 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("GET",    "/control/faults/{fault_id}",                             faults.show_fault),
     ("DELETE", "/control/faults/{fault_id}",                             faults.disarm_fault),
     ("PUT",    "/control/accounts/{waba_id}",                            accounts.put_account),
+    ("PUT",    "/control/accounts/{waba_id}/direct-send",                accounts.put_direct_send),
+    ("PUT",    "/control/accounts/{waba_id}/marketing-messages",         accounts.put_marketing_status),
     ("POST",   "/control/accounts/{waba_id}/retry",                      accounts.retry_webhooks),
     ("POST",   "/control/accounts/{waba_id}/webhooks",                   updates.emit_account_update),
+    ("GET",    "/control/accounts/{waba_id}/payment-configurations",     payment_calls.list_payment_configurations),
+    ("PUT",    "/control/accounts/{waba_id}/payment-configurations/{name}", payment_calls.set_configuration_status),
     ("POST",   "/control/statuses",                                      updates.emit_status),
     ("PUT",    "/control/numbers/{phone_number_id}",                     numbers.put_number),
     ("PUT",    "/control/apps/{app_id}",                                 accounts.put_app),
@@ -73,10 +94,21 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("POST",   "/control/phones/{phone}/respond",                        phone_actions.reply_to_message),
     ("POST",   "/control/phones/{phone}/pay",                            phone_actions.pay_order),
     ("POST",   "/control/phones/{phone}/number",                         phone_actions.change_number),
+    ("POST",   "/control/phones/{phone}/user-id",                        phone_actions.change_user_id),
     ("POST",   "/control/phones/{phone}/marketing",                      phone_actions.change_marketing),
     ("POST",   "/control/phones/{phone}/block",                          phone_actions.block_business),
     ("POST",   "/control/phones/{phone}/report",                         phone_actions.report_business),
     ("POST",   "/control/phones/{phone}/read",                           phone_actions.read_messages),
+    ("GET",    "/control/phones/{phone}/calls",                          phone_calls.list_calls),
+    ("POST",   "/control/phones/{phone}/calls",                          phone_calls.start_call),
+    ("DELETE", "/control/phones/{phone}/calls/{call_id}",                phone_calls.hang_up),
+    ("GET",    "/control/groups",                                        group_calls.list_groups),
+    ("GET",    "/control/phones/{phone}/groups",                         group_calls.list_phone_groups),
+    ("POST",   "/control/phones/{phone}/groups",                         group_calls.join_group),
+    ("GET",    "/control/phones/{phone}/groups/{group_id}",              group_calls.show_phone_group),
+    ("DELETE", "/control/phones/{phone}/groups/{group_id}",              group_calls.leave_group),
+    ("POST",   "/control/phones/{phone}/groups/{group_id}/messages",     group_calls.write_to_group),
+    ("POST",   "/control/phones/{phone}/groups/{group_id}/read",         group_calls.read_group),
     ("GET",    "/control/fleets",                                        fleets.list_fleets),
     ("POST",   "/control/fleets",                                        fleets.make_fleet),
     ("GET",    "/control/fleets/{name}",                                 fleets.show_fleet),
@@ -101,6 +133,8 @@ CALLS: Final[tuple[tuple[str, str, Endpoint], ...]] = (
     ("GET",    "/control/handles",                                       media.list_handles),
     ("POST",   "/control/handles/expire",                                media.expire_handle),
     ("PUT",    "/control/numbers/{phone_number_id}/status",              numbers.put_number_status),
+    ("GET",    "/control/numbers/{phone_number_id}/names",               numbers.show_names),
+    ("PUT",    "/control/numbers/{phone_number_id}/names",               numbers.decide_names),
     ("PUT",    "/control/numbers/{phone_number_id}/sending-restriction", numbers.put_sending_restriction),
     ("PUT",    "/control/numbers/{phone_number_id}/recipients",          numbers.put_recipients),
     ("POST",   "/control/numbers/{phone_number_id}/upgrade",             numbers.upgrade_number),

@@ -4,6 +4,7 @@
 They are read in order, and the error response names the first invalid one.
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import signature
 from itertools import islice
@@ -17,9 +18,12 @@ from starlette.responses import Response
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.calling.call import SimulatedCall
 from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.faults.fault import ArmedFault
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
@@ -28,6 +32,7 @@ from waypost.simulator.snapshots import SnapshotStore
 from waypost.simulator.templates.template import SimulatedTemplate
 
 KnownObject = TypeVar("KnownObject")
+WorkResult = TypeVar("WorkResult")
 ParameterReader = Callable[[SimulatorServices, Request], Any]
 Endpoint = Callable[..., Awaitable[Any]]
 """Its result becomes a JSON response, unless it is a response already."""
@@ -99,6 +104,13 @@ def _read_snapshots(services: SimulatorServices, _request: Request) -> SnapshotS
     return services.snapshots
 
 
+def _read_partners(services: SimulatorServices, _request: Request) -> DevPartners:
+    if services.partners is None:
+        rule = "this simulator stands alone, and a partner is at the service"
+        raise ControlApiError("partners", rule, "the control API of `waypost dev`", status=404)
+    return services.partners
+
+
 # fmt: off
 _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     # parameter                  how it is read
@@ -106,8 +118,9 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("request", Request):        lambda _parts, request: request,
     ("travel", TimeTravel):          _read_travel,
     ("snapshots", SnapshotStore):_read_snapshots,
+    ("partners", DevPartners):   _read_partners,
     ("phone", str):              _read_phone,
-    **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id")},
+    **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id", "partner_id")},
     ("name", str):               lambda _parts, request: request.path_params["name"],
     ("action", str):             lambda _parts, request: request.path_params["action"],
     ("account", Account):        _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
@@ -115,6 +128,8 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("number", Number):          _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
     ("flow", Flow):              _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
     ("fleet", Fleet):            _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
+    ("group", SimulatedGroup):   _object_reader("group_id", lambda services: services.groups.by_id, "is no group", "an id of GET /control/groups"),
+    ("phone_call", SimulatedCall): _object_reader("call_id", lambda services: services.calls.by_id, "is no call", "an id of GET /control/phones/{phone}/calls"),
     ("fault", ArmedFault):            _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
     ("template", SimulatedTemplate):      _object_reader("template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"),
     ("media", SimulatedMedia):            _object_reader("media_id", lambda services: services.media.by_id, "is no media", "an id of GET /control/media"),
@@ -170,3 +185,26 @@ async def _read_parameter(services: SimulatorServices, request: Request, name: s
     query = request.query_params
     lists = {field.name for field in msgspec.structs.fields(type_) if get_origin(field.type) is tuple}
     return read_members(type_, {key: query.getlist(key) if key in lists else query[key] for key in query}, strict=False)
+
+
+class ClientLeftDuringWork(Exception):
+    """The client closed the connection."""
+
+
+async def run_while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
+    """Run work for a client whose request has been read; cancel it if the client disconnects.
+
+    Raises:
+        ClientLeftDuringWork: the work has been cancelled.
+    """
+    running = asyncio.ensure_future(work)
+    disconnect = asyncio.ensure_future(request.receive())  # after the body, the next message is the disconnect
+    try:
+        await asyncio.wait((running, disconnect), return_when=asyncio.FIRST_COMPLETED)
+        if not running.done():
+            raise ClientLeftDuringWork
+        return running.result()
+    finally:
+        for task in (running, disconnect):
+            task.cancel()
+        await asyncio.gather(running, disconnect, return_exceptions=True)

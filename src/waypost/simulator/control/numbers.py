@@ -37,6 +37,15 @@ class NumberStatusBody(ControlBody, frozen=True):
     status: Name | UnsetType = UNSET
 
 
+class NamesBody(ControlBody, frozen=True):
+    """Decisions about what was requested for a number; absent members stay undecided."""
+
+    display_name: Literal["APPROVED", "REJECTED"] | UnsetType = UNSET
+    rejection_reason: Name | None = None
+    official_account: Literal["NOT_STARTED", "PENDING", "IN_PROGRESS", "APPROVED", "REJECTED"] | UnsetType = UNSET
+    username: Literal["approved", "reserved"] | UnsetType = UNSET
+
+
 class SendingRestrictionBody(ControlBody, frozen=True):
     """A restriction that keeps a number from sending."""
 
@@ -96,6 +105,38 @@ async def put_number_status(services: SimulatorServices, body: NumberStatusBody,
     record = {**services.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
     await services.records.save(number.phone_number_id, NUMBER_STATUS, record)
     return {"phone_number_id": number.phone_number_id, **record}
+
+
+async def show_names(services: SimulatorServices, number: Number) -> dict[str, Any]:
+    """Return a number's display name, and what was requested for it."""
+    return {"phone_number_id": number.phone_number_id, "name": number.name, **services.names.record_of(number)}
+
+
+async def decide_names(services: SimulatorServices, body: NamesBody, number: Number) -> dict[str, Any]:
+    """Decide the requested display name, with a webhook, and set the status of official account and username.
+
+    Source: the operator's pages "Display names", "Official business accounts".
+    """
+    record = services.names.record_of(number)
+    for member, needed in (("display_name", "requested_name"), ("username", "username")):
+        if getattr(body, member) is not UNSET and needed not in record:
+            raise ControlApiError(
+                member, "was not requested", f"a number with a {needed.replace('_', ' ')}", status=409
+            )
+    if body.official_account is not UNSET:
+        await services.names.decide_official_account(number, body.official_account)
+    if body.username is not UNSET:
+        await services.names.decide_username(number, body.username)
+    if body.display_name is not UNSET:
+        name = await services.names.decide_display_name(number, is_approved=body.display_name == "APPROVED")
+        value = {
+            "display_phone_number": number.phone_number,
+            "decision": body.display_name,
+            "requested_verified_name": name,
+            "rejection_reason": body.rejection_reason,
+        }
+        await emit_webhook(services, number.waba_id, services.clock.now_ms(), "phone_number_name_update", value)
+    return await show_names(services, services.accounts.numbers[number.phone_number_id])
 
 
 async def put_sending_restriction(

@@ -10,7 +10,8 @@ from waypost.simulator.control.endpoints import business_number
 from waypost.simulator.control.phones import phone_details
 from waypost.simulator.control.request_structs import ControlBody, accepted_by
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.field_types import BusinessNumber, Digits, Name, Text, WaitMs, accepts
+from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.handsets.inbound_options import InboundOptions, PhoneMedia
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
@@ -20,16 +21,16 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.media import references
 from waypost.simulator.messages.interactive.orders import REVIEW_AND_PAY
+from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage
 
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 
-class WriteBody(InboundOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A message from a phone to a business number; its content is the member named like its type, or `media`."""
+class PhoneMessageBody(InboundOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message from a phone; its content is the member named like its type, or `media`."""
 
-    to: BusinessNumber
     type: Annotated[str, accepts(", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))] = "text"
     text: Text | None = None
     media: PhoneMedia | None = None
@@ -38,6 +39,12 @@ class WriteBody(InboundOptions, frozen=True, kw_only=True, forbid_unknown_fields
     reaction: dict[str, Any] | None = None
     order: dict[str, Any] | None = None
     unsupported: dict[str, Any] | None = None
+
+
+class WriteBody(PhoneMessageBody, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message from a phone to a business number; its content is the member named like its type, or `media`."""
+
+    to: BusinessNumber
 
 
 class MessageBody(ControlBody, frozen=True):
@@ -76,6 +83,12 @@ class NumberChangeBody(ControlBody, frozen=True):
     to: Digits
 
 
+class UserIdChangeBody(ControlBody, frozen=True):
+    """The new user id of a phone's owner."""
+
+    to: Annotated[str, accepts("as in US.1349", USER_ID)]
+
+
 class BusinessBody(ControlBody, frozen=True, kw_only=True):
     """A business number."""
 
@@ -103,7 +116,7 @@ class ReportBody(BusinessBody, frozen=True, kw_only=True):
 
 async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> dict[str, Any]:
     """Send a message from a phone to a business number; opens the window."""
-    _check_reachable(services, phone, business_number(services, body.to))
+    check_reachable(services, phone, business_number(services, body.to))
     return {"wamid": await send_from_phone(services, phone, body)}
 
 
@@ -119,18 +132,30 @@ async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBo
         raise ControlApiError("context_id", rule, "a wamid of the chat with this one", status=404)
     if body.reaction is not None and body.type == "reaction":
         await _check_reaction(services, phone, body.reaction)
+    return await send_content(services, phone, number, body)
+
+
+async def send_content(
+    services: SimulatorServices, phone: str, number: Number, body: PhoneMessageBody, group: SimulatedGroup | None = None
+) -> str:
+    """Send the content of a message to a business number, or to a group of it; return the message's id.
+
+    Raises:
+        ControlApiError: 400 for a missing or invalid member.
+    """
     if body.type in PHONE_MEDIA_KINDS:
         medium = body.media or PhoneMedia()
         if not medium.media_id and not (medium.content and medium.mime_type):
             accepted = f"one of them; a {body.type} is {', '.join(references.MEDIA_TYPE_PREFIXES[body.type]) or 'any'}"
             raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
-        return await services.handsets.send_media(phone, number, body.type, medium, body)
+        return await services.handsets.send_media(phone, number, body.type, medium, body, group=group)
     if body.type not in PHONE_MESSAGE_KINDS:
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     content = getattr(body, body.type)
     if content is None:
-        raise ControlApiError("body", f"Object missing required field `{body.type}`", accepted_by(WriteBody))
-    return await services.handsets.send_message(phone, number, build_message(body.type, content), body)
+        raise ControlApiError("body", f"Object missing required field `{body.type}`", accepted_by(type(body)))
+    message = build_message(body.type, content)
+    return await services.handsets.send_message(phone, number, message, body, group=group)
 
 
 async def _has_in_chat(services: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
@@ -147,7 +172,10 @@ async def _check_reaction(services: SimulatorServices, phone: str, reaction: dic
 
 
 async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> dict[str, Any]:
-    """Tap a button of a message; with `wait_ms` waits for the message to arrive."""
+    """Tap a button of a message; with `wait_ms` waits for the message to arrive.
+
+    A tap on a link of a marketing message sends the business a click event; a tap on another link is an error.
+    """
 
     def has_button(item: SimulatedMessage) -> bool:
         return _has_code(item) if body.not_requested else item.has_buttons
@@ -155,7 +183,10 @@ async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> 
     item = await _wait_for_message(services, phone, body, has_button)
     button = _select_button(item, body)
     number = services.accounts.numbers[item.phone_number_id]
-    _check_reachable(services, phone, number)
+    check_reachable(services, phone, number)
+    if button["type"] == "URL" and item.content.get(MARKETING_MARK):
+        click_id = await services.marketing_clicks.click(number, item)
+        return {"wamid": None, "message_id": item.wamid, "button": button, "click_id": click_id}
     wamid = await services.handsets.tap(phone, number, item, button)
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
@@ -173,7 +204,7 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
         )
         raise ControlApiError("message_id", rule, accepted, status=409)
     number = services.accounts.numbers[item.phone_number_id]
-    _check_reachable(services, phone, number)
+    check_reachable(services, phone, number)
     wamid = await services.handsets.submit_response(phone, number, item, button, body.response)
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
@@ -191,7 +222,7 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
         accepted = "an interactive message of type order_details"
         raise ControlApiError("message_id", "the message is no order", accepted, status=409)
     number = services.accounts.numbers[item.phone_number_id]
-    _check_reachable(services, phone, number)
+    check_reachable(services, phone, number)
     error = {"code": body.code, "reason": body.reason}
     payment = await services.payments.pay(phone, number, item.wamid, button, body.status, error)
     return {"message_id": item.wamid, "payment": payment}
@@ -199,7 +230,7 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
 
 async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> dict[str, Any]:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
-    _check_online(services, phone)
+    check_online(services, phone)
     numbers = list(services.accounts.numbers.values())
     if body.message_id is not None:
         item = await _wait_for_message(services, phone, body, bool)
@@ -212,11 +243,21 @@ async def read_messages(services: SimulatorServices, phone: str, body: MessageBo
 async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> dict[str, Any]:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
-    _check_online(services, phone)
+    check_online(services, phone)
     if new_digits == phone or new_digits in services.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
     numbers = list(services.accounts.numbers.values())
     return {"wamids": await services.handsets.change_number(phone, new_digits, numbers)}
+
+
+async def change_user_id(services: SimulatorServices, phone: str, body: UserIdChangeBody) -> dict[str, Any]:
+    """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
+    check_online(services, phone)
+    holder = services.phones.find_by_user_id(body.to)
+    if holder is not None:
+        raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
+    numbers = list(services.accounts.numbers.values())
+    return {"wamids": await services.handsets.change_user_id(phone, body.to, numbers)}
 
 
 async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> dict[str, Any]:
@@ -285,15 +326,15 @@ def _has_unread(services: SimulatorServices) -> Callable[[list[SimulatedMessage]
     return has_unread
 
 
-def _check_reachable(services: SimulatorServices, phone: str, number: Number) -> None:
+def check_reachable(services: SimulatorServices, phone: str, number: Number) -> None:
     """Check that a phone is online and has not blocked the business."""
-    _check_online(services, phone)
+    check_online(services, phone)
     if number.phone_number_id in services.phones.find_or_default(phone).has_blocked:
         accepted = f"POST /control/phones/{phone}/block with blocks: false first"
         raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
 
 
-def _check_online(services: SimulatorServices, phone: str) -> None:
+def check_online(services: SimulatorServices, phone: str) -> None:
     """Check that a phone is online."""
     if services.phones.find_or_default(phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"

@@ -22,6 +22,7 @@ _CONDITION = accepts(f"empty, {', '.join(PHONE_CONDITIONS)}", f"^({'|'.join(PHON
 _NULL_IS_SETTING = accepts("0 to 604800000, or null: the value of the settings")
 _NULL_IS_MANUAL = accepts("0 to 604800000, or null: only by a call that reads")
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
+_PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
 _SHOWS_NUMBER = accepts("a boolean; false needs a user_id")
 
 
@@ -41,6 +42,7 @@ class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
     name: Name | UnsetType = UNSET
     user_id: Annotated[str, _OWN_ID] | UnsetType = UNSET
     username: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
+    parent_user_id: Annotated[str, _PARENT_ID] | UnsetType = UNSET
     shows_number: Annotated[bool, _SHOWS_NUMBER] | UnsetType = UNSET
     is_offline: bool | UnsetType = UNSET
     script: Script | UnsetType = UNSET
@@ -158,9 +160,13 @@ async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> 
 
 async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
-    identity = ("name", "user_id", "username", "shows_number")
+    identity = ("name", "user_id", "username", "parent_user_id", "shows_number")
     changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
     _check_identity(services, phone, changes)
+    if changes.get("shows_number") is False and services.phones.find_or_default(phone).shows_number:
+        chats = await services.chats.list_chats(phone)  # until now every contact was by the number
+        last_ms = {chat.phone_number_id: chat.last_message.at_ms for chat in chats}
+        changes["number_known"] = tuple(sorted(last_ms.items()))
     also: list[Statement] = []
     if body.script is not UNSET:
         steps = read_steps(body.script)
@@ -185,7 +191,7 @@ def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
 
 # fmt: off
 _PHONE_MEMBERS: Final = (
-    "phone", "name", "deliver_after_ms", "read_after_ms", "user_id", "username", "shows_number", "condition",
+    "phone", "name", "deliver_after_ms", "read_after_ms", "user_id", "username", "parent_user_id", "shows_number", "condition",
     "sends_read_receipts", "has_chat_open", "is_offline", "stopped_marketing_of", "has_blocked",
 )
 # fmt: on

@@ -1,5 +1,6 @@
 """Control API calls for templates: decisions of reviewers and quality control, applied at once."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Annotated, Any, Final, Literal
 
@@ -96,7 +97,7 @@ async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> 
 
 async def approve_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """Approve a template now."""
-    return _template_view(await services.templates.decide(template, TemplateDecision("APPROVED")) or template)
+    return await _decide(services, template, lambda _: TemplateDecision("APPROVED"))
 
 
 async def reject_template(services: SimulatorServices, template: SimulatedTemplate, body: RejectBody) -> dict[str, Any]:
@@ -106,7 +107,7 @@ async def reject_template(services: SimulatorServices, template: SimulatedTempla
     explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
     explanation = (body.explanation, body.recommendation) if explained else None
     decision = TemplateDecision("REJECTED", body.reason, explanation)
-    return _template_view(await services.templates.decide(template, decision) or template)
+    return await _decide(services, template, lambda _: decision)
 
 
 async def rate_template(services: SimulatorServices, template: SimulatedTemplate, body: QualityBody) -> dict[str, Any]:
@@ -158,13 +159,34 @@ async def apply_template_action(
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
     if action not in ACTION_NAMES:
         raise ControlApiError("action", "is unknown", ", ".join((*_ACTIONS_WITH_CALLS, *ACTION_NAMES)), status=404)
-    decision = decide_action(action, template)
-    if body.reason is not None:
-        decision = replace(decision, reason=body.reason)
-    if body.title or body.description:
-        title, description = decision.info or ("", "")
-        decision = replace(decision, info=(body.title or title, body.description or description))
-    return _template_view(await services.templates.decide(template, decision) or template)
+
+    def decide(current: SimulatedTemplate) -> TemplateDecision:
+        decision = decide_action(action, current)
+        if body.reason is not None:
+            decision = replace(decision, reason=body.reason)
+        if body.title or body.description:
+            title, description = decision.info or ("", "")
+            decision = replace(decision, info=(body.title or title, body.description or description))
+        return decision
+
+    return await _decide(services, template, decide)
+
+
+async def _decide(
+    services: SimulatorServices, template: SimulatedTemplate, make: Callable[[SimulatedTemplate], TemplateDecision]
+) -> dict[str, Any]:
+    """Apply a decision to the template as it is now: an automatic review may have changed it since it was read.
+
+    Raises:
+        ControlApiError: it was deleted meanwhile.
+    """
+    current: SimulatedTemplate | None = template
+    while current is not None:
+        changed = await services.templates.decide(current, make(current))
+        if changed is not None:
+            return _template_view(changed)
+        current = services.templates.by_id.get(template.template_id)
+    raise ControlApiError("template_id", "was deleted", "a template's id", status=404)
 
 
 # fmt: off

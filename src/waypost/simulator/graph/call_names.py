@@ -5,9 +5,12 @@ from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.graph.payments.calls import PAYMENT_CONFIGURATION, PAYMENT_LOOKUP
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.messages.marketing.insights import SimulatedAd
 from waypost.simulator.templates.template import SimulatedTemplate
 
 SEND: Final = "messages.send"
@@ -17,6 +20,8 @@ MARK_READ: Final = "messages.mark_read"
 _EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to the rule of `_derive_name`, for readable names
     # object and method  edge                           name
     (Number,            "POST",   "messages"):                  SEND,
+    (Number,            "POST",   "marketing_messages"):        SEND,
+    (SimulatedAd,       "GET",    "insights"):                  "insights.read",
     (Number,            "POST",   "media"):                     "media.upload",
     (Number,            "GET",    "whatsapp_business_profile"): "profile.read",
     (Number,            "POST",   "whatsapp_business_profile"): "profile.change",
@@ -29,6 +34,20 @@ _EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to th
     (Number,            "DELETE", "block_users"):               "blocks.delete",
     (Number,            "GET",    "whatsapp_business_encryption"): "encryption.read",
     (Number,            "POST",   "whatsapp_business_encryption"): "encryption.change",
+    (Number,            "POST",   "calls"):                     "calls.change",
+    (Number,            "POST",   "groups"):                    "groups.create",
+    (Number,            "GET",    "groups"):                    "groups.list",
+    (Number,            "GET",    "username"):                  "username.read",
+    (Number,            "POST",   "username"):                  "username.change",
+    (Number,            "DELETE", "username"):                  "username.delete",
+    (Number,            "GET",    "username_suggestions"):      "username.suggestions",
+    (Number,            "GET",    PAYMENT_LOOKUP):              "payments.read",
+    (Number,            "POST",   "payments_refund"):           "payments.refund",
+    (Account,           "GET",    "payment_configurations"):    "payment_configurations.list",
+    (Account,           "GET",    PAYMENT_CONFIGURATION):       "payment_configurations.read",
+    (Account,           "POST",   "payment_configuration"):     "payment_configurations.create",
+    (Account,           "DELETE", "payment_configuration"):     "payment_configurations.delete",
+    (Account,           "POST",   "generate_payment_configuration_oauth_link"): "payment_configurations.renew_link",
     (Account,           "GET",    "subscribed_apps"):           "subscriptions.list",
     (Account,           "POST",   "subscribed_apps"):           "subscriptions.create",
     (Account,           "DELETE", "subscribed_apps"):           "subscriptions.delete",
@@ -57,7 +76,8 @@ _EXPLICIT_ROOT_NAMES: Final = {  # for the tables of routes without an object
 }
 _NODES: Final[dict[type, str]] = {
     Account: "accounts", GraphApp: "apps", Flow: "flows", SimulatedMedia: "media", Number: "numbers", SimulatedTemplate: "templates",
-    UploadSession: "uploads",
+    UploadSession: "uploads", SimulatedGroup: "groups",
+    SimulatedAd: "ads",
 }
 _VERBS: Final = {"GET": "read", "POST": "change", "DELETE": "delete"}
 # fmt: on

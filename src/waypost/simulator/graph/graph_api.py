@@ -19,9 +19,11 @@ from waypost.simulator.graph.call_names import ROOT_CALL_NAMES, call_name
 from waypost.simulator.graph.permissions import permission_of
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, GraphResponse
 from waypost.simulator.graph.uploads import upload_id_of
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.call_faults import CallWork, InjectedError
+from waypost.simulator.messages.marketing.insights import AD_PREFIX, SimulatedAd
 from waypost.simulator.requests import (
     Call,
     ClientDisconnected,
@@ -40,7 +42,18 @@ from waypost.simulator.webhooks.faulted_responses import FaultedResponse
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")
-GraphObject = Account | GraphApp | Flow | SimulatedMedia | Number | SimulatedTemplate | UploadSession | None
+GraphObject = (
+    Account
+    | GraphApp
+    | Flow
+    | SimulatedGroup
+    | SimulatedMedia
+    | Number
+    | SimulatedTemplate
+    | UploadSession
+    | SimulatedAd
+    | None
+)
 
 
 class GraphApi:
@@ -148,9 +161,15 @@ class GraphApi:
         flow = services.flows.by_id.get(object_id)
         if flow is not None:
             return flow, [flow.waba_id]
+        group = services.groups.by_id.get(object_id)
+        if group is not None:
+            return group, [services.accounts.numbers[group.phone_number_id].waba_id]
         app = services.accounts.apps.get(object_id)
         if app is not None:
             return app, [account.waba_id for account in services.accounts.accounts_of_app(app.app_id)]
+        linked = services.templates.by_id.get(object_id.removeprefix(AD_PREFIX))
+        if linked is not None and linked.category == "MARKETING":
+            return SimulatedAd(linked), [linked.waba_id]
         upload = services.uploads.find(upload_id_of(object_id))
         if upload is not None:
             return upload, [upload.user_id]

@@ -3,12 +3,13 @@
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from waypost.base.json_values import object_or_none, objects_in, texts_in
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.messages.marketing.insights import AD_PREFIX
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
 
@@ -18,10 +19,11 @@ Fields = Mapping[str, Callable[[Node], Any]]
 
 @dataclass(frozen=True)
 class AccountView:
-    """A business account with its subscriptions."""
+    """A business account with its subscriptions, and whether its owner has accepted the terms for marketing messages."""
 
     account: Account
     subscriptions: Sequence[GraphSubscription]
+    marketing_status: str
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class NumberView:
         app: the app; None if there is none.
         status_record: the quality, limit and statuses that the control API has set.
         automation: its conversational components.
+        names: its requested display name, official account and username.
         status: of its sending restriction; empty if there is none.
         override_uri: its own callback URI; empty if it has none.
         account_uri: the callback URI of the account; empty if it has none.
@@ -44,6 +47,7 @@ class NumberView:
     app: GraphApp | None
     status_record: Mapping[str, Any]
     automation: Mapping[str, Any]
+    names: Mapping[str, Any] = field(default_factory=dict[str, Any])
     status: str = ""
     override_uri: str = ""
     account_uri: str = ""
@@ -141,6 +145,10 @@ def _quality(template: SimulatedTemplate) -> dict[str, Any]:
     return {"score": template.quality, "date": template.updated_ms // 1000}
 
 
+def _ad_id(template: SimulatedTemplate) -> str | None:
+    return AD_PREFIX + template.template_id if template.category == "MARKETING" else None
+
+
 # fmt: off
 ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
     "id":                                      lambda view: view.account.waba_id,
@@ -160,8 +168,8 @@ ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
     "on_behalf_of_business_info":              lambda _: None,
     "primary_funding_id":                      lambda _: None,
     "purchase_order_number":                   lambda _: None,
-    "marketing_messages_lite_api_status":      lambda _: "ELIGIBLE",
-    "marketing_messages_onboarding_status":    lambda _: "ELIGIBLE",
+    "marketing_messages_lite_api_status":      lambda view: view.marketing_status,
+    "marketing_messages_onboarding_status":    lambda view: view.marketing_status,
     "disable_marketing_messages_on_cloud_api": lambda _: False,
 }
 ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
@@ -179,7 +187,7 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "platform_type":                lambda _: "CLOUD_API",
     "account_mode":                 lambda view: "SANDBOX" if view.is_limited else "LIVE",
     "is_pin_enabled":               lambda view: view.has_pin,
-    "is_official_business_account": lambda _: False,
+    "is_official_business_account": lambda view: view.names.get("oba_status") == "APPROVED",
     "whatsapp_business_manager_messaging_limit":
         lambda view: view.status_value("messaging_limit", "TIER_UNLIMITED"),
     "messaging_limit_tier":                       lambda view: view.status_value("messaging_limit", "TIER_UNLIMITED"),
@@ -193,7 +201,9 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "search_visibility":                          lambda _: "NON_VISIBLE",
     "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",
     "last_onboarded_time":                        lambda _: None,
-    "new_name_status":                            lambda _: "NONE",
+    "new_name_status":                            lambda view: view.names.get("requested_status", "NONE"),
+    "new_display_name":                           lambda view: view.names.get("requested_name"),
+    "official_business_account":                  lambda view: {"oba_status": view.names.get("oba_status", "NOT_STARTED")},
     "certificate":                                lambda _: None,
     "new_certificate":                            lambda _: None,
 }
@@ -215,7 +225,8 @@ TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
     "correct_category":         lambda template: template.correct_category,
     "health_status":            _template_health,
     "is_sms_fallback_enabled":  lambda _: False,
-    "source":                   lambda _: None,
+    "source":                   lambda template: template.source,
+    "ad_id":                    _ad_id,  # Source: the operator's page "Onboard"
     **{name: _extra(name) for name in EXTRA_MEMBERS},
 }
 # fmt: on
@@ -228,6 +239,8 @@ TEMPLATE_DEFAULT: Final = (
     "category",
     "sub_category",
     "previous_category",
+    "correct_category",
+    "source",
     "id",
 )  # fmt: skip
 

@@ -10,7 +10,15 @@ from waypost.simulator.accounts.profiles import (
     automation_changes,
     profile_changes,
 )
-from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NUMBER_STATUS, PICTURE_PREFIX, PROFILE, REGISTRATION
+from waypost.simulator.accounts.records import (
+    ALLOWED,
+    AUTOMATION,
+    NAMES,
+    NUMBER_STATUS,
+    PICTURE_PREFIX,
+    PROFILE,
+    REGISTRATION,
+)
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_valid_link, signed_link
 from waypost.simulator.graph.lists import page
@@ -38,6 +46,7 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
         app=services.accounts.apps.get(app_id),
         status_record=services.records.get(number_id, NUMBER_STATUS),
         automation=services.records.get(number_id, AUTOMATION),
+        names=services.records.get(number_id, NAMES),
         status=restriction.status if restriction is not None else "",
         override_uri=services.accounts.number_override(app_id, number_id) or "",
         account_uri=subscription.override_uri if subscription is not None else "",

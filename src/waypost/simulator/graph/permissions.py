@@ -5,6 +5,7 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import GraphApp, Number
 from waypost.simulator.accounts.tokens import MANAGEMENT, MESSAGING
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.requests import Call
@@ -17,10 +18,16 @@ DEBUG: Final = "debug_token"
 _CALL_PERMISSIONS: Final[dict[tuple[type, str], str | None]] = {  # Source: facts 1, "Permissions"; all others need MANAGEMENT
     # object   edge                          permission
     (Number,         "messages"):                  MESSAGING,
+    (Number,         "marketing_messages"):        MESSAGING,
     (Number,         "media"):                     MESSAGING,
     (SimulatedMedia, ""):                          MESSAGING,
     (Number,         "block_users"):               MESSAGING,
     (Number,         "whatsapp_business_profile"): MESSAGING,
+    (Number,         "groups"):                    MESSAGING,
+    (Number,         "calls"):                     MESSAGING,
+    (SimulatedGroup, ""):                          MESSAGING,
+    (SimulatedGroup, "invite_link"):               MESSAGING,
+    (SimulatedGroup, "participants"):              MESSAGING,
     (GraphApp,       "uploads"):                   None,
     (GraphApp,       "subscriptions"):             None,
     (UploadSession,  ""):                          None,

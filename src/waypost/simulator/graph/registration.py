@@ -1,4 +1,4 @@
-"""Graph API calls that set up a number: registration, verification codes, PIN, callback URI."""
+"""Graph API calls that set up a number: registration, verification codes, PIN, callback URI, official account, username."""
 
 from typing import Any, Final
 
@@ -10,6 +10,8 @@ from waypost.simulator.services import SimulatorServices
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed
 
 _METHODS: Final = ("SMS", "VOICE")
+_SYNC_TYPES: Final = ("smb_app_state_sync", "history")
+_TRANSFER_ACTIONS: Final = ("none", "force_transfer")
 
 
 async def register_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
@@ -24,6 +26,22 @@ async def deregister_number(services: SimulatorServices, _call: Call, number: Nu
     """Deregister a number. Source: the operator's page "Registration"."""
     await services.registrations.deregister(number)
     return GRAPH_SUCCESS
+
+
+async def request_sync(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
+
+    The day begins with the first request, because a simulated number is not onboarded from a phone.
+
+    Source: ledger 1.3, `coex/sync`.
+    """
+    if call.fields.get("messaging_product") != "whatsapp":
+        raise bad_parameter("The parameter messaging_product is required.")
+    sync_type = call.fields.get("sync_type")
+    if sync_type not in _SYNC_TYPES:
+        raise bad_parameter(f"Param sync_type must be one of {{{', '.join(_SYNC_TYPES)}}}.")
+    request_id = await services.registrations.request_sync(number, str(sync_type))
+    return {"messaging_product": "whatsapp", "request_id": request_id}
 
 
 async def request_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
@@ -43,13 +61,16 @@ async def verify_code(services: SimulatorServices, call: Call, number: Number) -
 
 
 async def change_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Set the number's PIN, or a callback URI of its own; an empty URI removes it.
+    """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
 
-    Source: facts 7.1, "override".
+    Source: facts 7.1, "override"; the operator's page "Display names".
     """
     webhook = call.fields.get("webhook_configuration")
-    if webhook is None and "pin" not in call.fields:
-        raise bad_parameter("The parameter pin or webhook_configuration is required.")
+    name = call.fields.get("new_display_name", call.query.get("new_display_name"))
+    if webhook is None and name is None and "pin" not in call.fields:
+        raise bad_parameter("The parameter pin, new_display_name or webhook_configuration is required.")
+    if name is not None:
+        await services.names.request_display_name(number, name)
     if webhook is not None:
         configuration = object_or_none(webhook)
         if configuration is None:
@@ -82,3 +103,38 @@ async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) 
         message = f"(#2200) Callback verification failed with the following errors: {failure}"
         error = {"message": message, "type": "OAuthException", "code": 2200}
         raise GraphApiError(400, error) from failure
+
+
+async def request_official_account(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Request an official account; the response says that it was submitted. Source: the operator's page "Official business accounts"."""
+    await services.names.request_official_account(number, call.fields)
+    return GRAPH_SUCCESS
+
+
+async def show_username(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
+    """Return the number's username and its status; nothing if it has none. Source: the operator's page "Business usernames"."""
+    record = services.names.record_of(number)
+    if "username" not in record:
+        return {}
+    return {"username": record["username"], "status": record["username_status"]}
+
+
+async def change_username(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Reserve a username, or take it from another number of the business. Source: the operator's page "Business usernames"."""
+    action = call.fields.get("transfer_action", "none")
+    if action not in _TRANSFER_ACTIONS:
+        raise bad_parameter(f"Param transfer_action must be one of {', '.join(_TRANSFER_ACTIONS)}.")
+    username = call.fields.get("username")
+    status = await services.names.set_username(number, username, takes_over=action == "force_transfer")
+    return {"status": status}
+
+
+async def delete_username(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
+    """Delete the number's username. Source: the operator's page "Business usernames"."""
+    await services.names.delete_username(number)
+    return GRAPH_SUCCESS
+
+
+async def list_username_suggestions(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
+    """Return suggested usernames. Source: the operator's page "Business usernames"."""
+    return {"data": [{"username_suggestions": services.names.suggest_usernames(number)}]}

@@ -8,6 +8,7 @@ from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscrip
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
+from waypost.simulator.graph.calling.calls import act_on_call
 from waypost.simulator.graph.flows import (
     FLOW_FILES,
     create_flow,
@@ -20,6 +21,16 @@ from waypost.simulator.graph.flows import (
     show_flow,
     update_flow,
     upload_asset,
+)
+from waypost.simulator.graph.groups.calls import (
+    change_group,
+    create_group,
+    delete_group,
+    list_groups,
+    remove_participants,
+    reset_invite_link,
+    show_group,
+    show_invite_link,
 )
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
@@ -36,13 +47,32 @@ from waypost.simulator.graph.numbers import (
     show_profile,
     unblock_users,
 )
+from waypost.simulator.graph.payments.calls import (
+    PAYMENT_CONFIGURATION,
+    PAYMENT_LOOKUP,
+    PAYMENT_SETUP,
+    create_configuration,
+    find_payment,
+    list_configurations,
+    open_setup_link,
+    refund_payment,
+    regenerate_link,
+    remove_configuration,
+    show_configuration,
+)
 from waypost.simulator.graph.permissions import DEBUG, debug_token
 from waypost.simulator.graph.registration import (
     change_number,
+    change_username,
+    delete_username,
     deregister_number,
+    list_username_suggestions,
     register_number,
     request_code,
+    request_official_account,
+    request_sync,
     shake_hands,
+    show_username,
     verify_code,
 )
 from waypost.simulator.graph.settings import (
@@ -71,8 +101,10 @@ from waypost.simulator.graph.templates import (
     unpause_template,
 )
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.messages.marketing.insights import SimulatedAd
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import SimulatedTemplate
@@ -120,6 +152,16 @@ async def send_message(services: SimulatorServices, call: Call, number: Number) 
     return await services.messages.accept(number, call.fields, call.raw, fail_code=call.fail_code)
 
 
+async def send_marketing_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
+    """Accept a marketing template. Source: the operator's page "Send Marketing Messages"."""
+    return await services.messages.accept(number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
+
+
+async def show_insights(services: SimulatorServices, call: Call, ad: SimulatedAd) -> GraphResponse:
+    """Return the statistics of a template's marketing messages. Source: the operator's page "Viewing metrics"."""
+    return {"data": [await services.marketing_insights.insights(ad.template, call.query)]}
+
+
 async def subscribe(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
     uri = text_or_none(call.fields.get("override_callback_uri")) or ""
@@ -142,17 +184,21 @@ async def list_subscriptions(services: SimulatorServices, _call: Call, account: 
 
 
 def _view_of(services: SimulatorServices, account: Account) -> AccountView:
-    return AccountView(account, services.accounts.subscriptions_of(account.waba_id))
+    subscriptions = services.accounts.subscriptions_of(account.waba_id)
+    return AccountView(account, subscriptions, services.marketing.find_status(account.waba_id))
 
 
 # fmt: off
 ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     # object    method    edge
     (Number,            "POST",   "messages"):          send_message,
+    (Number,            "POST",   "marketing_messages"): send_marketing_message,
+    (SimulatedAd,       "GET",    "insights"):          show_insights,
     (Number,            "GET",    ""):                  show_number,
     (Number,            "POST",   ""):                  change_number,
     (Number,            "POST",   "register"):          register_number,
     (Number,            "POST",   "deregister"):        deregister_number,
+    (Number,            "POST",   "smb_app_data"):      request_sync,
     (Number,            "POST",   "request_code"):      request_code,
     (Number,            "POST",   "verify_code"):       verify_code,
     (Account,           "GET",    ""):                  show_account,
@@ -189,6 +235,27 @@ ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     (Number,            "POST",   "settings"):          change_settings,
     (Number,            "GET",    "conversational_automation"): show_automation,
     (Number,            "POST",   "conversational_automation"): change_automation,
+    (Number,            "POST",   "calls"):             act_on_call,
+    (Number,            "POST",   "groups"):            create_group,
+    (Number,            "GET",    "groups"):            list_groups,
+    (SimulatedGroup,    "GET",    ""):                  show_group,
+    (SimulatedGroup,    "POST",   ""):                  change_group,
+    (SimulatedGroup,    "DELETE", ""):                  delete_group,
+    (SimulatedGroup,    "GET",    "invite_link"):       show_invite_link,
+    (SimulatedGroup,    "POST",   "invite_link"):       reset_invite_link,
+    (SimulatedGroup,    "DELETE", "participants"):      remove_participants,
+    (Number,            "POST",   "official_business_account"): request_official_account,
+    (Number,            "GET",    "username"):          show_username,
+    (Number,            "POST",   "username"):          change_username,
+    (Number,            "DELETE", "username"):          delete_username,
+    (Number,            "GET",    "username_suggestions"): list_username_suggestions,
+    (Number,            "GET",    PAYMENT_LOOKUP):      find_payment,
+    (Number,            "POST",   "payments_refund"):   refund_payment,
+    (Account,           "GET",    "payment_configurations"): list_configurations,
+    (Account,           "GET",    PAYMENT_CONFIGURATION): show_configuration,
+    (Account,           "POST",   "payment_configuration"): create_configuration,
+    (Account,           "DELETE", "payment_configuration"): remove_configuration,
+    (Account,           "POST",   "generate_payment_configuration_oauth_link"): regenerate_link,
     (SimulatedMedia,    "GET",    ""):                  show_media,
     (SimulatedMedia,    "DELETE", ""):                  delete_media,
     (GraphApp,          "POST",   "uploads"):           begin_upload,
@@ -218,10 +285,11 @@ FILE_ROUTES: Final[dict[tuple[str, str], FileRoute]] = {
     ("GET", ATTACHMENTS): download_media,
     ("GET", FLOW_FILES):  download_asset,
     ("GET", PICTURES):    download_picture,
+    ("GET", PAYMENT_SETUP): open_setup_link,
 }
 # fmt: on
-STREAMED: Final = frozenset({upload_media, upload_asset, continue_upload, show_upload})
+STREAMED: Final = frozenset({upload_media, upload_asset, change_group, continue_upload, show_upload})
 """The routes that read the request's body themselves."""
 
-WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES, OAUTH})
+WITHOUT_TOKEN: Final = frozenset({FLOW_FILES, PICTURES, OAUTH, PAYMENT_SETUP})
 """First path segments without a token: signed links to files, and the endpoint where an app gets its token."""

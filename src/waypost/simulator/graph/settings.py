@@ -1,10 +1,12 @@
-"""Graph API calls for stored data of a number without effect here: commerce settings, public key, settings."""
+"""Graph API calls for stored data of a number: commerce settings, public key, settings such as `calling`."""
 
+from datetime import UTC, datetime
 from typing import Any, Final
 
-from waypost.base.json_values import object_or_none, text_or_none
+from waypost.base.json_values import object_of, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
+from waypost.simulator.calling.settings import merge_calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -55,7 +57,7 @@ async def change_key(services: SimulatorServices, call: Call, number: Number) ->
 
 
 async def show_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Return the stored settings, such as `calling`; they have no effect here."""
+    """Return the stored settings; of them, `calling` decides whether phones can call the number."""
     settings = services.records.get(number.phone_number_id, SETTINGS)
     names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
     return {name: settings[name] for name in names or settings if name in settings}
@@ -67,5 +69,8 @@ async def change_settings(services: SimulatorServices, call: Call, number: Numbe
     if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
     settings = services.records.get(number.phone_number_id, SETTINGS)
+    if "calling" in changes:
+        today = datetime.fromtimestamp(services.clock.now_ms() / 1000, UTC).date()
+        changes["calling"] = merge_calling(object_of(settings.get("calling")), changes["calling"], today=today)
     await services.records.save(number.phone_number_id, SETTINGS, {**settings, **changes})
     return GRAPH_SUCCESS

@@ -78,8 +78,8 @@ class PhoneFeedback:
 
     def _preference_update(self, phone: str, number: Number, *, wants: bool) -> Update:
         """Return the update with the new preference. Source: facts 7.2."""
-        handset, _ = self._phones.find_or_create(phone)
         at_ms = self._clock.now_ms()
+        handset = self._phones.seen_by(self._phones.find_or_create(phone)[0], number.phone_number_id, at_ms)
         preference = {
             **handset.identity_members("wa_id", "user_id"),
             "detail": _PREFERENCE_DETAILS[wants],

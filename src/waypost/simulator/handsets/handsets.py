@@ -11,6 +11,7 @@ from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
+from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.handsets.inbound_options import InboundOptions, PhoneMedia
 from waypost.simulator.handsets.phone_actions import PhoneActionWriter, SimulatedPhoneAction
 from waypost.simulator.handsets.phone_messages import (
@@ -21,15 +22,20 @@ from waypost.simulator.handsets.phone_messages import (
     build_response,
     build_tap,
     build_text_message,
+    build_user_id_change,
+    user_id_change_text,
 )
 from waypost.simulator.media.media import MediaStorage, SimulatedMedia
 from waypost.simulator.media.references import MEDIA_TYPE_PREFIXES
+from waypost.simulator.messages.groups import GROUP_PREFIX
 from waypost.simulator.messages.message_ids import received_wamid
 from waypost.simulator.phones.blocks import BlockLists
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.messages import SimulatedMessage
+from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json
 
 _NO_OPTIONS: Final = InboundOptions()
@@ -110,7 +116,14 @@ class Handsets:
         return await self.send_message(phone, number, reply, InboundOptions(context_id=message.wamid))
 
     async def send_media(
-        self, phone: str, number: Number, kind: str, media: PhoneMedia, options: InboundOptions = _NO_OPTIONS
+        self,
+        phone: str,
+        number: Number,
+        kind: str,
+        media: PhoneMedia,
+        options: InboundOptions = _NO_OPTIONS,
+        *,
+        group: SimulatedGroup | None = None,
     ) -> str:
         """Send an image, a video, an audio file, a document or a sticker; return the message's id.
 
@@ -130,7 +143,9 @@ class Handsets:
                 content["animated"] = media.animated
             case _:
                 pass
-        return await self.send_message(phone, number, build_media_message(kind, content, media.caption), options)
+        return await self.send_message(
+            phone, number, build_media_message(kind, content, media.caption), options, group=group
+        )
 
     async def change_number(self, phone: str, new_number: str, numbers: Sequence[Number]) -> list[str]:
         """Move the phone's owner to another number, and notify every business that has a chat with the phone.
@@ -156,6 +171,55 @@ class Handsets:
         await self._phones.change(new_number, {**identity, "shows_number": handset.shows_number})
         return wamids
 
+    async def change_user_id(self, phone: str, user_id: str, numbers: Sequence[Number]) -> list[str]:
+        """Give the phone's owner another user id, and notify every business that has a chat with the phone.
+
+        Each gets a message and a change of the field `user_id_update`.
+
+        Args:
+            phone: its digits.
+            user_id: the new id, which no phone has.
+            numbers: every business number.
+
+        Returns:
+            The ids of the messages that notify them.
+
+        Source: the operator's page "Business-scoped user IDs".
+        """
+        handset, _ = self._phones.find_or_create(phone)
+        chats = await self._actions.chat_number_ids(phone)
+        at_ms = self._clock.now_ms()
+        wamids: list[str] = []
+        for number in numbers:
+            if number.phone_number_id not in chats:
+                continue
+            seen = self._phones.seen_by(handset, number.phone_number_id, at_ms)
+            change = build_user_id_change(seen, user_id)
+            updates = [add_update(self._user_id_update(seen, number, user_id, at_ms))]
+            subscribed = self._outbox.has_subscribers(number.waba_id)
+            wamids.append(
+                await self.send_message(phone, number, change, extra_statements=updates if subscribed else [])
+            )
+            self._outbox.wake_events(number.waba_id).set()
+        await self._phones.change(phone, {"user_id": user_id})
+        return wamids
+
+    def _user_id_update(self, seen: SimulatedPhone, number: Number, user_id: str, at_ms: int) -> Update:
+        current = msgspec.structs.replace(seen, user_id=user_id)
+        change = {
+            **({"wa_id": seen.phone} if seen.shows_number else {}),
+            "detail": user_id_change_text(seen, user_id),
+            "user_id": {"previous": seen.user_id, "current": user_id},
+            "timestamp": str(at_ms // 1000),
+        }
+        value = {
+            "messaging_product": "whatsapp",
+            "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+            "contacts": [current.contact()],
+            "user_id_update": [change],
+        }
+        return self._outbox.account_update(number.waba_id, at_ms, "user_id_update", value)
+
     async def send_message(
         self,
         phone: str,
@@ -163,9 +227,10 @@ class Handsets:
         message: PhoneMessage,
         options: InboundOptions = _NO_OPTIONS,
         *,
+        group: SimulatedGroup | None = None,
         extra_statements: Sequence[Statement] = (),
     ) -> str:
-        """Send a message from a phone; return the message's id.
+        """Send a message from a phone, to a business or to a group; return the message's id.
 
         A number that has blocked the phone gets no webhook, and its window stays unchanged.
 
@@ -174,17 +239,20 @@ class Handsets:
             number: the business number.
             message: the message.
             options: its context and other options.
+            group: of the number: such a message opens no window, and no block keeps it from the business.
             extra_statements: written in the same transaction.
 
         Source: facts 7.4, 7.5.
         """
         handset, is_new = self._phones.find_or_create(phone)
         at_ms = self._clock.now_ms()
+        seen = self._phones.seen_by(handset, number.phone_number_id, at_ms)
         wamid = received_wamid(self._ids, phone)
         members = options.webhook_members(number)
         webhook_message: dict[str, Any] = {
             **({"context": members.pop("context")} if "context" in members else {}),
-            **handset.identity_members("from", "from_user_id"),
+            **seen.identity_members("from", "from_user_id"),
+            **({"group_id": group.group_id} if group is not None else {}),
             "id": wamid,
             "timestamp": str(at_ms // 1000),
             **members,
@@ -193,9 +261,10 @@ class Handsets:
         }
         value: dict[str, Any] = {"messages": [webhook_message]}
         if message.has_contact:
-            value = {"contacts": [handset.contact()], **value}
-        is_blocked = self._blocks.is_blocked(number.phone_number_id, phone)
-        opens_window = message.opens_window and not is_blocked
+            value = {"contacts": [seen.contact()], **value}
+        is_blocked = group is None and self._blocks.is_blocked(number.phone_number_id, phone)
+        opens_window = message.opens_window and not is_blocked and group is None
+        sender = {"from": phone, "from_name": handset.name} if group is not None else {}
         await self._actions.carry_out(
             SimulatedPhoneAction(
                 handset,
@@ -205,10 +274,13 @@ class Handsets:
                 sends_webhook=self._outbox.has_subscribers(number.waba_id) and not is_blocked,
                 wamid=wamid,
                 type=message.type,
-                rendered=msgspec.json.encode({**message.rendered, **options.rendered_marks(), **members}).decode(),
+                rendered=msgspec.json.encode(
+                    {**message.rendered, **options.rendered_marks(), **members, **sender}
+                ).decode(),
                 update=ascii_json(value)[1:-1],
                 context_id=options.context_id,
-                reads=message.opens_window,
+                reads=message.opens_window and group is None,
+                chat=GROUP_PREFIX + group.group_id if group is not None else "",
                 opens_window=opens_window,
                 has_contacts=self._settings.value.statuses_contacts,
                 extra_statements=extra_statements,

@@ -9,7 +9,7 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
-from waypost.base.json_values import object_or_none
+from waypost.base.json_values import object_or_none, objects_in
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.messages.delivery_signals import DeliverySignals
@@ -18,7 +18,7 @@ from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, run_statements
-from waypost.simulator.tables.messages import MESSAGES
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
 
@@ -135,32 +135,64 @@ class Payments:
             "updated_s": now_s,
             **({"error": attempt.error} if attempt.error else {}),
         }
-        content = _encode_payment({**rendered, "payment": payment}).decode()
+        transaction = _transaction(attempt, payment)
+        earlier_ones = [item for item in transactions_of(order) if item["id"] != transaction["id"]]
+        paid = {**rendered, "payment": payment, "transactions": [*earlier_ones, transaction]}
+        content = _encode_payment(paid).decode()
         statements: list[Statement] = [MESSAGES.update({"shown": content}, wamid=attempt.wamid)]
         if attempt.sends_webhook:
-            statements.append(add_update(self._payment_update(attempt, payment, order.callback_data)))
+            update = payment_update(
+                self._outbox,
+                attempt.number,
+                attempt.phone,
+                order,
+                transaction,
+                status=attempt.status,
+                at_ms=attempt.at_ms,
+                has_contacts=attempt.has_contacts,
+            )
+            statements.append(add_update(update))
         run_statements(connection, statements)
         return payment
 
-    def _payment_update(self, attempt: PaymentAttempt, payment: dict[str, Any], callback_data: str | None) -> Update:
-        """Return the status about a payment. Source: the operator's page "Payment status webhooks"."""
-        button = attempt.button
-        money = {"amount": button["amount"], "currency": button["currency"]}
-        transaction = {
-            "id": payment["transaction_id"],
-            "type": button["paid_by"],
-            "status": TRANSACTION_STATUSES[attempt.status],
-            "created_timestamp": payment["created_s"],
-            "updated_timestamp": payment["updated_s"],
-            **money,
-            **({"error": attempt.error} if attempt.error else {}),
-        }
-        details = {"reference_id": button["reference_id"], **money, "transaction": transaction}
-        payment_members = ',"type":"payment","payment":' + ascii_json(details)
-        contact = contact_json(attempt.phone) if attempt.has_contacts else ""
-        rest = status_json(recipient_json(attempt.phone), callback_data, payment_members, contact=contact)
-        number = attempt.number
-        return Update(
-            number.waba_id, attempt.at_ms, self._outbox.next_id(), attempt.status,
-            number.phone_number_id, attempt.wamid, rest,
-        )  # fmt: skip
+
+def payment_update(
+    outbox: Outbox,
+    number: Number,
+    phone: SimulatedPhone,
+    order: SimulatedMessage,
+    transaction: dict[str, Any],
+    *,
+    status: str,
+    at_ms: int,
+    has_contacts: bool,
+) -> Update:
+    """Return the status about a payment. Source: the operator's page "Payment status webhooks"."""
+    button = order.buttons[0]
+    money = {"amount": button["amount"], "currency": button["currency"]}
+    details = {"reference_id": button["reference_id"], **money, "transaction": transaction}
+    payment_members = ',"type":"payment","payment":' + ascii_json(details)
+    contact = contact_json(phone) if has_contacts else ""
+    rest = status_json(recipient_json(phone), order.callback_data, payment_members, contact=contact)
+    return Update(
+        number.waba_id, at_ms, outbox.next_id(), status, number.phone_number_id, order.wamid, rest
+    )  # fmt: skip
+
+
+def transactions_of(order: SimulatedMessage) -> list[dict[str, Any]]:
+    """Return the transactions of an order, oldest first, as the operator reports them."""
+    return objects_in(order.content.get("transactions"))
+
+
+def _transaction(attempt: PaymentAttempt, payment: dict[str, Any]) -> dict[str, Any]:
+    button = attempt.button
+    return {
+        "id": payment["transaction_id"],
+        "type": button["paid_by"],
+        "status": TRANSACTION_STATUSES[attempt.status],
+        "created_timestamp": payment["created_s"],
+        "updated_timestamp": payment["updated_s"],
+        "amount": button["amount"],
+        "currency": button["currency"],
+        **({"error": attempt.error} if attempt.error else {}),
+    }

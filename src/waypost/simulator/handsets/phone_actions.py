@@ -27,6 +27,7 @@ class SimulatedPhoneAction:
         reads: whether the messages that have arrived are read.
         opens_window: whether it opens the 24-hour window.
         has_contacts: whether the webhook of a status also names the recipient in `contacts`.
+        chat: the group that the message is for; empty: the chat with the business.
         extra_statements: written in the same transaction.
     """
 
@@ -43,6 +44,7 @@ class SimulatedPhoneAction:
     reads: bool = True
     opens_window: bool = True
     has_contacts: bool = True
+    chat: str = ""
     extra_statements: Sequence[Statement] = ()
 
 
@@ -86,7 +88,7 @@ class PhoneActionWriter:
             message = SimulatedMessage(
                 position=self._signals.next_position(),
                 wamid=action.wamid,
-                phone=phone,
+                phone=action.chat or phone,
                 phone_number_id=number_id,
                 is_inbound=1,
                 type=action.type,

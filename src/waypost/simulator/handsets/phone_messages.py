@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.webhooks.outbox import ascii_json
 
 PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
@@ -137,6 +138,23 @@ def build_number_change(name: str, old_number: str, new_number: str) -> PhoneMes
     """Return the message about a changed phone number. Source: facts 7.4, `system`."""
     body = f"User {name} changed from {old_number} to {new_number}"
     system = {"body": body, "wa_id": new_number, "type": "user_changed_number"}
+    return PhoneMessage(
+        "system", {"system": system}, {"text": body, "system": system},
+        opens_window=False, has_contact=False,
+    )  # fmt: skip
+
+
+def user_id_change_text(phone: SimulatedPhone, user_id: str) -> str:
+    """Return the text of a notice of another user id."""
+    return f"User {phone.username or phone.name} changed from {phone.user_id} to {user_id}"
+
+
+def build_user_id_change(phone: SimulatedPhone, user_id: str) -> PhoneMessage:
+    """Return the message about another user id. Source: the operator's page "Business-scoped user IDs"."""
+    body = user_id_change_text(phone, user_id)
+    system = {"body": body, "user_id": user_id, "type": "user_changed_user_id"}
+    if phone.shows_number:
+        system["wa_id"] = phone.phone
     return PhoneMessage(
         "system", {"system": system}, {"text": body, "system": system},
         opens_window=False, has_contact=False,

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.handsets.group_deliveries import cancel_planned_read, deliver_withheld, withhold_delivery
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import read_status_json
 from waypost.simulator.phones.conditions import lifetime_ms
@@ -20,6 +21,7 @@ from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.group_deliveries import find_scheduled_group_deliveries, find_waiting_group_deliveries
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_scheduled
 from waypost.simulator.tables.phone_plans import (
     PLANNED_ACTIONS,
@@ -82,6 +84,8 @@ class PhoneReachability:
                     waba_id = self._accounts.numbers[row.phone_number_id].waba_id
                     planned_read = {"waba_id": waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
                     statements.append(OUTBOX.delete(**planned_read))
+                for delivery in await find_scheduled_group_deliveries(self._store, phone, now_ms):
+                    statements += cancel_planned_read(delivery, now_ms)
             await self._store.run([*statements, *extra_statements])
 
     async def go_offline(self, phone: str, extra_statements: Sequence[Statement] = ()) -> None:
@@ -101,6 +105,8 @@ class PhoneReachability:
                 now_ms = self._clock.now_ms()
                 for row in await find_scheduled(self._store, phone, now_ms):
                     statements += await self._defer_message(phone, row, now_ms)
+                for delivery in await find_scheduled_group_deliveries(self._store, phone, now_ms):
+                    statements += withhold_delivery(delivery, now_ms)
                 statements.append(postpone_actions(phone))
             await self._store.run([*statements, *extra_statements])
 
@@ -123,6 +129,11 @@ class PhoneReachability:
                 for row in await WAITING_MESSAGES.find(self._store, phone=phone):
                     accounts.add(row.waba_id)
                     statements += self._deliver_waiting(self._phones.fill_user_id(changed), row, at_ms)
+                for delivery in await find_waiting_group_deliveries(self._store, phone):
+                    accounts.add(delivery.waba_id)
+                    statements += deliver_withheld(
+                        changed, delivery, at_ms, self._outbox, lifetime_ms=lifetime_ms(None)
+                    )
                 statements += [WAITING_MESSAGES.delete(phone=phone), resume_actions(phone, at_ms)]
             await self._store.run([*statements, *extra_statements])
         for waba_id in accounts:

@@ -52,7 +52,7 @@ class TemplateAnalytics:
         self._templates = templates
 
     async def data_points(
-        self, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int
+        self, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int, mark: str = ""
     ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
         """Return the counts for each template and each UTC day that overlaps a period.
 
@@ -63,12 +63,14 @@ class TemplateAnalytics:
             templates: of one account.
             start_s: Unix seconds; counting begins with that day.
             end_s: Unix seconds; the last day is the one before or at it.
+            mark: only messages that have this member in what their phone shows; empty: all.
         """
         first_s = start_s - start_s % DAY_S
         last_s = max(first_s, end_s - 1)
         days = range(first_s, last_s + 1, DAY_S)
         until_s = days[-1] + DAY_S
-        rows = await find_template_messages(self._store, first_s * 1000, until_s * 1000)
+        rows = await find_template_messages(self._store, first_s * 1000, until_s * 1000, with_content=bool(mark))
+        rows = [row for row in rows if not mark or row.content.get(mark)]
         counts = self._count_messages(rows, await find_taps(self._store, first_s * 1000))
         return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
@@ -79,7 +81,7 @@ class TemplateAnalytics:
         counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
         count_by_message: dict[str, TemplateCounts] = {}
         for row in rows:
-            template_id = self._template_id(row.phone_number_id, row.body)
+            template_id = self.find_template_id(row.phone_number_id, row.body)
             state = state_at(row, now_ms)
             if template_id is None or state == "failed":
                 continue
@@ -94,7 +96,8 @@ class TemplateAnalytics:
                 count_by_message[tap.context_id].clicked[str(label)] += 1
         return counts
 
-    def _template_id(self, number_id: str, body: str) -> str | None:
+    def find_template_id(self, number_id: str, body: str) -> str | None:
+        """Return the id of the template that a request names; None if there is none."""
         number = self._accounts.numbers.get(number_id)
         try:
             reference = msgspec.json.decode(body, type=_SentRequest).template

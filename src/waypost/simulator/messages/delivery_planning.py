@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.messages.envelope import DirectSend
+from waypost.simulator.messages.direct_send.requests import DirectSend
 from waypost.simulator.phones.conditions import FailureFacts, find_failure_code, lifetime_ms
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones

@@ -1,9 +1,5 @@
-"""The members of a request around its message: the product, the recipient type, the callback data.
+"""The members of a request around its message: the product, the recipient type, the callback data."""
 
-Also Direct Send: messages that name their category instead of a template.
-"""
-
-from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.simulator.errors import bad_parameter
@@ -33,51 +29,3 @@ def read_callback_data(request: dict[str, Any]) -> str | None:
             f"Param biz_opaque_callback_data must be a string of at most {_MAX_CALLBACK_DATA_CHARS} characters."
         )
     return callback_data
-
-
-DIRECT_SEND_TYPES: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
-MIN_TTL_S: Final = 30
-MAX_TTL_S: Final = {  # Source: the operator's page "Configure message time-to-live"
-    "utility":        43_200,
-    "authentication": 900,
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class DirectSend:
-    """The category and lifetime that a message gives itself instead of a template's.
-
-    Args:
-        category: `utility` or `authentication`; empty for an ordinary message.
-        lifetime_ms: how long it may wait for its phone; None: the default of its kind.
-    """
-
-    category: str = ""
-    lifetime_ms: int | None = None
-
-
-def read_direct_send(request: dict[str, Any], kind: object) -> DirectSend:
-    """Return the `category` and `ttl_seconds` of a request.
-
-    Raises:
-        GraphApiError: 100 for an unknown category, a lifetime without a category or out of its range, or a
-            type that Direct Send does not support.
-
-    Source: the operator's pages "Direct Send API reference" and "Configure message time-to-live".
-    """
-    category, ttl_s = request.get("category"), request.get("ttl_seconds")
-    if category is None:
-        if ttl_s is not None:
-            raise bad_parameter("Param ttl_seconds is supported with a category only.")
-        return DirectSend()
-    name = category.lower() if isinstance(category, str) else ""
-    if name not in MAX_TTL_S:
-        raise bad_parameter(f"Param category must be one of {{{', '.join(MAX_TTL_S)}}}.")
-    if kind not in DIRECT_SEND_TYPES:
-        raise bad_parameter(f"Param category goes with the types {{{', '.join(DIRECT_SEND_TYPES)}}} only.")
-    if ttl_s is None:
-        return DirectSend(name)
-    at_most_s = MAX_TTL_S[name]
-    if type(ttl_s) is not int or not MIN_TTL_S <= ttl_s <= at_most_s:
-        raise bad_parameter(f"Param ttl_seconds must be a number from {MIN_TTL_S} to {at_most_s}.")
-    return DirectSend(name, ttl_s * 1000)

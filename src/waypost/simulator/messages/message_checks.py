@@ -8,8 +8,12 @@ from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.media.references import References
-from waypost.simulator.messages.envelope import DirectSend, check_envelope, read_callback_data, read_direct_send
+from waypost.simulator.messages.direct_send.content import render_direct
+from waypost.simulator.messages.direct_send.requests import DirectSend, DirectSendRequests
+from waypost.simulator.messages.envelope import check_envelope, read_callback_data
 from waypost.simulator.messages.groups import group_recipient
+from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
+from waypost.simulator.messages.marketing.requests import MarketingRequests
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.sending_limits import SendingLimits
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
@@ -19,7 +23,7 @@ from waypost.simulator.messages.throughput import ThroughputLimits
 from waypost.simulator.phones.blocks import BlockLists
 from waypost.simulator.phones.phones import Phones, phone_digits
 from waypost.simulator.settings import SimulatorSettingsStore
-from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
 from waypost.simulator.templates.templates import Templates
 
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
@@ -37,6 +41,7 @@ class CheckedMessage:
         rendered: the message as the phone will show it.
         direct: the category and lifetime that replace a template's, if any.
         callback_data: the sender's own text, which every status echoes.
+        is_marketing: sent through the API for marketing messages.
     """
 
     phone: str
@@ -46,6 +51,7 @@ class CheckedMessage:
     rendered: RenderedMessage
     direct: DirectSend
     callback_data: str | None
+    is_marketing: bool = False
 
 
 class MessageChecker:
@@ -61,6 +67,8 @@ class MessageChecker:
         references: References,
         blocks: BlockLists,
         sending_limits: SendingLimits,
+        direct_sends: DirectSendRequests,
+        marketing: MarketingRequests,
     ) -> None:
         self._clock = clock
         self._settings = settings
@@ -70,10 +78,17 @@ class MessageChecker:
         self._references = references
         self._blocks = blocks
         self._sending_limits = sending_limits
+        self._direct_sends = direct_sends
+        self._marketing = marketing
         self._plans = TemplatePlans()
 
-    def check_content(self, number: Number, request: dict[str, Any]) -> CheckedMessage:
+    def check_content(self, number: Number, request: dict[str, Any], *, to_marketing: bool = False) -> CheckedMessage:
         """Check the envelope, the number's restrictions, and the content.
+
+        Args:
+            number: the sender.
+            request: the decoded body.
+            to_marketing: whether it came to the API for marketing messages.
 
         Raises:
             GraphApiError: for the first violation.
@@ -86,16 +101,20 @@ class MessageChecker:
         callback_data = read_callback_data(request)
         self._sending_limits.check_sender(number, phone, request.get("recipient_identity_key_hash"))
         kind: Any = request.get("type", "text")
-        direct = read_direct_send(request, kind)
+        direct = self._direct_sends.read(number.waba_id, request, kind)
         template: SimulatedTemplate | None = None
         if kind == "template":
             template, rendered = self._template_message(number, request)
         elif isinstance(kind, str) and kind in FREE_FORM_KINDS:
             known = self._references.lookup(number.waba_id, number.phone_number_id)
-            rendered = render_message(kind, request.get(kind), known)
+            render = render_direct if direct.category else render_message
+            rendered = render(kind, request.get(kind), known)
         else:
             raise message_error(131051, f"Message type {kind!r} is not supported")
-        return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data)
+        is_marketing = to_marketing and self._marketing.check(number.waba_id, request, template)
+        if is_marketing:
+            rendered = {**rendered, MARKETING_MARK: True}
+        return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data, is_marketing)
 
     def check_recipient(self, number: Number, checked: CheckedMessage) -> bool:
         """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
@@ -135,6 +154,8 @@ class MessageChecker:
         template = self._templates.by_key.get((number.waba_id, name, language))
         if template is not None and template.status in _NOT_SENDABLE:
             raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")
+        if template is not None and template.source == AUTO_GENERATED:
+            raise message_error(132018, "Direct send template can't be used for template message")
         if template is None or template.status != "APPROVED":
             raise message_error(132001, f"template name ({name}) does not exist in {language}")
         if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5

@@ -7,11 +7,11 @@ import msgspec
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_planning import DeliveryPlanner
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.groups import group_status_update
+from waypost.simulator.messages.marketing.requests import MARKETING_CATEGORY
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.messages.message_writes import MessageWrite, write_messages
 from waypost.simulator.messages.paced_messages import DROPPED_CODE, PacedMessages
-from waypost.simulator.messages.statuses import StatusContext, failure_errors_json, plan_updates
+from waypost.simulator.messages.statuses import StatusContext, plan_updates
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
@@ -51,6 +51,7 @@ class MessageWriter:
         is_in_window: bool,
         fail_code: int | None,
         extra_statements: Sequence[Statement],
+        template_id: str = "",
     ) -> None:
         """Store a message to a phone, with its planned statuses and actions.
 
@@ -61,6 +62,7 @@ class MessageWriter:
             is_in_window: whether the phone wrote in the last 24 hours.
             fail_code: the code with which it fails whatever the phone; None: no such failure.
             extra_statements: statements of the counts; written in the same transaction.
+            template_id: of the template generated for a Direct Send message; empty: not such a message.
         """
         template, rendered, direct = checked.template, checked.rendered, checked.direct
         phone, now_ms = message.phone, message.at_ms
@@ -79,11 +81,12 @@ class MessageWriter:
         sent = StatusContext(
             message=message,
             waba_id=number.waba_id,
-            phone=handset,
+            phone=self._phones.seen_by(handset, number.phone_number_id, now_ms),
             has_contacts=self._settings.value.statuses_contacts,
             skips_delivered=self._settings.value.skips_delivered,
-            category=direct.category or "service" if template is None else template.category.lower(),
+            category=_price_category(checked),
             is_in_window=is_in_window,
+            template_id=template_id,
         )
         updates = self._plan_updates(sent, decision.delivery_plan)
         if is_new:
@@ -114,18 +117,16 @@ class MessageWriter:
         self._outbox.wake_events(number.waba_id).set()
         self._signals.wake(phone)
 
-    async def write_group_message(self, number: Number, message: SimulatedMessage, fail_code: int | None) -> None:
-        """Store a message to a group with its first status; the simulator has no phones of members."""
-        if fail_code:
-            message = msgspec.structs.replace(message, failed_ms=message.at_ms, failed_code=fail_code)
-        updates: list[Update] = []
-        if self._outbox.has_subscribers(number.waba_id):
-            errors = failure_errors_json(fail_code) if fail_code else ""
-            updates.append(group_status_update(message, number.waba_id, self._outbox.next_id(), errors))
-        await self._store.write(write_messages, MessageWrite(message, updates))
-        self._outbox.wake_events(number.waba_id).set()
-
     def _plan_updates(self, context: StatusContext, delivery_plan: DeliveryPlan) -> list[Update]:
         if not self._outbox.has_subscribers(context.waba_id):
             return []
         return plan_updates(context, delivery_plan, self._outbox, self._settings.value.statuses_version)
+
+
+def _price_category(checked: CheckedMessage) -> str:
+    """Return the category of a message's price. Source: facts 7.3."""
+    if checked.is_marketing:
+        return MARKETING_CATEGORY
+    if checked.template is not None:
+        return checked.template.category.lower()
+    return checked.direct.category or "service"

@@ -9,7 +9,8 @@ from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.groups import group_contact
+from waypost.simulator.messages.direct_send.generated_templates import GeneratedTemplates, TemplateAttribution
+from waypost.simulator.messages.groups import GroupMessages, group_contact
 from waypost.simulator.messages.message_checks import MessageChecker
 from waypost.simulator.messages.message_ids import sent_wamid
 from waypost.simulator.messages.message_writer import MessageWriter
@@ -30,8 +31,10 @@ class Messages:
         sending_limits: SendingLimits,
         checker: MessageChecker,
         writer: MessageWriter,
+        group_messages: GroupMessages,
         signals: DeliverySignals,
         usage: TemplateUsage,
+        generated: GeneratedTemplates,
     ) -> None:
         self._clock = clock
         self._ids = ids
@@ -39,11 +42,19 @@ class Messages:
         self._sending_limits = sending_limits
         self._checker = checker
         self._writer = writer
+        self._group_messages = group_messages
         self._signals = signals
         self._usage = usage
+        self._generated = generated
 
     async def accept(
-        self, number: Number, request: dict[str, Any], raw: bytes, *, fail_code: int | None = None
+        self,
+        number: Number,
+        request: dict[str, Any],
+        raw: bytes,
+        *,
+        fail_code: int | None = None,
+        to_marketing: bool = False,
     ) -> dict[str, Any]:
         """Check a message, store it with its planned statuses, and return the response.
 
@@ -55,13 +66,14 @@ class Messages:
             request: the decoded body.
             raw: the body as received.
             fail_code: the code with which a fault makes it fail; None: no such fault.
+            to_marketing: whether it came to the API for marketing messages.
 
         Raises:
             GraphApiError: for the first violation; by default a closed window is only reported in a status.
 
         Source: facts 4, 5.2.
         """
-        checked = self._checker.check_content(number, request)
+        checked = self._checker.check_content(number, request, to_marketing=to_marketing)
         message = SimulatedMessage(
             position=self._signals.next_position(),
             wamid=sent_wamid(self._ids, number.phone_number if checked.group else checked.phone),
@@ -77,34 +89,48 @@ class Messages:
         )
         response_message = {"id": message.wamid}
         if checked.group is not None:
-            await self._writer.write_group_message(number, message, self._fail_code(number, fail_code))
+            group = self._group_messages.find_group(number, checked.group)
+            category = "service" if checked.template is None else checked.template.category.lower()
+            code = self._fail_code(number, fail_code)
+            await self._group_messages.write(number, message, group, category, code)
             return _build_response(group_contact(checked.group), response_message)
         is_in_window = self._checker.check_recipient(number, checked)
         self._signals.end_typing(number, checked.phone)
         notes = self._sending_limits.count_message(
             number, checked.phone, checked.rendered, message.wamid, is_free=is_in_window
         )
+        if request.get("to"):
+            notes += self._phones.note_contact_statements(checked.phone, number.phone_number_id, message.at_ms)
         if checked.template is not None:
             notes += self._usage.record_use(checked.template)
             response_message["message_status"] = (
                 "held_for_quality_assessment" if checked.template.is_paced else "accepted"
             )
+        attribution = TemplateAttribution()
+        if checked.direct.category:
+            attribution = await self._generated.attribute(number.waba_id, checked.direct, checked.rendered)
+            if attribution.template is not None:
+                notes += self._usage.record_use(attribution.template)
         await self._writer.write(
             number, message, checked,
-            is_in_window=is_in_window, fail_code=self._fail_code(number, fail_code), extra_statements=notes,
+            is_in_window=is_in_window,
+            fail_code=self._fail_code(number, attribution.fail_code if fail_code is None else fail_code),
+            extra_statements=notes,
+            template_id=attribution.template_id,
         )  # fmt: skip
-        return _build_response(self._contact(request, checked.phone), response_message)
+        return _build_response(self._contact(number, request, checked.phone), response_message)
 
     def _fail_code(self, number: Number, fault_code: int | None) -> int | None:
         return self._sending_limits.find_fail_code(number) if fault_code is None else fault_code
 
-    def _contact(self, request: dict[str, Any], phone: str) -> dict[str, Any]:
+    def _contact(self, number: Number, request: dict[str, Any], phone: str) -> dict[str, Any]:
         """Return the recipient as a contact for the response. Source: facts 4.3, 7.5."""
         handset, _ = self._phones.find_or_create(phone)
         if request.get("to"):
             user = {"user_id": handset.user_id} if handset.user_id else {}
             return {"input": request["to"], "wa_id": phone, **user}
-        return {"input": request["recipient"], **handset.identity_members("wa_id", "user_id")}
+        seen = self._phones.seen_by(handset, number.phone_number_id, self._clock.now_ms())
+        return {"input": request["recipient"], **seen.identity_members("wa_id", "user_id")}
 
 
 def _build_response(contact: dict[str, Any], message: dict[str, Any]) -> dict[str, Any]:

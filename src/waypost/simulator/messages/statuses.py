@@ -30,6 +30,7 @@ FAILURE_TEXTS: Final = {  # Source: facts 5.2, the codes that come later in a st
     131048: "The message failed to send because there are restrictions on how many messages can be "
             "sent from this phone number.",
     132015: "Template is paused due to low quality so it cannot be sent in a template message.",
+    132021: "A template with the same name already exists. Choose a different template name",
 }
 # fmt: on
 
@@ -42,6 +43,7 @@ class StatusContext:
         phone: the recipient.
         has_contacts: whether the webhook of a status also names the recipient in `contacts`.
         skips_delivered: whether `read` also replaces `delivered`.
+        template_id: of the template generated for a Direct Send message; empty: not such a message.
     """
 
     message: SimulatedMessage
@@ -51,6 +53,7 @@ class StatusContext:
     category: str
     is_in_window: bool
     skips_delivered: bool = False
+    template_id: str = ""
 
 
 def plan_updates(
@@ -59,9 +62,12 @@ def plan_updates(
     """Return every status that the message will have by its delivery plan.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
-    the only status without a user id.
+    the only status without a user id. A Direct Send message's statuses name its template.
     """
-    pricing = _pricing(context.category, context.is_in_window)
+    template = f',"template_id":"{context.template_id}"' if context.template_id else ""
+    category = context.category
+    is_free = category == "service" or (category == "utility" and context.is_in_window)
+    pricing = template + pricing_json(category, is_free=is_free)
     if version is StatusesVersion.V23:
         pricing += _conversation(context)
     if delivery_plan.failed_ms is not None:
@@ -76,7 +82,7 @@ def plan_updates(
     if delivery_plan.delivered_ms is not None and not skips_delivered:
         updates.append(_build_update(context, delivery_plan.delivered_ms, outbox, "delivered", priced))
     if delivery_plan.read_ms is not None and is_read:
-        read_status = priced if skips_delivered else _status_json(context, context.phone)
+        read_status = priced if skips_delivered else _status_json(context, context.phone, template)
         updates.append(_build_update(context, delivery_plan.read_ms, outbox, "read", read_status))
     return updates
 
@@ -127,8 +133,8 @@ def _build_update(context: StatusContext, due_ms: int, outbox: Outbox, kind: str
 
 
 @lru_cache(maxsize=64)
-def _pricing(category: str, is_in_window: bool) -> str:
-    is_free = category == "service" or (category == "utility" and is_in_window)
+def pricing_json(category: str, *, is_free: bool) -> str:
+    """Return the `pricing` of a status, as a further JSON member. Source: facts 7.3."""
     return (
         ","
         + ascii_json(

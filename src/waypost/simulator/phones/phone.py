@@ -16,7 +16,10 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
         read_after_ms: from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically.
         user_id: the business-scoped user id; empty: businesses see none.
         username: shown next to the profile name; may be empty.
-        shows_number: whether businesses see the number; if not, there is a user id.
+        shows_number: whether every business sees the number; if not, there is a user id.
+        parent_user_id: the id in a group of linked portfolios; empty: businesses see none.
+        number_known: the businesses that know the number although it is hidden: the id of each number of theirs, and
+            the time of the last contact by the phone's number.
         condition: why messages fail on it, one of `conditions.PHONE_CONDITIONS`; empty: they do not fail.
         sends_read_receipts: whether businesses get `read` statuses.
         has_chat_open: whether messages are read when they arrive; `delivered` is skipped then.
@@ -34,6 +37,8 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
     user_id: str = ""
     username: str = ""
     shows_number: bool = True
+    parent_user_id: str = ""
+    number_known: tuple[tuple[str, int], ...] = ()
     condition: str = ""
     sends_read_receipts: bool = True
     has_chat_open: bool = False
@@ -51,4 +56,11 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
     def identity_members(self, number_name: str, user_id_name: str) -> dict[str, str]:
         """Return the number and the user id that businesses see, under the given names."""
         members = {number_name: self.phone} if self.shows_number else {}
-        return members | ({user_id_name: self.user_id} if self.user_id else {})
+        members |= {user_id_name: self.user_id} if self.user_id else {}
+        parent_name = user_id_name.replace("user_id", "parent_user_id")
+        return members | ({parent_name: self.parent_user_id} if self.parent_user_id else {})
+
+    def note_contact(self, phone_number_id: str, at_ms: int) -> "SimulatedPhone":
+        """Return the phone after contact with a business number by the phone's own number."""
+        known = dict(self.number_known) | {phone_number_id: at_ms}
+        return msgspec.structs.replace(self, number_known=tuple(sorted(known.items())))

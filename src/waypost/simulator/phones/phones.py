@@ -16,6 +16,7 @@ from waypost.simulator.store import Statement, Store
 
 PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
+NUMBER_KNOWN_MS: Final = 30 * DAY_MS  # Source: facts 7.5
 WINDOW_MS: Final = DAY_MS  # Source: facts 4.1
 _PUNCTUATION: Final = str.maketrans("", "", "+ -()")
 
@@ -51,6 +52,28 @@ class Phones:
         if phone.user_id or not self._settings.value.user_ids:
             return phone
         return _fill_user_id(phone)
+
+    def seen_by(self, phone: SimulatedPhone, phone_number_id: str, at_ms: int) -> SimulatedPhone:
+        """Return a phone as one business number sees it: with a hidden number too, if the business knows it.
+
+        It knows it for 30 days after contact by the number, and for ever with a contact book.
+
+        Source: facts 7.5; the operator's page "Business-scoped user IDs".
+        """
+        known_ms = None if phone.shows_number else dict(phone.number_known).get(phone_number_id)
+        if known_ms is None:
+            return phone
+        is_known = self._settings.value.contact_book or at_ms - known_ms < NUMBER_KNOWN_MS
+        return replace(phone, shows_number=True) if is_known else phone
+
+    def note_contact_statements(self, phone: str, phone_number_id: str, at_ms: int) -> list[Statement]:
+        """Record a send to a hidden number, and return the statement that stores it; none for other numbers."""
+        known = self.by_digits.get(phone)
+        if known is None or known.shows_number:
+            return []
+        changed = known.note_contact(phone_number_id, at_ms)
+        self.put(changed)
+        return [self.save_statement(changed)]
 
     async def change(self, phone: str, changes: Mapping[str, Any]) -> SimulatedPhone:
         """Set a phone's name, behaviour or identity; create the phone if it is new."""

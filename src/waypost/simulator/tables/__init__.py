@@ -2,11 +2,13 @@
 
 from typing import Final
 
+from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES
 from waypost.simulator.tables.messages import MESSAGES
 from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, WAITING_MESSAGES
 from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX
 
 SCHEMA: Final = "".join(
-    table.schema for table in (MESSAGES, WAITING_MESSAGES, PLANNED_ACTIONS, STEP_COUNTS, OUTBOX, FAULTED_UPDATES)
+    table.schema
+    for table in (MESSAGES, WAITING_MESSAGES, PLANNED_ACTIONS, STEP_COUNTS, OUTBOX, FAULTED_UPDATES, GROUP_DELIVERIES)
 )
 """The statements that create all tables that do not exist yet."""

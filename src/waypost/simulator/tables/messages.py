@@ -94,11 +94,15 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
         return objects_in(self.content.get("buttons"))
 
 
+_REFERENCE: Final = "json_extract(shown, '$.buttons[0].reference_id')"
+_IS_ORDER: Final = "type='interactive' AND is_inbound=0"
+
 MESSAGES: Final = Table(
     "messages", SimulatedMessage, key=("position",), order="position",
     indexes=(
         "UNIQUE INDEX IF NOT EXISTS messages_by_wamid ON messages (wamid)",
         "INDEX IF NOT EXISTS messages_by_phone ON messages (phone, position)",
+        f"INDEX IF NOT EXISTS messages_by_reference ON messages ({_REFERENCE}, position) WHERE {_IS_ORDER}",
     ),
 )  # fmt: skip
 
@@ -120,6 +124,15 @@ async def find_by_wamids(store: Store, wamids: list[str]) -> list[SimulatedMessa
     """Return the messages with these ids, in no order."""
     condition = "wamid IN (SELECT value FROM json_each(:wamids))"
     return await MESSAGES.rows(store, condition, wamids=msgspec.json.encode(wamids).decode())
+
+
+def find_orders(connection: sqlite3.Connection, phone_number_id: str, reference_id: str) -> list[SimulatedMessage]:
+    """Return the orders that a number has sent under a reference, newest first, on this connection."""
+    condition = (
+        f"{_REFERENCE}=:reference_id AND {_IS_ORDER} AND phone_number_id=:phone_number_id ORDER BY position DESC"
+    )
+    values = {"reference_id": reference_id, "phone_number_id": phone_number_id}
+    return MESSAGES.select(connection, condition, excluded_columns=("body",), **values)
 
 
 def find_unread(
@@ -185,10 +198,13 @@ async def find_deliveries(
     )
 
 
-async def find_template_messages(store: Store, from_ms: int, until_ms: int) -> list[SimulatedMessage]:
-    """Return the template messages sent in this time."""
+async def find_template_messages(
+    store: Store, from_ms: int, until_ms: int, *, with_content: bool = False
+) -> list[SimulatedMessage]:
+    """Return the template messages sent in this time; what their phones show only on request."""
     condition = "is_inbound=0 AND type='template' AND at_ms>=:from_ms AND at_ms<:until_ms"
-    return await MESSAGES.rows(store, condition, excluded_columns=("shown",), from_ms=from_ms, until_ms=until_ms)
+    excluded_columns = () if with_content else ("shown",)
+    return await MESSAGES.rows(store, condition, excluded_columns=excluded_columns, from_ms=from_ms, until_ms=until_ms)
 
 
 async def find_taps(store: Store, from_ms: int) -> list[SimulatedMessage]:

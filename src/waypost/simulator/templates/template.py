@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from waypost.base.clock import DAY_MS
 
 _ARCHIVE_RETENTION_MS: Final = 28 * DAY_MS  # Source: facts 2.6
+AUTO_GENERATED: Final = "AUTO_GENERATED"
+"""The source of templates that Direct Send has generated."""
 
 
 class SimulatedTemplate(msgspec.Struct, frozen=True):
@@ -20,7 +22,8 @@ class SimulatedTemplate(msgspec.Struct, frozen=True):
     `correct_category` is the announced category, effective at `category_due_ms`. While `is_paced`, messages
     are held until `pace_due_ms` or a request; then `pace_verdict` is `release` or `drop`. `delete_due_ms` is
     when a pending deletion is completed, or an archived template is deleted. `extras` are further members of
-    the submission that are only read back.
+    the submission that are only read back. `source` is `AUTO_GENERATED` for a template of Direct Send; of such a
+    template `correct_category` is the category of its content.
     """
 
     template_id: str
@@ -49,6 +52,7 @@ class SimulatedTemplate(msgspec.Struct, frozen=True):
     pace_verdict: str = "release"
     delete_due_ms: int | None = None
     extras: dict[str, Any] = {}
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,9 @@ _SELECT_NEXT_UPDATE: Final = (  # one index lookup for each of them, however lon
     "SELECT owner AS waba_id, key AS app_id, (SELECT min(due_ms) FROM outbox WHERE waba_id=state.owner "
     "AND app_id=state.key) AS due_ms FROM state WHERE kind=:kind AND due_ms NOT NULL"
 )
-_FIELDS_WITHOUT_TIME: Final = frozenset({"messages", "user_preferences"})  # Source: facts 7.2
+_FIELDS_WITHOUT_TIME: Final = frozenset(
+    {"messages", "user_preferences", "calls"}
+)  # Source: facts 7.2; the operator's page "Calling API"
 
 
 class Outbox:

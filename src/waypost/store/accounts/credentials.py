@@ -1,6 +1,7 @@
-"""A partner's own credentials, by hash: client secrets log in and may expire, API keys send and do not expire.
+"""A partner's own credentials, by hash: client secrets log in, API keys send, universal tokens open every app.
 
-Both kinds have one life cycle, implemented here; the tokens that they issue are in `partners.py`.
+Client secrets may expire, universal tokens do, API keys do not. All have one life cycle, implemented here; the tokens
+that they issue are in `partners.py`.
 """
 
 from collections.abc import Mapping
@@ -8,10 +9,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, insert, select, true
+from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
 
-from waypost.store.tables import api_keys, client_secrets, partner_tokens
+from waypost.store.sql import upsert
+from waypost.store.tables import api_keys, client_secrets, partner_tokens, universal_tokens
 
+MAX_UNIVERSAL_TOKENS: Final = 3  # active at once. Source: ledger C4
 CREDENTIAL_ID_CHARS: Final = 16
 """How many characters of a credential's hash are its id."""
 
@@ -21,11 +24,13 @@ class CredentialKind(StrEnum):
 
     CLIENT_SECRET = "client secret"  # noqa: S105  a kind of credential, not one
     API_KEY = "API key"
+    UNIVERSAL_TOKEN = "universal token"  # noqa: S105  likewise
 
 
 CREDENTIAL_TABLES: Final[Mapping[CredentialKind, Table]] = {
     CredentialKind.CLIENT_SECRET: client_secrets,
     CredentialKind.API_KEY: api_keys,
+    CredentialKind.UNIVERSAL_TOKEN: universal_tokens,
 }
 
 
@@ -35,7 +40,7 @@ class PartnerCredential:
 
     Attributes:
         id: the beginning of its hash.
-        name: of an API key; client secrets have none.
+        name: of an API key or a universal token; client secrets have none.
         expires_on_ms: None: never.
     """
 
@@ -57,8 +62,8 @@ def add_credential(
     now_ms: int,
     name: str = "",
     expires_on_ms: int | None = None,
-) -> None:
-    """Store a credential's hash, with a name or an expiry if its kind has them."""
+) -> bool:
+    """Store a credential's hash, with a name or an expiry if its kind has them; False: the hash is stored already."""
     columns = {
         "hash": credential_hash,
         "partner_id": partner_id,
@@ -67,7 +72,36 @@ def add_credential(
         "expires_on_ms": expires_on_ms,
     }
     table = CREDENTIAL_TABLES[kind]
-    connection.execute(insert(table), {column: value for column, value in columns.items() if column in table.c})
+    values = {column: value for column, value in columns.items() if column in table.c}
+    return connection.execute(upsert(table).on_conflict_do_nothing(), values).rowcount == 1
+
+
+class TooManyTokens(Exception):
+    """The partner has as many active universal tokens as it may."""
+
+
+def add_universal_token(
+    connection: Connection, partner_id: int, token_hash: str, now_ms: int, name: str, expires_on_ms: int
+) -> str:
+    """Store a universal token's hash, and return its id.
+
+    Raises:
+        TooManyTokens: the maximum of active ones is reached.
+
+    Source: ledger C4.
+    """
+    kind = CredentialKind.UNIVERSAL_TOKEN
+    if len(valid_hashes(connection, kind, partner_id, now_ms)) >= MAX_UNIVERSAL_TOKENS:
+        raise TooManyTokens(partner_id)
+    add_credential(connection, kind, partner_id, token_hash, now_ms, name, expires_on_ms)
+    return token_hash[:CREDENTIAL_ID_CHARS]
+
+
+def universal_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
+    """Return partner and expiry of the universal token with this hash, or None; the caller checks the expiry."""
+    columns = (universal_tokens.c.partner_id, universal_tokens.c.expires_on_ms)
+    row = connection.execute(select(*columns).where(universal_tokens.c.hash == token_hash)).one_or_none()
+    return None if row is None else (row.partner_id, row.expires_on_ms)
 
 
 def list_credentials(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
@@ -96,7 +130,13 @@ def valid_hashes(connection: Connection, kind: CredentialKind, partner_id: int, 
 
 def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
     """Return the partner whose API key this is, or None."""
-    return connection.execute(select(api_keys.c.partner_id).where(api_keys.c.hash == key_hash)).scalar_one_or_none()
+    return partner_of_credential(connection, CredentialKind.API_KEY, key_hash)
+
+
+def partner_of_credential(connection: Connection, kind: CredentialKind, credential_hash: str) -> int | None:
+    """Return the partner whose credential this is, expired or not, or None."""
+    table = CREDENTIAL_TABLES[kind]
+    return connection.execute(select(table.c.partner_id).where(table.c.hash == credential_hash)).scalar_one_or_none()
 
 
 def revoke_credential(

@@ -1,14 +1,15 @@
 """Partners and their tokens, apps, business accounts and operator accounts."""
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, false, func, insert, select, update
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
 from waypost.store.accounts.credentials import CredentialKind, valid_hashes
+from waypost.store.bulk_statements import BulkSelect
 from waypost.store.encoding import (
     app_columns,
     decode_app,
@@ -18,8 +19,16 @@ from waypost.store.encoding import (
     operator_account_columns,
     partner_columns,
 )
-from waypost.store.sql import equals_any
-from waypost.store.tables import apps, business_accounts, client_secrets, operator_accounts, partner_tokens, partners
+from waypost.store.sql import upsert
+from waypost.store.tables import (
+    apps,
+    business_accounts,
+    client_secrets,
+    old_app_tokens,
+    operator_accounts,
+    partner_tokens,
+    partners,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +77,21 @@ def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
     """Return one partner, or None."""
     row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
     return None if row is None else decode_partner(row)
+
+
+def partner_by_email(connection: Connection, email: str) -> Partner | None:
+    """Return the partner with this e-mail address, or None."""
+    row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
+    return None if row is None else decode_partner(row)
+
+
+def change_partner(connection: Connection, email: str, values: Mapping[str, str]) -> None:
+    """Set fields of a partner's profile, such as its name; without effect if there is no such partner."""
+    has_email = partners.c.email == email.lower()
+    row = connection.execute(select(partners).where(has_email).with_for_update()).one_or_none()
+    if row is not None:
+        columns = partner_columns(replace(decode_partner(row), **values))
+        connection.execute(update(partners).where(has_email).values(profile=columns["profile"]))
 
 
 def all_partners(connection: Connection) -> list[Partner]:
@@ -130,6 +154,32 @@ def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
     ).scalar_one_or_none()
 
 
+def partner_of_old_app_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
+    """Return partner and expiry of an app token of before the instance key was replaced, or None."""
+    row = connection.execute(
+        select(old_app_tokens.c.partner_id, old_app_tokens.c.expires_on_ms).where(old_app_tokens.c.hash == token_hash)
+    ).one_or_none()
+    return None if row is None else (row.partner_id, row.expires_on_ms)
+
+
+def replace_app_tokens(
+    connection: Connection, new_hash: Callable[[App], str], app_ids: Collection[str], expires_on_ms: int
+) -> int:
+    """Give apps the hashes of new tokens, and accept their present ones until a time; return how many have changed."""
+    replaced = 0
+    for row in connection.execute(select(apps).where(apps.c.id.in_(app_ids)).with_for_update()).all():
+        token_hash = new_hash(decode_app(row))
+        if token_hash == row.token_hash:
+            continue
+        replaced += 1
+        old = {
+            "hash": row.token_hash, "partner_id": row.partner_id, "app_id": row.id, "expires_on_ms": expires_on_ms
+        }  # fmt: skip
+        connection.execute(upsert(old_app_tokens).on_conflict_do_nothing(), old)
+        connection.execute(update(apps).where(apps.c.id == row.id).values(token_hash=token_hash))
+    return replaced
+
+
 def add_app(connection: Connection, app: App, token_hash: str) -> bool:
     """Store an app; return False if its name or its source number is in use."""
     duplicates = select(func.count()).where(
@@ -145,6 +195,7 @@ def add_app(connection: Connection, app: App, token_hash: str) -> bool:
 
 def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash: str, now_ms: int) -> None:
     """Revoke an app's token by raising its serial."""
+    connection.execute(delete(old_app_tokens).where(old_app_tokens.c.app_id == app_id))
     connection.execute(
         update(apps)
         .where(apps.c.id == app_id)
@@ -160,10 +211,9 @@ def app_by_id(connection: Connection, app_id: str) -> App | None:
 
 def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
     """Return apps by id, each with the id of its operator account."""
-    if not ids:
-        return {}
-    rows = connection.execute(_APPS_WITH_OPERATORS, {"ids": ids}).all()
-    return {row.id: (decode_app(row), row.app_operator_account_id) for row in rows}
+    found = list(map(decode_app, _APPS_BY_IDS.run(connection, ids)))
+    operators = dict(_OPERATORS_BY_ACCOUNTS.run(connection, {app.business_account_id for app in found}))
+    return {app.id: (app, operators.get(app.business_account_id)) for app in found}
 
 
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
@@ -247,8 +297,34 @@ def first_operator_account_id(connection: Connection) -> str | None:
 
 
 _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
-_APPS_WITH_OPERATORS: Final = (
-    select(apps, business_accounts.c.operator_account_id.label("app_operator_account_id"))
-    .outerjoin(business_accounts, business_accounts.c.id == apps.c.business_account_id)
-    .where(equals_any(apps.c.id, "ids"))
-)
+
+
+class _AppRow(NamedTuple):
+    id: str
+    partner_id: int
+    name: str
+    phone_number: str | None
+    phone_number_id: str
+    business_account_id: str
+    created_on_ms: int
+    modified_on_ms: int
+    live: bool
+    hosting: str
+    token_serial: int
+    per_second: int | None
+    preferences: str
+    rates: str
+
+
+class _OperatorRow(NamedTuple):
+    id: str
+    operator_account_id: str
+
+
+_APPS_BY_IDS: Final = BulkSelect(apps, _AppRow, "id", is_locked=False)
+_OPERATORS_BY_ACCOUNTS: Final = BulkSelect(business_accounts, _OperatorRow, "id", is_locked=False)
+
+
+def set_block_enabled(connection: Connection, partner_id: int, enabled: bool) -> None:
+    """Store a partner's preference for blocking users."""
+    connection.execute(update(partners).where(partners.c.id == partner_id).values(block_enabled=enabled))

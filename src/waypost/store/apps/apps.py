@@ -16,6 +16,7 @@ from waypost.store.tables import (
     apps,
     business_accounts,
     messages,
+    old_app_tokens,
     queue_jobs,
     subscriptions,
     template_events,
@@ -135,15 +136,17 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
     return app
 
 
-def delete_app(connection: Connection, app: App) -> bool:
-    """Delete a sandbox app with its credentials, subscriptions, and jobs; False, without changes, if it is live.
+def delete_app(connection: Connection, app: App, *, also_live: bool = False) -> bool:
+    """Delete an app with its credentials, subscriptions, and jobs; False, without changes, if it is live.
+
+    A live app is deleted if `also_live` is true.
 
     Templates belong to the business account under which they were created, which may differ from the app's
     current one: another app of that account takes them over. Those of an account without another app are
     deleted.
     """
     is_live = select(apps.c.live).where(apps.c.id == app.id)
-    if connection.execute(is_live).scalar_one_or_none():
+    if connection.execute(is_live).scalar_one_or_none() and not also_live:
         return False
     _delete_jobs(connection, messages, app.id)
     of_app = templates.c.app_id == app.id
@@ -167,6 +170,7 @@ def delete_app(connection: Connection, app: App) -> bool:
     connection.execute(delete(templates).where(of_app))
     connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
     delete_app_keys(connection, app.id)
+    connection.execute(delete(old_app_tokens).where(old_app_tokens.c.app_id == app.id))
     connection.execute(delete(apps).where(apps.c.id == app.id))
     return True
 

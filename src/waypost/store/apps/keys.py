@@ -1,5 +1,6 @@
 """Additional credentials of an app, by hash."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -15,16 +16,20 @@ class DuplicateKeyName(Exception):
     """The app has an active token of this name."""
 
 
+class LastKey(Exception):
+    """The app has no other active additional key."""
+
+
 class TooManyKeys(Exception):
     """The app has as many of these credentials as it may."""
 
 
-def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys: int, now_ms: int) -> None:
-    """Store a credential's hash.
+def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys: int, now_ms: int) -> AppKey:
+    """Store a credential's hash, and return the credential.
 
     Args:
         connection: the writer's.
-        key: with an expiry, a minted token; without, an additional key.
+        key: with an expiry, a minted token; without, an additional key. Without a name it gets one.
         key_hash: of the secret that the partner receives.
         max_keys: how many of its kind may be active.
         now_ms: the time, to determine which are active.
@@ -34,10 +39,14 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
         TooManyKeys: the maximum is reached.
     """
     active = [other for other in _same_kind_keys(connection, key) if other.status(now_ms) is KeyStatus.ACTIVE]
-    if any(other.name == key.name for other in active):
-        raise DuplicateKeyName(key.name)
+    names = {other.name for other in active}
     if len(active) >= max_keys:
         raise TooManyKeys(key.app_id)
+    if key.name in names:
+        raise DuplicateKeyName(key.name)
+    if not key.name:
+        free = ("key", *(f"key {number}" for number in range(2, max_keys + 2)))
+        key = replace(key, name=next(name for name in free if name not in names))
     connection.execute(
         insert(app_keys),
         {
@@ -48,8 +57,10 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
             "name": key.name,
             "created_on_ms": key.created_on_ms,
             "expires_on_ms": key.expires_on_ms,
+            "ending": key.ending,
         },
     )
+    return key
 
 
 def list_app_keys(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
@@ -75,6 +86,23 @@ def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int
     if row.revoked_on_ms is None:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
     return _read_app_key(row)
+
+
+def revoke_additional_key(connection: Connection, app_id: str, key_hash: str, now_ms: int) -> list[AppKey] | None:
+    """Revoke the app's additional key with this hash and return those that stay active; None if there is no such key.
+
+    Raises:
+        LastKey: it is the only one.
+    """
+    keys = [key for key in list_app_keys(connection, app_id, minted=False) if key.status(now_ms) is KeyStatus.ACTIVE]
+    key = app_key_by_hash(connection, key_hash)
+    if key is None or key.id not in {other.id for other in keys}:
+        return None
+    others = [other for other in keys if other.id != key.id]
+    if not others:
+        raise LastKey(app_id)
+    revoke_app_key(connection, app_id, key.id, now_ms, minted=False)
+    return others
 
 
 def delete_app_keys(connection: Connection, app_id: str) -> None:

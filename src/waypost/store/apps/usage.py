@@ -10,7 +10,7 @@ from waypost.base.clock import DAY_MS
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import type_row
-from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
+from waypost.store.encoding import MARKETING_MESSAGE_KINDS, TEMPLATE_MESSAGE_KINDS
 from waypost.store.tables import inbound_messages, messages
 from waypost.store.templates.templates import templates_by_ids
 
@@ -23,7 +23,8 @@ class DailyUsage:
 
     Attributes:
         day: days since the epoch.
-        by_category: template messages by the category of their template.
+        by_category: template messages by the category of their template, without `marketing_api`.
+        marketing_api: those sent through the operator's API for marketing messages.
     """
 
     day: int
@@ -33,6 +34,7 @@ class DailyUsage:
     templates: int = 0
     media_templates: int = 0
     by_category: Counter[Category] = field(default_factory=Counter[Category])
+    marketing_api: int = 0
 
 
 def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DailyUsage]:
@@ -77,7 +79,9 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
         is_media = template is not None and type_row(template.draft.template_type).medium is not None
         usage.media_templates += row.times if is_media else 0
         usage.templates += 0 if is_media else row.times
-        if template is not None:
+        if row.kind in MARKETING_MESSAGE_KINDS:
+            usage.marketing_api += row.times
+        elif template is not None:
             usage.by_category[template.category] += row.times
 
 

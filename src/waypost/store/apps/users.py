@@ -60,6 +60,19 @@ def list_opted_users(connection: Connection, app: App, *, offset: int, at_most: 
     return [_decode_user(row) for row in connection.execute(chosen)]
 
 
+def list_users(connection: Connection, app: App, *, offset: int, at_most: int) -> list[AppUser]:
+    """Return the users that have opted in or out or were blocked, by phone number.
+
+    Args:
+        connection: any.
+        app: the app.
+        offset: how many to skip.
+        at_most: how many to return.
+    """
+    page = _select_users(app).order_by(app_users.c.phone_number).offset(offset).limit(at_most)
+    return [_decode_user(row) for row in connection.execute(page)]
+
+
 def _select_users(app: App) -> Select[Any]:
     return (
         select(app_users, recipients.c.window_until_ms)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -11,6 +10,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
 from waypost.store.bulk_statements import BulkCount, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.callbacks.receivers import receiver_failure
+from waypost.store.compressed_texts import CALLBACK_BODIES
 from waypost.store.messages.one_time_codes import callback_holds_code
 from waypost.store.queue.callback_jobs import live_group, ordering_key
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
@@ -23,6 +23,8 @@ from waypost.store.write_through_cache import CachedTable, cache_new_rows
 MAX_STORED_HEADERS: Final = 40
 MAX_HEADER_CHARS: Final = 300
 MAX_RESPONSE_BYTES: Final = 4096
+_MESSAGE_ID: Final = b"\0"
+"""Replaces the message's id in a stored body; JSON has no such byte."""
 _DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
 """Headers of every attempt that follow from the callback's row, with the columns: a first attempt does not store them."""
 _PACKED_HEADERS: Final = ("webhook-timestamp", "webhook-signature", "User-Agent")
@@ -76,7 +78,10 @@ def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_m
     """Store rendered callbacks, each due at its time: they are their own jobs."""
     if not rows:
         return
-    positions = _INSERT_CALLBACKS.run(connection, [(*row, due) for row, due in zip(rows, due_ms, strict=True)])
+    stored_rows = [
+        (*row[:_BODY], _compress_body(row), row.created_on_ms, due) for row, due in zip(rows, due_ms, strict=True)
+    ]
+    positions = _INSERT_CALLBACKS.run(connection, stored_rows)
     cache_new_rows(connection, CACHED_CALLBACKS, ((row.id, row) for row in rows))
     new_jobs = [
         NewJob(
@@ -93,11 +98,23 @@ def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_m
 
 def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, CallbackRow]:
     """Return rows by id."""
-    return {row.id: row for row in _CALLBACKS_BY_ID.run(connection, ids)}
+    rows = _CALLBACKS_BY_ID.run(connection, ids)
+    return {row.id: row._replace(body=read_callback_body(row.body, row.message_id)) for row in rows}
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptRecord:
+def _compress_body(row: CallbackRow) -> bytes:
+    """Return the body as stored: without the message's id, which its row has, and which no dictionary can contain."""
+    body = row.body if row.message_id is None else row.body.replace(row.message_id.encode(), _MESSAGE_ID)
+    return CALLBACK_BODIES.compress(body)
+
+
+def read_callback_body(stored: bytes, message_id: str | None) -> bytes:
+    """Return the body that every attempt sends, from its row."""
+    body = CALLBACK_BODIES.decompress(stored)
+    return body if message_id is None else body.replace(_MESSAGE_ID, message_id.encode())
+
+
+class AttemptRecord(NamedTuple):
     """One attempt of one callback.
 
     Attributes:
@@ -200,12 +217,13 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 
 def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
     """Return a callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
+    body = read_callback_body(row["body"], row["message_id"])
     query = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
     stored = [dict(attempt) for attempt in connection.execute(query).mappings()]
     return {
         **{name: value for name, value in row.items() if name not in _JOB_AND_ATTEMPT_COLUMNS},
-        "body": row["body"].decode(),
-        "holds_code": callback_holds_code(connection, row),
+        "body": body.decode(),
+        "holds_code": callback_holds_code(connection, row | {"body": body}),
         "attempts": [
             {
                 **attempt,
@@ -282,6 +300,7 @@ _FIRST_ATTEMPTS: Final = (
 _CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "ids"))
 _CALLBACKS_BY_ID: Final = BulkSelect(callbacks, CallbackRow, "id")
 _RESERVE_SEQUENCES: Final = BulkCount(sequences, ("subscription_id", "subject"), "last")
+_BODY: Final = CallbackRow._fields.index("body")
 _INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields, "due_ms", positions="position")
 _INSERT_ATTEMPTS: Final = BulkInsert(
     attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "response_body", "error",

@@ -25,6 +25,7 @@ from sqlalchemy import (
 
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.callbacks import read_callback_details
+from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.callback_jobs import find_open_callback, open_callbacks, replay_group
 from waypost.store.queue.names import QueueName
 from waypost.store.sql import equals_any
@@ -186,11 +187,14 @@ def subject_names(connection: Connection, partner_id: int, app_id: str, subjects
     """Return readable subjects of callbacks: a number or a business-scoped id, or a template's name."""
     names: dict[str, str] = {}
     numbers = [int(subject) for subject in subjects if subject.isdecimal() and len(subject) < 19]
-    recipient_query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(
-        recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, equals_any(recipients.c.id, "ids")
+    person = recipients.alias("person")
+    recipient_query = (
+        select(recipients.c.id, person.c.phone_number, person.c.user_id)
+        .join(person, person.c.id == func.coalesce(recipients.c.same_as, recipients.c.id))
+        .where(recipients.c.app_id == app_id, recipients.c.partner_id == partner_id, equals_any(recipients.c.id, "ids"))
     )
     for row in connection.execute(recipient_query, {"ids": numbers}):
-        names[str(row.id)] = row.phone_number or row.user_id
+        names[str(row.id)] = row.phone_number or row.user_id or ""
     subjects_by_template = {subject[2:]: subject for subject in subjects if subject.startswith("t:")}
     template_query = select(templates.c.id, templates.c.element_name).where(
         templates.c.partner_id == partner_id, equals_any(templates.c.id, "ids")
@@ -314,12 +318,13 @@ def _filter_conditions(connection: Connection, app_id: str, query: DeliveryFilte
     if query.event is not None:
         fits.append(callbacks.c.event == query.event)
     if query.recipient is not None:
-        known = connection.execute(
-            select(recipients.c.id).where(
+        known = recipient_ids(
+            connection,
+            and_(
                 recipients.c.app_id == app_id,
                 or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
-            )
-        ).scalars()
+            ),
+        )
         # Before the operator has identified a recipient, its callbacks are about the destination.
         fits.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
     return fits

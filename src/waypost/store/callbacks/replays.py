@@ -6,6 +6,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from waypost.store.callbacks.receivers import SubscriptionFilter
+from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.callback_jobs import replay_group
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
@@ -107,12 +108,13 @@ def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElem
     if query.event is not None:
         conditions.append(callbacks.c.event == query.event)
     if query.recipient is not None:
-        known = connection.execute(
-            select(recipients.c.id).where(
+        known = recipient_ids(
+            connection,
+            and_(
                 recipients.c.app_id.in_({row.app_id for row in chosen}),
                 or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
-            )
-        ).scalars()
+            ),
+        )
         # Before the operator has identified a recipient, its callbacks are about the destination.
         conditions.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
     return and_(*conditions)

@@ -7,11 +7,12 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.callbacks.subscription import Subscription
+from waypost.store.bulk_statements import BulkSelect
 from waypost.store.queue.callback_jobs import live_group, replay_group
 from waypost.store.queue.names import QueueName
 from waypost.store.sql import equals_any
 from waypost.store.tables import subscriptions
-from waypost.store.typed_rows import RowReader, select_row
+from waypost.store.typed_rows import RowReader
 from waypost.store.write_through_cache import enqueued_jobs
 
 _read_subscription: Final = RowReader(Subscription)
@@ -161,7 +162,7 @@ class ActiveSubscription(NamedTuple):
 
 def active_subscriptions(connection: Connection, app_ids: Collection[str]) -> list[ActiveSubscription]:
     """Return the subscriptions of these apps that their partners have not paused."""
-    return list(map(ActiveSubscription._make, connection.execute(_ACTIVE_SUBSCRIPTIONS, {"apps": app_ids})))
+    return _ACTIVE_SUBSCRIPTIONS.run(connection, app_ids)
 
 
 def tags_by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
@@ -183,6 +184,6 @@ def decode_subscription(row: Row[Any], unseal: Unseal) -> Subscription:
 
 
 _SUBSCRIPTIONS_BY_IDS: Final = select(subscriptions).where(equals_any(subscriptions.c.id, "ids"))
-_ACTIVE_SUBSCRIPTIONS: Final = select_row(subscriptions, ActiveSubscription).where(
-    equals_any(subscriptions.c.app_id, "apps"), subscriptions.c.active
+_ACTIVE_SUBSCRIPTIONS: Final = BulkSelect(
+    subscriptions, ActiveSubscription, "app_id", condition="active", is_locked=False
 )

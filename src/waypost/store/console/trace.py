@@ -1,14 +1,14 @@
 """Traces of messages as stored, and what an app has recently sent and submitted."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, func, select
 
 from waypost.domain.message import MessageState
 from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.receivers import receiver_failure
-from waypost.store.messages.messages import TIMED_STATES
+from waypost.store.messages.messages import TIMED_STATES, read_request
 from waypost.store.messages.one_time_codes import find_messages_with_codes
 from waypost.store.queue.callback_jobs import find_open_callback
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
@@ -64,7 +64,7 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     row = connection.execute(query).mappings().one_or_none()
     if row is None:
         return None
-    trace = {name: value for name, value in row.items() if name not in ("content", "request")}
+    trace = {name: value for name, value in row.items() if name not in ("content", "request", "compressed_request")}
     trace["content_retained"] = bool(row["content"])
     trace["holds_code"] = bool(find_messages_with_codes(connection, row["partner_id"], [row]))
     for name in _TIME_COLUMNS.values():
@@ -116,8 +116,8 @@ def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any
         trace = None if own_id is None else message_trace(connection, own_id)
         if trace is None:
             return None
-    request_query = select(messages.c.request).where(messages.c.id == trace["id"])
-    trace["request"] = connection.execute(request_query).scalar_one()
+    request_query = select(messages.c.request, messages.c.compressed_request).where(messages.c.id == trace["id"])
+    trace["request"] = read_request(connection.execute(request_query).one())
     for callback in trace["callbacks"]:
         job = find_open_callback(connection, callback["id"])
         callback["waiting"] = None
@@ -138,21 +138,36 @@ def app_message_trace(connection: Connection, partner_id: int, app_id: str, mess
     return None
 
 
+class MessageContent(NamedTuple):
+    """The content of one message, and how a partner requested it.
+
+    Attributes:
+        request: the form as received; empty once retention has cleared it, as `content` is.
+    """
+
+    id: str
+    kind: str
+    content: bytes
+    request: str
+    template_id: str | None
+
+
 def app_message_content(
     connection: Connection, partner_id: int, app_id: str, message_id: str
-) -> tuple[Any, bool] | None:
-    """Return one of an app's messages (kind, content, request), and whether it holds a one-time code; or None."""
+) -> tuple[MessageContent, bool] | None:
+    """Return the content of one of an app's messages, and whether it holds a one-time code; or None."""
     query = select(
-        messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.destination,
+        messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.compressed_request,
         messages.c.template_id,
     ).where(
         messages.c.id == message_id,
         messages.c.partner_id == partner_id,
         messages.c.app_id == app_id,
     )  # fmt: skip
-    row = connection.execute(query).one_or_none()
-    if row is None:
+    stored = connection.execute(query).one_or_none()
+    if stored is None:
         return None
+    row = MessageContent(stored.id, stored.kind, stored.content, read_request(stored), stored.template_id)
     code_columns = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
     return row, bool(find_messages_with_codes(connection, partner_id, [code_columns]))
 

@@ -1,29 +1,31 @@
-"""PostgreSQL: two writing connections per process, separate readers, and wake-ups by NOTIFY."""
+"""PostgreSQL: up to two writing connections per process, separate readers, and wake-ups by NOTIFY."""
 
 import queue
 import secrets
 import select
 import socket
 import threading
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import psycopg
-from psycopg.conninfo import conninfo_to_dict
+from psycopg import sql
 from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from waypost.base.telemetry.logs import log
 from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER
-from waypost.store.contract import PayloadListener, StoreUnavailable, WrongStore
-from waypost.store.engines.postgresql_arrays import register_arrays
+from waypost.store.connections.budget import ConnectionBudget
+from waypost.store.contract import PayloadListener, StoreUnavailable
 from waypost.store.engines.postgresql_bulk import PostgresBulkStatements
+from waypost.store.engines.postgresql_connect import check_server, connect, require_session, set_up_session
+from waypost.store.engines.postgresql_session import driver_connection, has_ended
 from waypost.store.revision import create_or_check_schema
 
+FULL_BUDGET: Final = ConnectionBudget()
 CHANNEL: Final = "waypost"
 MAX_NOTIFICATION_BYTES: Final = 7_000
 """Of one notification; PostgreSQL allows 8,000."""
@@ -35,30 +37,10 @@ MAX_NOTIFY_INTERVAL_S: Final = 0.016
 under load each notification costs the server and this process as much as several messages do."""
 
 # fmt: off
-SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
-    #  name                                   value    why
-    ("idle_in_transaction_session_timeout", "10s"),  # a process that hangs in a transaction delays reads of the others
-    ("lock_timeout",                        "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
-    ("timezone",                            "UTC"),
-    ("client_min_messages",                 "warning"),  # a warning reports that a commit is on one server only
-)
-CONNECT_PARAMETERS: Final = {  # an unreachable server is noticed within seconds
-    "connect_timeout":     5,
-    "tcp_user_timeout":    10_000,
-    "keepalives_idle":     5,
-    "keepalives_interval": 2,
-    "keepalives_count":    3,
-    "application_name":    "waypost",
-}
 UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
 CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
 MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
 # fmt: on
-
-REQUIRE_FLUSH: Final = (
-    "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"
-)
-"""Without waiting for its flush, a commit would be no acknowledgement, whatever the server's default is."""
 
 STANDBY_WAIT_FUNCTION: Final = "SyncRepWaitForLSN"
 """The server function that issues this warning: its text is in the server's language."""
@@ -74,17 +56,23 @@ class PostgresEngine:
 
     Args:
         url: as libpq accepts it: `postgresql://user:password@host/database`, several hosts with commas.
-        readers: how many threads may read at once.
+        budget: how many connections it opens at most.
+        processes: how many are started together with this one, for a warning.
         upgrade: whether a store of an older revision is upgraded.
     """
 
     name = "postgresql"
     is_exclusive = False
-    writers = 2  # one for writes that clients wait for, one for writes of the stages
     commits_in_order = False  # numbers are assigned before the commit
 
-    def __init__(self, url: str, *, readers: int = 4, upgrade: bool = True) -> None:
-        self.readers = readers
+    def __init__(
+        self, url: str, *, budget: ConnectionBudget = FULL_BUDGET, processes: int = 1, upgrade: bool = True
+    ) -> None:
+        self.readers = budget.readers
+        self.writers = budget.writers
+        self._budget = budget
+        self._processes = processes
+        self._has_sessions = False  # until the first connection has shown it
         self._upgrade = upgrade
         self._url = url
         self._pool: Pool | None = None
@@ -98,7 +86,6 @@ class PostgresEngine:
         self._closed = threading.Event()
         self._wake_sockets: tuple[socket.socket, socket.socket] | None = None  # closing one end wakes the listener
         self._sender_id = secrets.token_hex(4)  # in this process's notifications: it ignores its own
-        self._log = log("store")
 
     def open(self) -> None:
         """Connect, and create or check the schema.
@@ -113,11 +100,11 @@ class PostgresEngine:
             poolclass=NullPool,
             hide_parameters=True,  # error texts are logged, and parameters may hold messages of people
         )
-        event.listen(self._pool, "before_cursor_execute", self._send_inserts_first)
+        event.listen(self._pool, "before_cursor_execute", self._send_waiting)
         for runs_left in reversed(range(MAX_OPENING_ATTEMPTS)):
             try:
                 with self.write() as connection:
-                    self._check_server(connection)
+                    check_server(connection, needed_connections=self._processes * self._budget.total)
                     connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
                     create_or_check_schema(connection, upgrade=self._upgrade)
             except Exception as error:
@@ -141,20 +128,21 @@ class PostgresEngine:
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._writer_connections[nth]
+        if connection is not None and has_ended(driver_connection(connection)):
+            self._discard_broken(nth)
+            connection = None
         if connection is None:
-            connection = self._writer_connections[nth] = self._pool.connect()
-            connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
-            driver: Any = connection.connection.driver_connection
-            driver.add_notice_handler(partial(self._handle_notice, nth))
+            connection = self._writer_connections[nth] = self._connect_writer(self._pool)
+            driver_connection(connection).add_notice_handler(partial(self._handle_notice, nth))
         try:
             self._not_replicated.discard(nth)
             with connection.begin():
                 yield connection
-                self._bulk_statements.send_inserts(connection, is_end=True)
+                self._bulk_statements.commit(connection)
         except BaseException:
             self._discard_broken(nth)
             if self._writer_connections[nth] is not None:  # using a broken one would reconnect it
-                self._bulk_statements.drop_inserts(connection)
+                self._bulk_statements.drop(connection)
             raise
         if nth in self._not_replicated:
             raise StoreUnavailable("the commit was not confirmed by its synchronous standby")
@@ -193,26 +181,29 @@ class PostgresEngine:
                     connection.close()
             self._idle_readers.put(None)
 
+    @property
+    def background_transaction(self) -> Callable[[], AbstractContextManager[Connection]] | None:
+        """Return what begins a background transaction on a connection of its own; None without such a connection."""
+        return self._begin_in_background if self._budget.background else None
+
     @contextmanager
-    def background_transaction(self) -> Generator[Connection]:
-        """Begin a background transaction on a connection of its own."""
+    def _begin_in_background(self) -> Generator[Connection]:
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._idle_background.get()
         try:
             if connection is None:
-                connection = self._pool.connect()
-                connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
+                connection = self._connect_writer(self._pool)
             with connection.begin():
                 yield connection
-                self._bulk_statements.send_inserts(connection, is_end=True)
+                self._bulk_statements.commit(connection)
         except BaseException:
             if connection is not None and _is_broken(connection):
                 with suppress(Exception):
                     connection.close()
                 connection = None
             if connection is not None:
-                self._bulk_statements.drop_inserts(connection)
+                self._bulk_statements.drop(connection)
             raise
         finally:
             self._idle_background.put(connection)
@@ -249,6 +240,29 @@ class PostgresEngine:
         for payload in payloads:
             self._outgoing.put(payload)
 
+    def compact(self, tables: Sequence[str]) -> None:
+        """Rewrite each table, on a connection of its own in place of a reader's; those who use the table wait."""
+        reader = self._idle_readers.get()  # the budget counts it; a thread of the readers runs this, so one is idle
+        try:
+            if reader is not None:
+                with suppress(Exception):
+                    reader.close()
+            self._rewrite(tables)
+        finally:
+            self._idle_readers.put(None)
+
+    def _rewrite(self, tables: Sequence[str]) -> None:
+        connection = self._connect()
+        try:
+            connection.autocommit = True
+            connection.execute("SET lock_timeout = '60s'")
+            if connection.info.server_version >= 170_000:
+                connection.execute("SET transaction_timeout = 0")
+            for name in tables:
+                connection.execute(sql.SQL("VACUUM (FULL, ANALYZE) {}").format(sql.Identifier(name)))
+        finally:
+            connection.close()
+
     def close(self) -> None:
         """Send the notifications that wait, and close every connection."""
         self._closed.set()
@@ -275,41 +289,28 @@ class PostgresEngine:
         if self._pool is not None:
             self._pool.dispose()
 
-    def _connect(self) -> psycopg.Connection[Any]:
-        url_parameters = conninfo_to_dict(self._url)
-        parameters = {**CONNECT_PARAMETERS, **url_parameters}
-        if "," in str(parameters.get("host", "")):
-            parameters.setdefault("target_session_attrs", "read-write")
-        options = " ".join(f"-c {name}={value}" for name, value in SESSION_SETTINGS)
-        parameters["options"] = f"{url_parameters.get('options', '')} {options}".strip()
-        connection = psycopg.connect(**cast("Any", parameters))
-        connection.autocommit = True
-        connection.execute(REQUIRE_FLUSH)
-        register_arrays(connection)
-        if connection.info.server_version >= 170_000:
-            connection.execute("SET transaction_timeout = '15s'")
-        connection.autocommit = False
+    def _connect_writer(self, pool: Pool) -> Connection:
+        connection = pool.connect()
+        connection.info.update({BULK_STATEMENTS: self._bulk_statements, IS_WRITER: True})
+        # A rollback, or a dropped table, would make psycopg deallocate all prepared statements, with those of ours.
+        driver_connection(connection).prepare_threshold = None
         return connection
 
-    def _check_server(self, connection: Connection) -> None:
-        """Reject a server that is too old; warn about one that does not flush or replicate what is acknowledged."""
-        version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
-        if version < 140_000:
-            raise WrongStore(f"this PostgreSQL has version {version // 10_000}; waypost works on 14 and newer")
-        standbys = connection.exec_driver_sql("SHOW synchronous_standby_names").scalar_one()
-        if standbys and connection.exec_driver_sql("SHOW synchronous_commit").scalar_one() == "local":
-            self._log.warning(
-                "this PostgreSQL has synchronous standbys and does not wait for them (synchronous_commit = local): "
-                "what is acknowledged can be lost with this server"
-            )
-        if connection.exec_driver_sql("SHOW fsync").scalar_one() == "off":
-            self._log.warning(
-                "this PostgreSQL does not flush (fsync = off): what is acknowledged can be lost with the power"
-            )
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = connect(self._url)
+        try:
+            if not self._has_sessions:
+                require_session(connection, self._url)
+                self._has_sessions = True
+            set_up_session(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
-    def _send_inserts_first(self, connection: Connection, *_: object) -> None:
-        """Before any other statement: it may read the new rows."""
-        self._bulk_statements.send_inserts(connection)
+    def _send_waiting(self, connection: Connection, *_: object) -> None:
+        """Send the bulk statements that wait, before one of SQLAlchemy's: it may read what they write."""
+        self._bulk_statements.send(connection)
 
     def _handle_notice(self, nth: int, diagnostic: psycopg.errors.Diagnostic) -> None:
         if diagnostic.source_function == STANDBY_WAIT_FUNCTION or (diagnostic.message_primary or "").startswith(
@@ -389,7 +390,7 @@ def _is_broken(connection: Connection) -> bool:
     if connection.invalidated:  # checked first: using it would reconnect it, without our settings
         return True
     try:
-        driver: Any = connection.connection.driver_connection
+        driver: Any = driver_connection(connection)
     except Exception:  # noqa: BLE001  one that raises here is broken
         return True
     return driver is None or driver.closed or driver.broken

@@ -11,11 +11,6 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from psycopg import Connection
-from psycopg.abc import Buffer
-from psycopg.adapt import Dumper
-from psycopg.pq import Format
-
 _HEADER: Final = struct.Struct("!iiIii").pack
 _EMPTY: Final = struct.Struct("!iiI").pack
 _SIZE: Final = struct.Struct("!i").pack
@@ -35,40 +30,6 @@ def _pack_bytes(value: bytes) -> bytes:
     return _SIZE(len(value)) + value
 
 
-class TextArray(bytes):
-    """An array of texts."""
-
-
-class ByteaArray(bytes):
-    """An array of byte strings."""
-
-
-class Int8Array(bytes):
-    """An array of integers of 8 bytes."""
-
-
-class Int4Array(bytes):
-    """An array of integers of 4 bytes."""
-
-
-class Int2Array(bytes):
-    """An array of integers of 2 bytes."""
-
-
-class BoolArray(bytes):
-    """An array of booleans."""
-
-
-class _ArrayDumper(Dumper):
-    """Passes the bytes of an array on."""
-
-    format = Format.BINARY
-
-    def dump(self, obj: Any) -> Buffer | None:
-        """Return the bytes. See psycopg."""
-        return obj
-
-
 class ArrayType:
     """A type of arrays.
 
@@ -76,29 +37,24 @@ class ArrayType:
         name: of the members' type, in SQL.
         member_oid: of the members' type. Source: postgresql.org, src/include/catalog/pg_type.dat.
         array_oid: of the array type.
-        value_type: of the encoded arrays, by which psycopg finds their dumper.
         pack: encodes one member with its size.
     """
 
-    def __init__(
-        self, name: str, member_oid: int, array_oid: int, value_type: type[bytes], pack: Callable[[Any], bytes]
-    ) -> None:
+    def __init__(self, name: str, member_oid: int, array_oid: int, pack: Callable[[Any], bytes]) -> None:
         self.name = name
         self.array_oid = array_oid
         self._member_oid = member_oid
         self._pack = pack
-        self.value_type = value_type
-        self.dumper = type(f"{value_type.__name__}Dumper", (_ArrayDumper,), {"oid": array_oid})
 
     def encode(self, values: Sequence[Any]) -> bytes:
-        """Return an array as a parameter of a statement, once `register_arrays` has prepared its connection."""
+        """Return an array as a parameter of a statement."""
         pack = self._pack
         if None in values:
             members = [_NULL if value is None else pack(value) for value in values]
-            return self.value_type(_HEADER(1, 1, self._member_oid, len(members), 1) + b"".join(members))
+            return _HEADER(1, 1, self._member_oid, len(members), 1) + b"".join(members)
         if not values:
-            return self.value_type(_EMPTY(0, 0, self._member_oid))
-        return self.value_type(_HEADER(1, 0, self._member_oid, len(values), 1) + b"".join(map(pack, values)))
+            return _EMPTY(0, 0, self._member_oid)
+        return _HEADER(1, 0, self._member_oid, len(values), 1) + b"".join(map(pack, values))
 
 
 # fmt: off
@@ -106,18 +62,12 @@ ARRAY_TYPES: Final = {  # by the name of the members' type
     array_type.name: array_type
     for array_type in (
         #         name     member  array
-        ArrayType("text",  25,     1009,  TextArray,  _pack_text),
-        ArrayType("bytea", 17,     1001,  ByteaArray, _pack_bytes),
-        ArrayType("int8",  20,     1016,  Int8Array,  lambda value: _INT8(8, value)),
-        ArrayType("int4",  23,     1007,  Int4Array,  lambda value: _INT4(4, value)),
-        ArrayType("int2",  21,     1005,  Int2Array,  lambda value: _INT2(2, value)),
-        ArrayType("bool",  16,     1000,  BoolArray,  lambda value: _BOOL[bool(value)]),
+        ArrayType("text",  25,     1009,   _pack_text),
+        ArrayType("bytea", 17,     1001,  _pack_bytes),
+        ArrayType("int8",  20,     1016,   lambda value: _INT8(8, value)),
+        ArrayType("int4",  23,     1007,   lambda value: _INT4(4, value)),
+        ArrayType("int2",  21,     1005,   lambda value: _INT2(2, value)),
+        ArrayType("bool",  16,     1000,   lambda value: _BOOL[bool(value)]),
     )
 }
 # fmt: on
-
-
-def register_arrays(connection: Connection[Any]) -> None:
-    """Let a connection take these arrays as parameters."""
-    for array_type in ARRAY_TYPES.values():
-        connection.adapters.register_dumper(array_type.value_type, array_type.dumper)

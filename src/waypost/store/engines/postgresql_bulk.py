@@ -1,83 +1,72 @@
 """PostgreSQL's bulk statements: each is one statement, with an array for each column of its rows."""
 
-import re
 from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
 from operator import itemgetter
-from typing import Any, Final, cast
+from typing import Any, Final
 
-import psycopg
-from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
 from sqlalchemy import BigInteger, Boolean, Connection, Integer, LargeBinary, SmallInteger, Table
 
 from waypost.store.bulk_statements import (
     IS_WRITER,
     BulkCount,
     BulkDelete,
+    BulkFilter,
     BulkInsert,
+    BulkInsertNew,
     BulkSelect,
     BulkUpdate,
     Rows,
     raise_counter,
+    return_new,
+    skip_existing,
     upsert_counter,
 )
 from waypost.store.engines.postgresql_arrays import ARRAY_TYPES, ArrayType
-
-
-class _Statement:
-    """The text of a statement, and the types of the arrays that it takes."""
-
-    def __init__(self, text: str, types: Sequence[ArrayType]) -> None:
-        self.text = cast("Any", text.encode())
-        self.types = types
-
-    def encode_columns(self, rows: Rows) -> list[bytes]:
-        """Return the arrays: one for each column of the rows."""
-        return [kind.encode(column) for kind, column in zip(self.types, zip(*rows, strict=True), strict=True)]
+from waypost.store.engines.postgresql_session import PostgresSession, ReturnedKeys, Statement, driver_connection
 
 
 class PostgresBulkStatements:
     """Statements that unpack arrays, so that their text is prepared once for any number of rows.
 
-    New rows are sent as late as possible: with the next statement that is not another insert, or at the end of
-    the transaction. Inserts that meet there are one statement. If they are all that a transaction does, as when
-    messages are accepted, that statement is the whole transaction: one round trip, commit included.
+    Those without a result wait until a result is needed, or the transaction ends, and are sent together: see
+    `PostgresSession`. Inserts that meet are one statement. If they are all that a transaction does, as when messages are
+    accepted, that statement is the whole transaction.
 
     COPY is a little faster for hundreds of rows, and takes more round trips, which is what the usual batch of a
     dozen rows waits for.
     """
 
     def __init__(self) -> None:
-        self._statements: dict[Any, _Statement] = {}
+        self._statements: dict[Any, Statement] = {}
 
-    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> None:
-        """Insert rows, by `send_inserts`; it returns no positions, which are defaults of their columns."""
+    def send(self, connection: Connection) -> None:
+        """Send the statements that wait."""
+        if _SESSION in connection.info or _WAITING_INSERTS in connection.info:
+            self._session(connection).send()
+
+    def commit(self, connection: Connection) -> None:
+        """Send the statements that wait, and commit the transaction."""
+        self._session(connection).commit()
+
+    def drop(self, connection: Connection) -> None:
+        """Drop the statements that wait: their transaction has failed."""
+        connection.info.pop(_WAITING_INSERTS, None)
+        if _SESSION in connection.info:
+            self._session(connection).drop()
+
+    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
+        """Insert rows; it returns no positions, which are defaults of their columns."""
         connection.info.setdefault(_WAITING_INSERTS, []).append((statement, rows))
 
-    def send_inserts(self, connection: Connection, *, is_end: bool = False) -> None:
-        """Send the inserts that wait, in their order; at the end of a transaction that did nothing else, commit too."""
-        waiting: list[tuple[BulkInsert, Rows]] = connection.info.pop(_WAITING_INSERTS, [])
-        if not waiting:
-            return
-        statements = tuple(statement for statement, _ in waiting)
-        prepared = self._statements.get(statements)
+    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
+        """Insert rows that are new."""
+        prepared = self._statements.get(statement)
         if prepared is None:
-            prepared = self._statements[statements] = _insert_statement(statements)
-        arrays: list[bytes] = []
-        first = 0
-        for statement, rows in waiting:
-            count = len(statement.columns)
-            columns = zip(*rows, strict=True)
-            arrays += [kind.encode(column) for kind, column in zip(prepared.types[first:], columns, strict=False)]
-            first += count
-        driver = driver_connection(connection)
-        if is_end and driver.info.transaction_status is TransactionStatus.IDLE:
-            _execute_alone(connection, driver, prepared, arrays)
-        else:
-            self._execute(connection, prepared.text, arrays)
-
-    def drop_inserts(self, connection: Connection) -> None:
-        """Drop the inserts that wait: their transaction has failed."""
-        connection.info.pop(_WAITING_INSERTS, None)
+            types = _types_of(statement.table, statement.columns)
+            text = f"{_insert_text(statement.table.name, statement.columns, types)} {return_new(statement)}"
+            prepared = self._statements[statement] = Statement(text, types)
+        return self._session(connection).fetch(prepared, prepared.encode_columns(rows))
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows; keys are sorted, so that two transactions cannot deadlock.
@@ -93,20 +82,21 @@ class PostgresBulkStatements:
             names = ", ".join(f'"{name}"' for name in (*statement.columns, "at"))
             text = (
                 f"UPDATE {table.name} AS t SET {assigned} FROM unnest({_marks(types)}) AS v({names}) "  # noqa: S608
-                f'WHERE t."{key}" = v.at AND t."{key}" = ANY(%s)'
+                f'WHERE t."{key}" = v.at AND t."{key}" = ANY(${len(types)})'
             )
-            prepared = self._statements[statement] = _Statement(text, types)
+            prepared = self._statements[statement] = Statement(text, types)
         arrays = prepared.encode_columns(sorted(rows, key=itemgetter(-1)))
-        self._execute(connection, prepared.text, [*arrays, arrays[-1]])
+        self._session(connection).add(prepared, arrays)
 
-    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> set[Any]:
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows by one list of keys; rows that another process has deleted meanwhile are not returned."""
         prepared = self._statements.get(statement)
         if prepared is None:
             table, key = statement.table, statement.key
-            text = f'DELETE FROM {table.name} WHERE "{key}" = ANY(%s) RETURNING "{key}"'  # noqa: S608
-            prepared = self._statements[statement] = _Statement(text, _types_of(table, (key,)))
-        return {row[0] for row in self._fetch(connection, prepared.text, [prepared.types[0].encode(sorted(keys))])}
+            text = f'DELETE FROM {table.name} WHERE "{key}" = ANY($1) RETURNING "{key}"'  # noqa: S608
+            prepared = self._statements[statement] = Statement(text, _types_of(table, (key,)))
+        session = self._session(connection)
+        return ReturnedKeys(session, session.add(prepared, [prepared.types[0].encode(sorted(keys))]))
 
     def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
         """Raise counters, in the order of the rows."""
@@ -114,92 +104,92 @@ class PostgresBulkStatements:
         if prepared is None:
             types = _types_of(statement.table, (*statement.key, statement.column))
             text = f"{upsert_counter(statement)} SELECT * FROM unnest({_marks(types)}) {raise_counter(statement)}"  # noqa: S608
-            prepared = self._statements[statement] = _Statement(text, types)
-        return self._fetch(connection, prepared.text, prepared.encode_columns(rows))
+            prepared = self._statements[statement] = Statement(text, types)
+        return self._session(connection).fetch(prepared, prepared.encode_columns(rows))
 
     def select(
-        self, connection: Connection, statement: BulkSelect[Any], keys: Collection[Any]
+        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
     ) -> Sequence[Sequence[Any]]:
         """Return rows; a writer's connection locks them in the order of their primary key."""
-        is_writer = IS_WRITER in connection.info
-        prepared = self._statements.get((statement, is_writer))
+        is_locking = statement.is_locked and IS_WRITER in connection.info
+        prepared = self._statements.get((statement, is_locking))
         if prepared is None:
-            table, key = statement.table, statement.key
+            table = statement.table
             names = ", ".join(f'"{name}"' for name in statement.columns)
+            conditions = [f'"{key}" = ANY(${n})' for n, key in enumerate(statement.keys, 1)]
+            if statement.condition is not None:
+                conditions.append(f'"{statement.condition}"')
             first_key = next(iter(table.primary_key.columns)).name
-            lock = f' ORDER BY "{first_key}" FOR UPDATE' if is_writer else ""
-            text = f'SELECT {names} FROM {table.name} WHERE "{key}" = ANY(%s){lock}'  # noqa: S608
-            prepared = self._statements[statement, is_writer] = _Statement(text, _types_of(table, (key,)))
-        return self._fetch(connection, prepared.text, [prepared.types[0].encode(list(keys))])
+            lock = f' ORDER BY "{first_key}" FOR UPDATE' if is_locking else ""
+            text = f"SELECT {names} FROM {table.name} WHERE {' AND '.join(conditions)}{lock}"  # noqa: S608
+            prepared = Statement(text, _types_of(table, statement.keys))
+            self._statements[statement, is_locking] = prepared
+        arrays = [kind.encode(list(values)) for kind, values in zip(prepared.types, lists, strict=True)]
+        return self._session(connection).fetch(prepared, arrays)
+
+    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
+        """Return the members for which the condition is true."""
+        prepared = self._statements.get(statement)
+        if prepared is None:
+            text = f"SELECT member.value FROM unnest($1) AS member(value) WHERE {statement.condition}"  # noqa: S608
+            prepared = self._statements[statement] = Statement(text, [ARRAY_TYPES["text"]])
+        rows = self._session(connection).fetch(prepared, [prepared.types[0].encode(list(members))])
+        return {value for (value,) in rows}
+
+    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
+        """Return the shards whose lease this holder has, by the server's clock; locked, in the order of the shards."""
+        arrays = [
+            kind.encode(values)
+            for kind, values in zip(_HELD_SHARDS.types, ([queue], [holder], list(shards)), strict=True)
+        ]
+        return {shard for (shard,) in self._session(connection).fetch(_HELD_SHARDS, arrays)}
 
     def next_position(self, connection: Connection) -> int:
         """Return the position of a new job."""
-        return self._fetch(connection, b"SELECT nextval('queue_jobs_position_seq')", ())[0][0]
+        return self._session(connection).fetch(_NEXT_POSITION)[0][0]
 
     def lock_rare_writes(self, connection: Connection) -> None:
         """Take an advisory lock: a rare write reads first and then writes, as if it ran alone."""
-        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('waypost seldom'))")
+        self._session(connection).add(_LOCK_RARE_WRITES, ())
 
     def now_ms(self, connection: Connection) -> int | None:
         """Return the server's time, of this moment and not of the transaction's beginning."""
-        return self._fetch(connection, _NOW_MS, ())[0][0]
+        return self._session(connection).fetch(_NOW_MS)[0][0]
 
-    def _execute(self, connection: Connection, text: Any, parameters: Sequence[Any]) -> None:
-        self.send_inserts(connection)
-        with driver_connection(connection).cursor() as cursor:
-            cursor.execute(text, parameters)
+    def _session(self, connection: Connection) -> PostgresSession:
+        """Return a connection's session; inserts that wait are one of the statements that wait there now."""
+        session: PostgresSession | None = connection.info.get(_SESSION)
+        if session is None:
+            session = PostgresSession(driver_connection(connection), is_transactional=IS_WRITER in connection.info)
+            connection.info[_SESSION] = session
+        inserts: list[tuple[BulkInsert, Rows]] = connection.info.pop(_WAITING_INSERTS, [])
+        if inserts:
+            statements = tuple(statement for statement, _ in inserts)
+            prepared = self._statements.get(statements)
+            if prepared is None:
+                prepared = self._statements[statements] = _insert_statement(statements)
+            columns = [column for _, rows in inserts for column in zip(*rows, strict=True)]
+            session.add(prepared, [kind.encode(column) for kind, column in zip(prepared.types, columns, strict=True)])
+        return session
 
-    def _fetch(self, connection: Connection, text: Any, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        self.send_inserts(connection)
-        with driver_connection(connection).cursor(binary=True) as cursor:
-            return cursor.execute(text, parameters).fetchall()
 
-
-def _insert_statement(statements: Sequence[BulkInsert]) -> _Statement:
+def _insert_statement(statements: Sequence[BulkInsert]) -> Statement:
     """Return one statement that inserts the rows of several."""
     types: list[ArrayType] = []
     texts: list[str] = []
     for statement in statements:
         own = _types_of(statement.table, statement.columns)
-        names = ", ".join(f'"{name}"' for name in statement.columns)
-        texts.append(f"INSERT INTO {statement.table.name} ({names}) SELECT * FROM unnest({_marks(own)})")  # noqa: S608
+        text = _insert_text(statement.table.name, statement.columns, own, first=len(types) + 1)
+        texts.append(text + skip_existing(statement))
         types += own
     *earlier, last = texts
     named = ", ".join(f"insert_{n} AS ({text})" for n, text in enumerate(earlier))
-    return _Statement(f"WITH {named} {last}" if named else last, types)
+    return Statement(f"WITH {named} {last}" if named else last, types)
 
 
-def _execute_alone(
-    connection: Connection, driver: psycopg.Connection[Any], statement: _Statement, arrays: Sequence[bytes]
-) -> None:
-    """Execute a statement that is a transaction of its own: without BEGIN and COMMIT, and by libpq itself.
-
-    It is prepared once for each connection, under a name that psycopg's own statements do not have.
-    """
-    names: dict[_Statement, bytes] = connection.info.setdefault(_PREPARED_NAMES, {})
-    name = names.get(statement)
-    if name is None:
-        name = f"waypost_{len(names)}".encode()
-        marks = iter(range(1, len(statement.types) + 1))
-        text = _MARK.sub(lambda _: f"${next(marks)}", statement.text.decode())
-        result = driver.pgconn.prepare(name, text.encode(), [kind.array_oid for kind in statement.types])
-        _check_result(driver, result)
-        names[statement] = name
-    _check_result(driver, driver.pgconn.exec_prepared(name, arrays, [Format.BINARY] * len(arrays)))
-
-
-def _check_result(driver: psycopg.Connection[Any], result: Any) -> None:
-    """Raise the error of a result; a connection that broke has one without a state."""
-    if result.status == ExecStatus.COMMAND_OK:
-        return
-    if driver.pgconn.status != ConnStatus.OK:
-        raise psycopg.OperationalError(driver.pgconn.get_error_message() or "the connection broke")
-    raise psycopg.errors.error_from_result(result)
-
-
-def driver_connection(connection: Connection) -> psycopg.Connection[Any]:
-    """Return the psycopg connection of a SQLAlchemy connection."""
-    return cast("Any", connection.connection.driver_connection)
+def _insert_text(table: str, columns: Sequence[str], types: Sequence[ArrayType], first: int = 1) -> str:
+    names = ", ".join(f'"{name}"' for name in columns)
+    return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({_marks(types, first)})"  # noqa: S608
 
 
 def postgres_type(column: Any) -> str:
@@ -215,14 +205,21 @@ def _types_of(table: Table, columns: Sequence[str]) -> list[ArrayType]:
     return [ARRAY_TYPES[postgres_type(table.c[name])] for name in columns]
 
 
-def _marks(types: Sequence[ArrayType]) -> str:
-    return ", ".join(["%s"] * len(types))
+def _marks(types: Sequence[ArrayType], first: int = 1) -> str:
+    return ", ".join(f"${n}" for n in range(first, first + len(types)))
 
 
 _WAITING_INSERTS: Final = "waiting_inserts"
-_PREPARED_NAMES: Final = "prepared_names"
-_MARK: Final = re.compile("%s")
-_NOW_MS: Final = b"SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_SESSION: Final = "session"
+_CLOCK_MS: Final = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
+_NOW_MS: Final = Statement(f"SELECT {_CLOCK_MS}")
+_NEXT_POSITION: Final = Statement("SELECT nextval('queue_jobs_position_seq')")
+_LOCK_RARE_WRITES: Final = Statement("SELECT pg_advisory_xact_lock(hashtext('waypost seldom'))")
+_HELD_SHARDS: Final = Statement(
+    "SELECT shard FROM leases WHERE queue = ANY($1) AND holder = ANY($2) AND shard = ANY($3) "  # noqa: S608
+    f"AND until_ms > {_CLOCK_MS} ORDER BY shard FOR SHARE",
+    [ARRAY_TYPES[name] for name in ("int2", "text", "int2")],
+)
 _POSTGRES_TYPES: Final = (
     (SmallInteger, "int2"),
     (BigInteger, "int8"),

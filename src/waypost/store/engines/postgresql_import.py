@@ -6,15 +6,14 @@ from typing import Any, Final
 
 import psycopg
 from psycopg import sql
-from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Connection, Table, create_engine, delete, select, text
 from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from waypost.store.contract import StoreUnavailable, WrongStore
-from waypost.store.engines.postgresql import CONNECT_PARAMETERS
 from waypost.store.engines.postgresql_bulk import postgres_type
+from waypost.store.engines.postgresql_connect import connect, require_session
 from waypost.store.properties import set_properties, set_revision
 from waypost.store.retention.partitions import Partition, create_partitions
 from waypost.store.revision import MOVING_PROPERTY, read_schema_status
@@ -152,10 +151,15 @@ class PostgresImport:
         return driver
 
     def _connect(self) -> psycopg.Connection[Any]:
-        url_parameters = conninfo_to_dict(self._url)
-        options = f"{url_parameters.get('options', '')} -c timezone=UTC -c lock_timeout=5s".strip()
-        parameters: dict[str, Any] = {**CONNECT_PARAMETERS, **url_parameters, "options": options}
-        return psycopg.connect(**parameters)
+        connection = connect(self._url)
+        try:
+            require_session(connection, self._url)
+            connection.execute("SET timezone = 'UTC'; SET lock_timeout = '5s'")
+            connection.autocommit = False
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 _TRY_LOCK: Final = text("SELECT pg_try_advisory_lock(hashtext('waypost move'))")

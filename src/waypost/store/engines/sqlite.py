@@ -4,6 +4,7 @@ import fcntl
 import os
 import queue
 import sqlite3
+import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,6 +38,8 @@ UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors.
     sqlite3.SQLITE_CANTOPEN,
 }
 # fmt: on
+
+MAX_CHECKPOINT_ATTEMPTS: Final = 100
 
 
 class SqliteEngine:
@@ -132,6 +135,19 @@ class SqliteEngine:
 
     def notify(self, payloads: Sequence[str]) -> None:
         """Do nothing: there is no other process."""
+
+    def compact(self, tables: Sequence[str]) -> None:
+        """Rewrite the file, and empty its log."""
+        del tables  # only the whole file can be rewritten
+        if self._writer is None:
+            raise RuntimeError("the store is not open")
+        driver: Any = self._writer.connection.driver_connection
+        driver.execute("VACUUM")
+        for _ in range(MAX_CHECKPOINT_ATTEMPTS):
+            (is_busy, *_) = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if not is_busy:
+                break
+            time.sleep(0.1)  # a reader still uses the log
 
     def close(self) -> None:
         """Close every connection; the last one to close merges the log into the file."""

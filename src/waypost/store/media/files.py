@@ -18,6 +18,7 @@ from typing import Final
 
 from waypost.base.clock import SystemClock
 from waypost.base.files import open_on_thread
+from waypost.store.media.folder import ensure_folder_name
 
 HEAD_BYTES: Final = 4 * 1024
 TAIL_BYTES: Final = 256 * 1024
@@ -81,9 +82,42 @@ class MediaFiles:
             if free_bytes < self._reserved_bytes + size_bytes:
                 raise NotEnoughSpace
 
+    @property
+    def location(self) -> str:
+        """The folder, for texts."""
+        return str(self._folder)
+
+    async def ensure_name(self, new_name: str) -> str:
+        """Return the name of the place; one without a name gets the new one, from one process only.
+
+        Raises:
+            StoreUnavailable: the place cannot be reached.
+        """
+        return await asyncio.to_thread(ensure_folder_name, self._folder, new_name)
+
     def path(self, sha256: str) -> Path:
-        """Return the path of the file with this digest."""
+        """Return the path of the file with this digest, whether it exists or not."""
         return self._folder / sha256
+
+    async def local_path(self, sha256: str) -> Path:
+        """Return the path under which a file can be read now.
+
+        Raises:
+            FileNotFoundError: it does not exist; or reading the path raises it.
+            StoreUnavailable: the place of the files cannot be reached.
+        """
+        return self.path(sha256)
+
+    async def store(self, sha256: str) -> None:
+        """Do what is missing until a file that was just renamed to its digest is durable: here, nothing.
+
+        Raises:
+            StoreUnavailable: the place of the files cannot be reached.
+        """
+
+    async def probe(self) -> str | None:
+        """Check that files can be written, read and deleted; return why not."""
+        return None
 
     async def sweep(self, referenced: ReferencedNamesQuery) -> int:
         """Delete files that no row refers to, unless they are recent; return how many."""
@@ -95,6 +129,14 @@ class MediaFiles:
             unreferenced = [name for name in batch if name not in referenced_names]
             removed += await asyncio.to_thread(self._remove, unreferenced)
         return removed
+
+    async def delete(self, names: Sequence[str]) -> None:
+        """Delete files that no row refers to, also recent ones.
+
+        Raises:
+            StoreUnavailable: the place of the files cannot be reached.
+        """
+        await asyncio.to_thread(self._delete, names)
 
     def rename_to_digest(self, incoming: Path, sha256: str) -> None:
         """Rename a flushed file to its digest; a file with the same bytes may exist already."""
@@ -127,6 +169,12 @@ class MediaFiles:
                     path.unlink()
                     removed += 1
         return removed
+
+    def _delete(self, names: Sequence[str]) -> None:
+        for name in names:
+            with self._rename_lock:
+                self.path(name).unlink(missing_ok=True)
+        _flush_folder(self._folder)
 
     def _is_recent(self, path: Path) -> bool:
         try:
@@ -167,8 +215,14 @@ class IncomingFile:
         return await asyncio.to_thread(self._tail)
 
     async def commit(self) -> str:
-        """Flush it, rename it to its digest, flush the folder; return the digest, in hex."""
-        return await asyncio.to_thread(self._commit)
+        """Flush it, rename it to its digest, flush the folder; return the digest, in hex, once it is durable.
+
+        Raises:
+            StoreUnavailable: the place of the files cannot be reached.
+        """
+        sha256 = await asyncio.to_thread(self._commit)
+        await self._files.store(sha256)
+        return sha256
 
     async def discard(self) -> None:
         """Delete it, unless it was committed."""

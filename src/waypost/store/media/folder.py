@@ -34,12 +34,12 @@ def ensure_folder_name(folder: Path, new_name: str) -> str:
     return path.read_text(encoding="ascii").strip()
 
 
-def check_folder(connection: Connection, folder: Path, name: str) -> None:
+def check_folder(connection: Connection, folder: Path | str, name: str) -> None:
     """Record this folder as the store's, or compare it with the recorded one.
 
     Args:
         connection: the writer's.
-        folder: for the error text.
+        folder: the folder or the URL of the bucket, for the error text.
         name: as returned by `ensure_folder_name`.
 
     Raises:
@@ -53,6 +53,6 @@ def check_folder(connection: Connection, folder: Path, name: str) -> None:
     elif known != name:
         raise WrongStore(
             f"{folder} is not the media folder that the other processes of this store use: set the same one "
-            f"for all of them with --data, on a network file system if they run on several machines "
-            f"(or, to use this folder for the store, write {known} into {folder / NAME_FILE})"
+            f"for all of them with --data, on a network file system if they run on several machines, or the same "
+            f"bucket with WAYPOST_MEDIA_URL (or, to use this one for the store, write {known} into {folder}/{NAME_FILE})"
         )

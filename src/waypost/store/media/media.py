@@ -306,3 +306,20 @@ def _media_columns(upload: UploadedMedia) -> dict[str, Any]:
         "created_on_ms": upload.created_on_ms,
         "expires_on_ms": upload.expires_on_ms,
     }
+
+
+def fetched_media_keys(
+    connection: Connection, app_id: str, operator_media_ids: Sequence[str], now_ms: int
+) -> dict[str, str]:
+    """Return the keys of an app's received media that were fetched and are retained, by the operator's media id."""
+    if not operator_media_ids:
+        return {}
+    rows = connection.execute(
+        select(inbound_media.c.operator_media_id, inbound_media.c.key).where(
+            inbound_media.c.app_id == app_id,
+            inbound_media.c.operator_media_id.in_(list(operator_media_ids)),
+            inbound_media.c.expires_on_ms > now_ms,
+            inbound_media.c.sha256.is_not(None),
+        )
+    )
+    return {row.operator_media_id: row.key for row in rows}

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, select, tuple_
+from sqlalchemy import Connection, bindparam, func, select, tuple_
 
 from waypost.store.sql import equals_any
 from waypost.store.tables import messages, recipients, templates
@@ -56,7 +56,8 @@ def messages_of_app(
     query = select(*LIST_COLUMNS).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
     if destination is not None:
         name = recipients.c.phone_number if destination.isdecimal() else recipients.c.user_id
-        recipient_id = select(recipients.c.id).where(recipients.c.app_id == app_id, name == destination)
+        person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
+        recipient_id = select(person).where(recipients.c.app_id == app_id, name == destination)
         query = query.where(messages.c.recipient_id == recipient_id.scalar_subquery())
     if before is not None:
         position = tuple_(messages.c.accepted_on_ms, messages.c.id)

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from waypost.domain.message import Message, MessageState, TemplateSend
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate
+from waypost.store.compressed_texts import REQUESTS
 from waypost.store.encoding import content_kind, decode_content, encode_content
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
@@ -40,6 +41,7 @@ class MessageRow(NamedTuple):
     sent_on_ms: int | None = None
     delivered_on_ms: int | None = None
     read_on_ms: int | None = None
+    request_id: str | None = None
 
 
 TIMED_STATES: Final = (MessageState.ENQUEUED, MessageState.SENT, MessageState.DELIVERED, MessageState.READ)
@@ -55,12 +57,19 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     Called with everything that waits at this moment. Ids are new, so none can exist already.
     """
     rows = [_accepted_row(message) for message in accepted]
-    _INSERT_MESSAGES.run(
-        connection, [(*row[:_ACCEPTED_COLUMNS], message.request) for row, message in zip(rows, accepted, strict=True)]
-    )
+    stored_rows = [
+        (*row[:_ACCEPTED_COLUMNS], "", REQUESTS.compress(message.request.encode()), row.request_id)
+        for row, message in zip(rows, accepted, strict=True)
+    ]
+    _INSERT_MESSAGES.run(connection, stored_rows)
     cache_new_rows(connection, CACHED_MESSAGES, ((row.id, row) for row in rows))
     enqueue_jobs(connection, [submission_job(message) for message in accepted])
     return [None] * len(accepted)
+
+
+def read_request(row: Any) -> str:
+    """Return the partner's request from a row with `request` and `compressed_request`; empty if it was cleared."""
+    return row.request if row.compressed_request is None else REQUESTS.decompress(row.compressed_request).decode()
 
 
 def _accepted_row(message: Message) -> MessageRow:
@@ -79,6 +88,7 @@ def _accepted_row(message: Message) -> MessageRow:
         False,
         message.accepted_on_ms,
         message.accepted_on_ms,
+        request_id=message.request_id or None,
     )
 
 
@@ -104,6 +114,7 @@ def decode_message(row: MessageRow) -> Message:
         content=decode_content(row.kind, row.content),
         accepted_on_ms=row.accepted_on_ms,
         sandbox=row.sandbox,
+        request_id=row.request_id or "",
     )
 
 
@@ -168,6 +179,8 @@ _STATE_COLUMNS: Final = (
 _MESSAGES_BY_IDS: Final = BulkSelect(messages, MessageRow, "id")
 _MESSAGES_BY_OPERATOR_IDS: Final = BulkSelect(messages, MessageRow, "operator_message_id")
 _ACCEPTED_COLUMNS: Final = MessageRow._fields.index("recipient_id")
-_INSERT_MESSAGES: Final = BulkInsert(messages, *MessageRow._fields[:_ACCEPTED_COLUMNS], "request")
+_INSERT_MESSAGES: Final = BulkInsert(
+    messages, *MessageRow._fields[:_ACCEPTED_COLUMNS], "request", "compressed_request", "request_id"
+)
 _UPDATE_STATES: Final = BulkUpdate(messages, "id", *_STATE_COLUMNS)
 _UPDATE_STATES_AND_IDS: Final = BulkUpdate(messages, "id", *_STATE_COLUMNS, "recipient_id", "operator_message_id")

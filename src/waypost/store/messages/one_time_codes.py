@@ -7,7 +7,7 @@ import msgspec
 from sqlalchemy import Connection, or_, select
 
 from waypost.domain.templates.template import Category
-from waypost.store.encoding import TEMPLATE_PASSTHROUGH
+from waypost.store.encoding import MARKETING_PASSTHROUGH, TEMPLATE_PASSTHROUGH
 from waypost.store.sql import equals_any
 from waypost.store.tables import messages, templates
 
@@ -30,7 +30,7 @@ def find_messages_with_codes(connection: Connection, partner_id: int, rows: Coll
         rows: with `id`, `kind`, `template_id` and `content`.
     """
     template_ids = {row["template_id"] for row in rows if row["template_id"]}
-    names = {row["id"]: _template_name(row) for row in rows if row["kind"] == TEMPLATE_PASSTHROUGH}
+    names = {row["id"]: _template_name(row) for row in rows if row["kind"] in _NAMING_KINDS}
     authentication_ids = _authentication_template_ids(connection, template_ids) if template_ids else set[str]()
     names_without_codes = _names_without_codes(connection, partner_id, set(names.values())) if names else set[str]()
     return {
@@ -114,6 +114,7 @@ def _read_message_ids(value: Any) -> Iterator[str]:
             yield from _read_message_ids(member)
 
 
+_NAMING_KINDS: Final = (TEMPLATE_PASSTHROUGH, MARKETING_PASSTHROUGH)
 _SELECT_MESSAGES: Final = select(
     messages.c.id, messages.c.operator_message_id, messages.c.kind, messages.c.template_id, messages.c.content
 )  # fmt: skip

@@ -4,16 +4,18 @@ The index is by kind, so that a page is merged from the newest messages of each 
 sender is in no index: a number is searched for in a bounded number of rows, as in `search`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.one_time_codes import find_ids_with_codes
 from waypost.store.messages.search import MessageFilter
 from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
+from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 
@@ -28,15 +30,17 @@ def find_inbound_message(connection: Connection, app_id: str, operator_message_i
 
 def find_inbound_with_sender(connection: Connection, app_id: str, operator_message_id: str) -> Any | None:
     """Like `find_inbound_message`, with `phone_number` and `user_id` of the sender; either may be None."""
+    person = recipients.alias("person")
     return connection.execute(
-        select(inbound_messages, recipients.c.phone_number, recipients.c.user_id)
+        select(inbound_messages, person.c.phone_number, person.c.user_id)
         .outerjoin(recipients, (recipients.c.id == inbound_messages.c.recipient_id) & (recipients.c.app_id == app_id))
+        .outerjoin(person, person.c.id == func.coalesce(recipients.c.same_as, recipients.c.id))
         .where(inbound_messages.c.operator_message_id == operator_message_id, inbound_messages.c.app_id == app_id)
     ).one_or_none()
 
 
 MAX_INBOUND_KINDS: Final = 40
-_INBOUND_ORDER: Final = TimeOrder(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
+INBOUND_ORDER: Final = TimeOrder(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
 _TEXT_MEMBERS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")
 _decode_item = msgspec.json.Decoder().decode
 
@@ -62,7 +66,7 @@ def search_inbound(
     page = page.limit_to(query.until_ms)
     kinds = list(_kinds(connection, app_id))
     horizons = [
-        _INBOUND_ORDER.find_horizon_ms(
+        INBOUND_ORDER.find_horizon_ms(
             connection, _kind_conditions(app_id, kind), page.before, page.scan_limit // len(kinds)
         )
         for kind in kinds
@@ -70,7 +74,7 @@ def search_inbound(
     ]
     horizon_ms = max((horizon for horizon in horizons if horizon is not None), default=None)
     sources = [_read_kind(connection, partner_id, app_id, kind, query, page, horizon_ms) for kind in kinds]
-    results = _INBOUND_ORDER.merge_page(sources, page, from_ms=query.from_ms, horizon_ms=horizon_ms)
+    results = INBOUND_ORDER.merge_page(sources, page, from_ms=query.from_ms, horizon_ms=horizon_ms)
     return replace(results, rows=_add_texts(connection, partner_id, results.rows))
 
 
@@ -83,6 +87,34 @@ def find_inbound_details(
     )
     rows = [dict(row) for row in connection.execute(query.limit(1)).mappings()]
     return _add_texts(connection, partner_id, rows)[0] if rows else None
+
+
+def find_inbound_by_ids(
+    connection: Connection, partner_id: int, app_id: str, ids: Collection[str]
+) -> list[dict[str, Any]]:
+    """Return inbound messages of an app by the operator's ids, as `search_inbound` does, unordered."""
+    if not ids:
+        return []
+    query = _select_inbound(partner_id).where(
+        equals_any(inbound_messages.c.operator_message_id, "ids"), inbound_messages.c.app_id == app_id
+    )
+    rows = [dict(row) for row in connection.execute(query, {"ids": sorted(ids)}).mappings()]
+    return _add_texts(connection, partner_id, rows)
+
+
+def newest_inbound_of_recipient(
+    connection: Connection,
+    partner_id: int,
+    recipient_id: int,
+    conditions: Iterable[ColumnElement[bool]],
+    before: MessageCursor | None,
+    at_most: int,
+) -> list[dict[str, Any]]:
+    """Return the newest messages that one recipient sent, as `search_inbound` does, newest first."""
+    query = _select_inbound(partner_id).where(inbound_messages.c.recipient_id == recipient_id, *conditions)
+    newest = INBOUND_ORDER.sort_newest_first(query, before).limit(at_most)
+    rows = [dict(row) for row in connection.execute(newest).mappings()]
+    return _add_texts(connection, partner_id, rows)
 
 
 def _add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -119,8 +151,8 @@ def _read_kind(
     statement = _select_inbound(partner_id).where(*_kind_conditions(app_id, kind))
     if query.number is not None:
         statement = statement.where(recipients.c.phone_number.contains(query.number))
-    statement = statement.where(*_INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
-    newest = _INBOUND_ORDER.sort_newest_first(statement, page.before).limit(page.at_most + 1)
+    statement = statement.where(*INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
+    newest = INBOUND_ORDER.sort_newest_first(statement, page.before).limit(page.at_most + 1)
     return [dict(row) for row in connection.execute(newest).mappings()]
 
 

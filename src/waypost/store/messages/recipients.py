@@ -1,44 +1,58 @@
 """Recipients: the users that a number exchanges messages with, by phone number, business-scoped id, or both."""
 
 from collections.abc import Collection, Set
-from typing import Any, Final
+from typing import Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, case, func, select, update
 
 from waypost.domain.app import App
-from waypost.store.sql import equals_any, upsert
+from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect
+from waypost.store.messages.persons import PersonNames, link_names
 from waypost.store.tables import recipients
 
 
 def get_or_create_recipient(
-    connection: Connection, app: App, phone_number: str | None, user_id: str | None = None
+    connection: Connection,
+    app: App,
+    phone_number: str | None,
+    user_id: str | None = None,
+    parent_id: str | None = None,
+    merged: dict[int, int] | None = None,
 ) -> int:
-    """Return the id of the recipient with this phone number or business-scoped id, created if it is new.
+    """Return the id of the recipient with these names, created if it is new; what is newly known of it is stored.
 
-    Whichever of the two was missing is added. If each belongs to a different row, both rows were created
-    before it was known that they are one person: the row with the phone number is used, because messages
-    refer to it.
+    Args:
+        connection: the writer's.
+        app: the app that the recipient exchanges messages with.
+        phone_number: digits; another text is a business-scoped id.
+        user_id: the business-scoped id.
+        parent_id: the id in a group of linked portfolios.
+        merged: gets the rows that were found to be one person: the id of each and that of the row that counts.
+
+    Raises:
+        ValueError: there is no name at all.
     """
     if phone_number and not phone_number.isdecimal():  # a message's destination may be either
         phone_number, user_id = None, user_id or phone_number
-    by_number = _find_recipient(connection, app, recipients.c.phone_number, phone_number)
-    by_user = _find_recipient(connection, app, recipients.c.user_id, user_id)
-    if by_number is not None and by_user is not None:
-        return by_number.id
-    recipient = by_number if by_number is not None else by_user
-    if recipient is None:
-        return connection.execute(
-            insert(recipients).returning(recipients.c.id),
-            {"partner_id": app.partner_id, "app_id": app.id, "phone_number": phone_number, "user_id": user_id},
-        ).scalar_one()
-    missing: dict[str, Any] = {}
-    if phone_number and recipient.phone_number is None:
-        missing["phone_number"] = phone_number
-    if user_id and recipient.user_id is None:
-        missing["user_id"] = user_id
-    if missing:
-        connection.execute(update(recipients).where(recipients.c.id == recipient.id).values(**missing))
-    return recipient.id
+    by_number = _find_recipient(connection, _BY_PHONE_NUMBER, app, phone_number)
+    by_user = _find_recipient(connection, _BY_USER_ID, app, user_id)
+    found = {row.person_id for row in (by_number, by_user) if row is not None}
+    is_complete = (by_number is not None or not phone_number) and (by_user is not None or not user_id)
+    if is_complete and len(found) == 1 and not parent_id:
+        return found.pop()
+    if not found and not parent_id:
+        return _create_recipient(connection, app, phone_number, user_id)
+    names = PersonNames(phone_number, user_id, parent_id)
+    return link_names(connection, app, names, merged if merged is not None else {})
+
+
+def _create_recipient(connection: Connection, app: App, phone_number: str | None, user_id: str | None) -> int:
+    if not phone_number and not user_id:
+        raise ValueError("a recipient has a number or a user id")
+    insert = _INSERT_BY_PHONE_NUMBER if phone_number else _INSERT_BY_USER_ID
+    new = insert.run(connection, [(app.partner_id, app.id, phone_number, user_id)])
+    # Another process may have inserted it meanwhile.
+    return new[0][0] if new else get_or_create_recipient(connection, app, phone_number, user_id)
 
 
 def get_or_create_recipients(
@@ -56,11 +70,9 @@ def get_or_create_recipients(
     ids = _find_ids(connection, identities)
     new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]
     if new:
-        rows = [
-            {"partner_id": partner_id, "app_id": app_id, "name": "", **_identity_columns(name)}
-            for app_id, partner_id, name in new
-        ]
-        connection.execute(_INSERT_RECIPIENTS, rows)
+        _INSERT_RECIPIENTS.run(
+            connection, [(partner_id, app_id, *_identity_columns(name), "") for app_id, partner_id, name in new]
+        )
         ids |= _find_ids(connection, new)
     return ids
 
@@ -71,17 +83,23 @@ def _find_ids(connection: Connection, identities: Collection[tuple[str, int, str
     names = {name for _, name in pairs}
     app_ids = {app_id for app_id, _ in pairs}
     numbers = {name for name in names if name.isdecimal()}
-    known: dict[tuple[str, str], int] = {}
-    for statement, chosen in ((_IDS_BY_PHONE_NUMBER, numbers), (_IDS_BY_USER_ID, names - numbers)):
-        if chosen:
-            rows = connection.execute(statement, {"app_ids": app_ids, "names": chosen}).all()
-            known |= {(row.app_id, row.named): row.id for row in rows}
+    rows = [
+        *_IDS_BY_PHONE_NUMBER.run(connection, app_ids, numbers),
+        *_IDS_BY_USER_ID.run(connection, app_ids, names - numbers),
+    ]
+    known = {(app_id, name): same_as or recipient_id for recipient_id, app_id, name, same_as in rows}
     return {pair: known[pair] for pair in pairs if pair in known}
 
 
-def _identity_columns(name: str) -> dict[str, str | None]:
-    is_number = name.isdecimal()
-    return {"phone_number": name if is_number else None, "user_id": None if is_number else name}
+def _identity_columns(name: str) -> tuple[str | None, str | None]:
+    """Return the phone number and the business-scoped id: one of them is None."""
+    return (name, None) if name.isdecimal() else (None, name)
+
+
+def name_of_recipient(connection: Connection, id: int) -> str:
+    """Return a recipient's number, or its business-scoped id where no number is known."""
+    query = select(func.coalesce(recipients.c.phone_number, recipients.c.user_id)).where(recipients.c.id == id)
+    return connection.execute(query).scalar_one()
 
 
 def record_recipient_activity(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
@@ -94,17 +112,54 @@ def record_recipient_activity(connection: Connection, id: int, name: str, window
     )
 
 
-def _find_recipient(connection: Connection, app: App, column: ColumnElement[Any], value: str | None) -> Any:
-    if not value:
-        return None
-    query = select(recipients).where(recipients.c.app_id == app.id, column == value)
-    return connection.execute(query).one_or_none()
+def recipient_ids(connection: Connection, condition: ColumnElement[bool]) -> list[int]:
+    """Return the ids of recipients that satisfy a condition, and of all rows of the same persons."""
+    persons_query = select(func.coalesce(recipients.c.same_as, recipients.c.id)).where(condition)
+    persons = sorted(set(connection.execute(persons_query).scalars()))
+    if not persons:
+        return []
+    others = connection.execute(select(recipients.c.id).where(recipients.c.same_as.in_(persons))).scalars()
+    return [*persons, *others]
 
 
-_INSERT_RECIPIENTS: Final = upsert(recipients).on_conflict_do_nothing()  # another process may insert them first
-_IDS_BY_PHONE_NUMBER: Final = select(
-    recipients.c.id, recipients.c.app_id, recipients.c.phone_number.label("named")
-).where(equals_any(recipients.c.app_id, "app_ids"), equals_any(recipients.c.phone_number, "names"))
-_IDS_BY_USER_ID: Final = select(recipients.c.id, recipients.c.app_id, recipients.c.user_id.label("named")).where(
-    equals_any(recipients.c.app_id, "app_ids"), equals_any(recipients.c.user_id, "names")
+class _RecipientRow(NamedTuple):
+    id: int
+    same_as: int | None
+
+    @property
+    def person_id(self) -> int:
+        """The id of the row that counts."""
+        return self.same_as or self.id
+
+
+def _find_recipient(
+    connection: Connection, statement: BulkSelect[_RecipientRow], app: App, value: str | None
+) -> _RecipientRow | None:
+    rows = statement.run(connection, [app.id], [value]) if value else []
+    return rows[0] if rows else None
+
+
+class _IdByPhoneNumber(NamedTuple):
+    id: int
+    app_id: str
+    phone_number: str
+    same_as: int | None
+
+
+class _IdByUserId(NamedTuple):
+    id: int
+    app_id: str
+    user_id: str
+    same_as: int | None
+
+
+_INSERT_RECIPIENTS: Final = BulkInsert(  # another process may insert them first
+    recipients, "partner_id", "app_id", "phone_number", "user_id", "name", skips_existing=True
 )
+_IDS_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _IdByPhoneNumber, "app_id", "phone_number", is_locked=False)
+_IDS_BY_USER_ID: Final = BulkSelect(recipients, _IdByUserId, "app_id", "user_id", is_locked=False)
+_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _RecipientRow, "app_id", "phone_number", is_locked=False)
+_BY_USER_ID: Final = BulkSelect(recipients, _RecipientRow, "app_id", "user_id", is_locked=False)
+_NEW_COLUMNS: Final = ("partner_id", "app_id", "phone_number", "user_id")
+_INSERT_BY_PHONE_NUMBER: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "phone_number"), returned="id")
+_INSERT_BY_USER_ID: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "user_id"), returned="id")

@@ -34,7 +34,7 @@ MAX_SEARCHED_NUMBERS: Final = 100_000
 """Of an app, among which part of a number is searched for."""
 MIN_NUMBER_DIGITS: Final = 4
 _BATCH: Final = 500
-_MESSAGE_ORDER: Final = TimeOrder(messages.c.accepted_on_ms, messages.c.id)
+MESSAGE_ORDER: Final = TimeOrder(messages.c.accepted_on_ms, messages.c.id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def search_messages(
     horizons = [index_source.horizon_ms for index_source in sources if index_source.horizon_ms is not None]
     horizon_ms = max(horizons, default=None)
     own = messages.c.partner_id == partner_id
-    return _MESSAGE_ORDER.merge_page(
+    return MESSAGE_ORDER.merge_page(
         (search.matches(index_source, own, horizon_ms) for index_source in sources),
         page,
         from_ms=query.from_ms,
@@ -169,12 +169,12 @@ class _MessageSearch:
         """Yield the matching messages of a source, newest first, read as far as the caller iterates."""
         before, batch = self._page.before, self._page.at_most + 1
         while True:
-            statement = _MESSAGE_ORDER.sort_newest_first(select(*_SEARCH_COLUMNS).where(source.where, own), before)
+            statement = MESSAGE_ORDER.sort_newest_first(select(*_SEARCH_COLUMNS).where(source.where, own), before)
             statement = statement.where(*self._conditions(horizon_ms)).limit(batch)
             decoded = [dict(row) for row in self._connection.execute(statement).mappings()]
             rows = add_code_flags(self._connection, self._partner_id, decoded)
             for row in rows:
-                if not self._needle or (not row["holds_code"] and self._contains_text(row)):
+                if not self._needle or (not row["holds_code"] and contains_text(row["content"], self._needle)):
                     yield row
             if len(rows) < batch:
                 return
@@ -185,7 +185,7 @@ class _MessageSearch:
     ) -> _Source:
         """Return a source whose index is followed up to the limit."""
         before = self._page.before
-        return _Source(where, _MESSAGE_ORDER.find_horizon_ms(self._connection, [index_condition], before, scan_limit))
+        return _Source(where, MESSAGE_ORDER.find_horizon_ms(self._connection, [index_condition], before, scan_limit))
 
     def _conditions(self, horizon_ms: int | None) -> list[ColumnElement[bool]]:
         query = self._query
@@ -197,7 +197,7 @@ class _MessageSearch:
         conditions: list[ColumnElement[bool]] = [column == value for column, value in equal if value is not None]
         if query.kinds:
             conditions.append(messages.c.kind.in_(query.kinds))
-        conditions += _MESSAGE_ORDER.time_conditions(query.from_ms, horizon_ms)
+        conditions += MESSAGE_ORDER.time_conditions(query.from_ms, horizon_ms)
         if query.text and _is_searchable(query.text):
             conditions.append(self._text_condition(query.text))
         return conditions
@@ -216,7 +216,8 @@ class _MessageSearch:
         """Return the recipients of a number or a name; empty if there are too many, or neither is given."""
         query, of_app = self._query, recipients.c.app_id == self._app_id
         if query.name is not None:
-            by_user_id = select(recipients.c.id).where(of_app, recipients.c.user_id == query.name)
+            person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
+            by_user_id = select(person).where(of_app, recipients.c.user_id == query.name)
             return list(self._connection.execute(by_user_id.limit(1)).scalars())
         if query.number is None:
             return []
@@ -257,21 +258,24 @@ class _MessageSearch:
 
     def _text_condition(self, text: str) -> ColumnElement[bool]:
         """Return a condition that every match satisfies and little else: the engine's part of the comparison."""
-        pattern = f"%{_escape_like(_longest_plain_text(text))}%"
+        pattern = f"%{escape_like(longest_plain_text(text))}%"
         if self._connection.dialect.name == POSTGRESQL:
             return func.convert_from(messages.c.content, "UTF8", type_=Text()).ilike(pattern, "\\")
         return cast(messages.c.content, Text).like(pattern, "\\")  # LIKE ignores case there
 
-    def _contains_text(self, row: dict[str, Any]) -> bool:
-        return any(self._needle in text.casefold() for text in content_texts(row["content"]))
+
+def contains_text(content: bytes, text: str) -> bool:
+    """Return True if a text of a stored content has this part, in any case."""
+    part = text.casefold()
+    return any(part in one.casefold() for one in content_texts(content))
 
 
 def _is_searchable(text: str) -> bool:
     """Return True if an engine can search for it: both ignore case in ASCII only."""
-    return bool(_longest_plain_text(text))
+    return bool(longest_plain_text(text))
 
 
-def _longest_plain_text(text: str) -> str:
+def longest_plain_text(text: str) -> str:
     """Return the longest part that is stored in JSON unchanged, whatever its case.
 
     Without an ASCII letter: the whole text, if its script has no upper and lower case.
@@ -284,7 +288,8 @@ def _longest_plain_text(text: str) -> str:
     return msgspec.json.encode(text).decode()[1:-1] if is_caseless and text.strip() else ""
 
 
-def _escape_like(text: str) -> str:
+def escape_like(text: str) -> str:
+    r"""Return a text for a pattern of LIKE with `\` as its escape character."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 

@@ -6,6 +6,7 @@ every other queue. The columns of `open_callbacks` have the names of those of `q
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Text, cast, false, literal_column, select, text, update
@@ -17,16 +18,19 @@ from waypost.store.tables import callbacks
 _LIVE_PREFIX: Final = "subscription "
 
 
+@lru_cache(maxsize=65_536)
 def live_group(id: int | str) -> str:
     """Return the concurrency group of a subscription's callbacks."""
     return f"{_LIVE_PREFIX}{id}"
 
 
+@lru_cache(maxsize=65_536)
 def replay_group(id: int | str) -> str:
     """Return the concurrency group of its replays: they do not delay other callbacks."""
     return f"replay {id}"
 
 
+@lru_cache(maxsize=65_536)
 def group_subscription_id(group: str) -> int:
     """Return the id of the subscription of a concurrency group in the callbacks queue."""
     return int(group.rpartition(" ")[2])

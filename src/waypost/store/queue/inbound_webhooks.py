@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, exists, select
+from sqlalchemy import Connection
 
 from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
-from waypost.store.bulk_statements import BulkInsert, BulkSelect
+from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
 from waypost.store.queue.names import JobState, QueueName
-from waypost.store.sql import list_members, upsert
+from waypost.store.sql import upsert
 from waypost.store.tables import inbound_messages, inbound_webhooks, queue_jobs, webhook_items
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
@@ -76,23 +76,16 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
     first: dict[tuple[str, str], int] = {}
     for n, (webhook, item, _) in enumerate(new_items):
         first.setdefault((webhook.operator_account_id, item.dedupe_key), n)
-    rows = connection.execute(
-        _INSERT_NEW_ITEMS,
+    rows = _INSERT_NEW_ITEMS.run(
+        connection,
         [
-            {
-                "operator_account_id": webhook.operator_account_id,
-                "dedupe_key": item.dedupe_key,
-                "webhook_id": webhook.id,
-                "path": item.path,
-                "item": item.payload,
-                "received_on_ms": webhook.received_on_ms,
-            }
+            (webhook.operator_account_id, item.dedupe_key, webhook.id, item.path, item.payload, webhook.received_on_ms)
             for webhook, item, _ in (new_items[n] for n in first.values())
         ],
-    ).all()
+    )
     ids: list[int | None] = [None] * len(new_items)
-    for row in rows:
-        ids[first[row.operator_account_id, row.dedupe_key]] = row.id
+    for item_id, *key in rows:
+        ids[first[tuple(key)]] = item_id
     queued = [
         (item_id, new_item)
         for item_id, new_item in zip(ids, new_items, strict=True)
@@ -119,9 +112,7 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
 
 def busy_groups(connection: Connection, groups: Collection[str]) -> set[str]:
     """Return those of these groups of which an earlier item still has to be applied by its job."""
-    if not groups:
-        return set()
-    return set(connection.execute(_BUSY_GROUPS, {"groups": sorted(groups)}).scalars())
+    return _BUSY_GROUPS.run(connection, groups)
 
 
 def items_by_ids(connection: Connection, ids: set[int]) -> dict[int, WebhookItemRow]:
@@ -138,22 +129,19 @@ def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any
 _INSERT_BODIES: Final = BulkInsert(
     inbound_webhooks, "id", "operator_account_id", "received_on_ms", "body", "compressed"
 )
-_INSERT_NEW_ITEMS: Final = (
-    upsert(webhook_items)
-    .on_conflict_do_nothing(index_elements=["operator_account_id", "dedupe_key"])
-    .returning(
-        webhook_items.c.id,
-        webhook_items.c.operator_account_id,
-        webhook_items.c.dedupe_key,
-        sort_by_parameter_order=False,
-    )
+_INSERT_NEW_ITEMS: Final = BulkInsertNew(
+    webhook_items,
+    "operator_account_id",
+    "dedupe_key",
+    "webhook_id",
+    "path",
+    "item",
+    "received_on_ms",
+    key=("operator_account_id", "dedupe_key"),
+    returned="id",
 )
 _ITEMS_BY_IDS: Final = BulkSelect(webhook_items, WebhookItemRow, "id")
-_members = list_members("groups")
-_BUSY_GROUPS: Final = select(_members.c.value).where(
-    exists().where(
-        queue_jobs.c.queue == int(QueueName.WEBHOOKS),
-        queue_jobs.c.concurrency_group == _members.c.value,
-        queue_jobs.c.state < int(JobState.DEAD_LETTER),
-    )
+_BUSY_GROUPS: Final = BulkFilter(
+    f"EXISTS (SELECT 1 FROM {queue_jobs.name} WHERE queue = {int(QueueName.WEBHOOKS)} "  # noqa: S608
+    f"AND concurrency_group = member.value AND state < {int(JobState.DEAD_LETTER)})"
 )

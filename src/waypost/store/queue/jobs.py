@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +21,7 @@ from sqlalchemy import (
     true,
 )
 
-from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkUpdate
+from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.queue.callback_jobs import (
     RETRY_CALLBACK_LATER,
     group_subscription_id,
@@ -39,8 +40,7 @@ from waypost.store.queue.job_subjects import (
 )
 from waypost.store.queue.names import JobState, QueueName
 from waypost.store.schema import POSTGRESQL
-from waypost.store.sql import equals_any
-from waypost.store.tables import leases, queue_jobs
+from waypost.store.tables import queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.write_through_cache import enqueued_jobs
 
@@ -100,18 +100,18 @@ def announce_jobs(connection: Connection, new_jobs: Sequence[NewJob], positions:
         enqueued.add_group(queue_name, group)
 
 
-def complete_jobs(connection: Connection, positions: Sequence[int]) -> set[int]:
+def complete_jobs(connection: Connection, positions: Sequence[int]) -> AbstractSet[int]:
     """Delete jobs whose work is done, within the transaction that stores its result.
 
     Returns:
         The positions that existed. Where several processes share a store, another may have completed
-        a job whose lease expired meanwhile; what must happen only once depends on this.
+        a job whose lease expired meanwhile; what must happen only once depends on this. To be read within the
+        transaction.
     """
     return _COMPLETE.run(connection, positions)
 
 
-@dataclass(frozen=True, slots=True)
-class ShardFence:
+class ShardFence(NamedTuple):
     """Restricts a write to the process that holds the lease of the job's shard.
 
     Attributes:
@@ -130,23 +130,14 @@ def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFe
     valid = fences - leased
     if not leased:
         return valid
-    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection)
     for queue_name, holder in sorted({(fence.queue, fence.holder) for fence in leased}):
         by_shard = {fence.shard: fence for fence in leased if (fence.queue, fence.holder) == (queue_name, holder)}
-        statement = (
-            select(leases.c.shard)
-            .where(leases.c.queue == int(queue_name), leases.c.shard.in_(by_shard), leases.c.holder == holder)
-            .order_by(leases.c.shard)
-            .with_for_update(read=True)
-        )
-        if now_ms is not None:
-            statement = statement.where(leases.c.until_ms > now_ms)
-        valid |= {by_shard[shard] for shard in connection.execute(statement).scalars()}
+        held = connection.info[BULK_STATEMENTS].held_shards(connection, int(queue_name), holder, by_shard)
+        valid |= {by_shard[shard] for shard in held}
     return valid
 
 
-@dataclass(frozen=True, slots=True)
-class InFlightMark:
+class InFlightMark(NamedTuple):
     """A job that is about to be sent."""
 
     position: int
@@ -214,8 +205,7 @@ def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> li
     events = {retry.position: (retry.attempt, retry.event) for retry in retries if retry.event is not None}
     if not events:
         return []
-    rows = connection.execute(_ATTEMPTS_BY_POSITIONS, {"positions": list(events)}).all()
-    attempts = {row.position: row.attempt for row in rows}
+    attempts = dict(_ATTEMPTS_BY_POSITIONS.run(connection, events))
     return [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
 
 
@@ -367,9 +357,14 @@ _ENQUEUE: Final = BulkInsert(
 _COMPLETE: Final = BulkDelete(queue_jobs, "position")
 _MARK_IN_FLIGHT: Final = BulkUpdate(queue_jobs, "position", "state")
 _RETRY_LATER: Final = BulkUpdate(queue_jobs, "position", "due_ms", "attempt", "defects", "state", "detached", "note")
-_ATTEMPTS_BY_POSITIONS: Final = select(queue_jobs.c.position, queue_jobs.c.attempt).where(
-    equals_any(queue_jobs.c.position, "positions")
-)
+
+
+class _AttemptRow(NamedTuple):
+    position: int
+    attempt: int
+
+
+_ATTEMPTS_BY_POSITIONS: Final = BulkSelect(queue_jobs, _AttemptRow, "position", is_locked=False)
 _NEXT_GROUP: Final = (
     select(queue_jobs.c.concurrency_group)
     .where(queue_jobs.c.queue == bindparam("queue"), queue_jobs.c.concurrency_group > bindparam("last"))

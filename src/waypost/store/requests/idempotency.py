@@ -25,6 +25,11 @@ KEY_LEASE_MS: Final = 120_000
 """How long a request may run before its key may be used again: four times what the slowest needs."""
 
 
+def encryption_context(partner_id: int, route: str, key: str) -> str:
+    """Return the owner that the response of a request is encrypted for."""
+    return f"idempotency {partner_id} {route} {key}"
+
+
 class IdempotencyKeyLost(Exception):
     """The work took so long that another request has claimed its key."""
 

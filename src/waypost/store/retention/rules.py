@@ -18,6 +18,7 @@ from waypost.store.queue.jobs import read_subject
 from waypost.store.queue.names import QueueName
 from waypost.store.requests.idempotency import delete_expired
 from waypost.store.requests.rates import delete_idle_windows
+from waypost.store.requests.request_log import delete_request_entries
 from waypost.store.retention.partitions import floor_id
 from waypost.store.tables import (
     app_keys,
@@ -32,6 +33,7 @@ from waypost.store.tables import (
     sequences,
     store_properties,
     subscriptions,
+    universal_tokens,
     webhook_items,
 )
 
@@ -52,6 +54,7 @@ class RetentionPeriods:
     dedupe_days: int
     attempts_days: int
     audit_days: int = 400
+    request_log_days: int = 7
 
 
 DeleteBatch = Callable[[Connection, int, str], str | None]
@@ -94,7 +97,7 @@ def clear_message_contents(connection: Connection, before_ms: int, position: str
     The position up to which they are cleared is stored, so that millions are not scanned again. Open messages
     before it are stored too, and checked again each time.
     """
-    progress = _read_progress(connection, CLEARED_PROPERTY)
+    progress = read_progress(connection, CLEARED_PROPERTY)
     after, open_ids = str(progress.get("after", "")), list[str](progress.get("left", []))
     if len(open_ids) >= MAX_REMEMBERED_OPEN:
         rows: Sequence[Any] = ()
@@ -108,7 +111,7 @@ def clear_message_contents(connection: Connection, before_ms: int, position: str
     )
     clearing = [row.id for row in (*rows, *checked_rows) if row.state not in OPEN_MESSAGE_STATES]
     if clearing:
-        connection.execute(_CLEAR_MESSAGES, {"ids": clearing})
+        clear_contents(connection, clearing)
     still_open = {row.id for row in checked_rows if row.state in OPEN_MESSAGE_STATES}
     remaining = open_ids[len(checked_ids) :] + [checked_id for checked_id in checked_ids if checked_id in still_open]
     remaining += [row.id for row in rows if row.state in OPEN_MESSAGE_STATES]
@@ -126,8 +129,8 @@ def delete_old_messages(connection: Connection, before_ms: int, after: str) -> s
     ids = [row.id for row in rows if row.state not in OPEN_MESSAGE_STATES]
     if ids:
         if connection.dialect.name == "sqlite":
-            connection.execute(_DELETE_TRACE_EVENTS, {"ids": ids})
-        connection.execute(_DELETE_MESSAGES, {"ids": ids})
+            delete_trace_events(connection, ids)
+        delete_messages(connection, ids)
     return rows[-1].id if len(rows) == MAX_BATCH_ROWS else None
 
 
@@ -148,7 +151,7 @@ def delete_ended_attempts(connection: Connection, before_ms: int, after: str) ->
 
 def clear_first_attempts(connection: Connection, before_ms: int, _after: str) -> str | None:
     """Clear the attempts in the rows of callbacks; up to where they are cleared is stored, as for contents."""
-    after = str(_read_progress(connection, ATTEMPTS_CLEARED_PROPERTY).get("after", ""))
+    after = str(read_progress(connection, ATTEMPTS_CLEARED_PROPERTY).get("after", ""))
     parameters = {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
     ids = connection.execute(_OLD_CALLBACKS, parameters).scalars().all()
     if not ids:
@@ -169,14 +172,36 @@ def delete_webhook_items(connection: Connection, before_ms: int, after: str) -> 
     old = [row for row in rows if row.received_on_ms < before_ms]
     if not old:
         return None
-    open_refs = connection.execute(_OPEN_WEBHOOK_JOBS).scalars().all()
-    if len(open_refs) > MAX_OPEN_WEBHOOKS:
+    open_ids = read_open_items(connection)
+    if open_ids is None:
         return None
-    open_ids = {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in open_refs}
     ids = [row.id for row in old if row.id not in open_ids]
     if ids:
         connection.execute(_DELETE_ITEMS, {"ids": ids})
     return str(old[-1].id) if len(old) == MAX_BATCH_ROWS else None
+
+
+def read_open_items(connection: Connection) -> set[int] | None:
+    """Return the ids of the webhook items whose jobs are in the queue; None if there are too many."""
+    open_refs = connection.execute(_OPEN_WEBHOOK_JOBS).scalars().all()
+    if len(open_refs) > MAX_OPEN_WEBHOOKS:
+        return None
+    return {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in open_refs}
+
+
+def clear_contents(connection: Connection, ids: Sequence[str]) -> None:
+    """Clear the content of messages, and the requests that they came from."""
+    connection.execute(_CLEAR_MESSAGES, {"ids": ids})
+
+
+def delete_messages(connection: Connection, ids: Sequence[str]) -> None:
+    """Delete messages that are not open."""
+    connection.execute(_DELETE_MESSAGES, {"ids": ids})
+
+
+def delete_trace_events(connection: Connection, ids: Sequence[str]) -> None:
+    """Delete the traces of messages."""
+    connection.execute(_DELETE_TRACE_EVENTS, {"ids": ids})
 
 
 def delete_inbound_messages(connection: Connection, before_ms: int, _after: str) -> str | None:
@@ -196,7 +221,8 @@ def delete_expired_credentials(connection: Connection, before_ms: int, _after: s
     """Delete client secrets and app keys that expired, or were revoked, before a time."""
     parameters = {"before_ms": before_ms, "limit": MAX_BATCH_ROWS}
     deleted = sum(
-        connection.execute(statement, parameters).rowcount for statement in (_DELETE_OLD_SECRETS, _DELETE_OLD_KEYS)
+        connection.execute(statement, parameters).rowcount
+        for statement in (_DELETE_OLD_SECRETS, _DELETE_OLD_TOKENS, _DELETE_OLD_KEYS)
     )
     return "" if deleted >= MAX_BATCH_ROWS else None
 
@@ -234,6 +260,7 @@ RETENTION_RULES: Final = (  # Source: decision 0051. In this order
     RetentionRule("expired",          lambda keep: 0,                                         delete_expired_request_state),
     RetentionRule("credentials",      lambda keep: keep.bodies_days,                          delete_expired_credentials),
     RetentionRule("audit",            lambda keep: keep.audit_days,                           delete_audit_entries),
+    RetentionRule("requests",         lambda keep: min(keep.request_log_days, keep.bodies_days), delete_request_entries),
     RetentionRule("sequences",        lambda keep: 0,                                         delete_orphan_sequences),
 )
 # fmt: on
@@ -255,7 +282,8 @@ def _delete_by_ids(connection: Connection, column: Any, fits: Any | None, before
     return str(ids[-1]) if len(ids) == MAX_BATCH_ROWS else None
 
 
-def _read_progress(connection: Connection, name: str) -> dict[str, Any]:
+def read_progress(connection: Connection, name: str) -> dict[str, Any]:
+    """Return the stored position of a rule; empty if there is none."""
     stored = connection.execute(_PROPERTY, {"property_name": name}).scalar_one_or_none()
     return {} if stored is None else json.loads(stored)
 
@@ -274,7 +302,9 @@ _OLD_MESSAGES: Final = _MESSAGE.where(messages.c.id > bindparam("after"), messag
 _UNCLEARED: Final = _OLD_MESSAGES.with_for_update()
 _MESSAGES_BY_IDS: Final = _MESSAGE.where(_has_id(messages.c.id)).with_for_update()
 _CLEAR_MESSAGES: Final = (
-    update(messages).where(_has_id(messages.c.id), messages.c.content != b"").values(content=b"", request="")
+    update(messages)
+    .where(_has_id(messages.c.id), messages.c.content != b"")
+    .values(content=b"", request="", compressed_request=None)
 )
 _OLD_CALLBACKS: Final = (
     select(callbacks.c.id)
@@ -316,6 +346,13 @@ _DELETE_OLD_SECRETS: Final = delete(client_secrets).where(
     client_secrets.c.hash.in_(
         select(client_secrets.c.hash)
         .where(client_secrets.c.expires_on_ms < bindparam("before_ms"))
+        .limit(bindparam("limit"))
+    )
+)
+_DELETE_OLD_TOKENS: Final = delete(universal_tokens).where(
+    universal_tokens.c.hash.in_(
+        select(universal_tokens.c.hash)
+        .where(universal_tokens.c.expires_on_ms < bindparam("before_ms"))
         .limit(bindparam("limit"))
     )
 )

@@ -1,7 +1,7 @@
 """Samples of templates: uploads that outlive their expiry, because an edit submits them again."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select, update
 
@@ -18,20 +18,27 @@ _SAMPLE_TYPES: Final = find_types(lambda row: row.medium is not None or row.has_
 
 
 def expiring_samples(connection: Connection, now_ms: int) -> list[str]:
-    """Return the ids of uploads that have expired or are about to, and that a template of their partner uses.
-
-    Deleted templates use none.
-    """
+    """Return the ids of uploads that have expired or are about to, and that a template of their partner uses."""
     expiring = connection.execute(
         select(media.c.id, media.c.handle, media.c.partner_id).where(
             media.c.expires_on_ms <= now_ms + SAMPLE_RENEWAL_MS
         )
     ).all()
-    if not expiring:
+    return uploads_in_templates(connection, expiring)
+
+
+def uploads_in_templates(connection: Connection, uploads: Sequence[Any]) -> list[str]:
+    """Return the ids of those uploads that a template of their partner uses; deleted templates use none.
+
+    Args:
+        connection: any.
+        uploads: rows with `id`, `handle` and `partner_id`.
+    """
+    if not uploads:
         return []
     drafts = connection.execute(
         select(templates).where(
-            templates.c.partner_id.in_({row.partner_id for row in expiring}),
+            templates.c.partner_id.in_({row.partner_id for row in uploads}),
             templates.c.template_type.in_(_SAMPLE_TYPES),
             templates.c.status != TemplateStatus.DELETED.value,
         )
@@ -40,7 +47,7 @@ def expiring_samples(connection: Connection, now_ms: int) -> list[str]:
         (row.partner_id, reference) for row in drafts for reference in sample_references(decode_template(row).draft)
     }
     return [
-        row.id for row in expiring if not in_use.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})
+        row.id for row in uploads if not in_use.isdisjoint({(row.partner_id, row.id), (row.partner_id, row.handle)})
     ]
 
 

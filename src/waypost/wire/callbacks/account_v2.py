@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Final, cast
 
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent
-from waypost.wire.callbacks.callback_v2 import envelope
+from waypost.wire.callbacks.callback_v2 import account_envelope
 
 AccountValue = dict[str, Any]
 
@@ -35,11 +36,26 @@ def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
     inner = None if kind is None else kind.payload(event.members, at_ms)
     if kind is None or inner is None:
         return None
-    return envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})
+    if event.field == "user_preferences" and app.preferences.user_ids:
+        inner = _add_user_ids(inner, event.members)
+    return account_envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})
+
+
+def live_body(app: App, at_ms: int, namespace: str) -> bytes:
+    """Return the body for an app that is live now; `waId` is the business account. Source: ledger row 30."""
+    inner = {"status": "live", "waId": app.business_account_id, "namespace": namespace}
+    return account_envelope(app, at_ms, "onboarding-event", {"type": "docker-status-event", "payload": inner})
 
 
 def _review(value: AccountValue, at_ms: int) -> AccountValue:
-    return {"status": _text(value, "decision"), "actionDate": at_ms}
+    """Return the decision in lower case, and its day. Source: ledger row 20."""
+    return {"status": _text(value, "decision").lower(), "actionDate": _date(at_ms)}
+
+
+def _date(at_ms: int) -> str:
+    """Return the day of a time by UTC, such as `January 31,2021`. Source: ledger row 20."""
+    day = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{MONTHS[day.month - 1]} {day.day},{day.year}"
 
 
 def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
@@ -53,7 +69,7 @@ def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
             return {"status": "ACCOUNT_VIOLATION", "violation_type": kind}
         case "DISABLED_UPDATE":
             status = BAN_STATES.get(state, "DISABLE")
-            return {"status": status, "actionDate": _text(ban, "waba_ban_date") or at_ms}
+            return {"status": status, "actionDate": _text(ban, "waba_ban_date") or _date(at_ms)}
         case "VERIFIED_ACCOUNT" | "ACCOUNT_VERIFIED":
             return {"status": "ACCOUNT_VERIFIED"}
         case "ACCOUNT_RESTRICTION" | "ACCOUNT_RESTRICTED":
@@ -64,7 +80,7 @@ def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
             ]
             return {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": shown_restrictions}
         case "ACCOUNT_DELETED":
-            return {"status": "ACCOUNT_DISABLE", "actionDate": at_ms}
+            return {"status": "ACCOUNT_DISABLE", "actionDate": _date(at_ms)}
         case "AD_ACCOUNT_LINKED":
             linked = _object(value.get("waba_info"))
             names = ("waba_id", "owner_business_id", "ad_account_id")
@@ -102,9 +118,24 @@ def _capability(value: AccountValue, _: int) -> AccountValue:
 
 
 def _preferences(value: AccountValue, _: int) -> AccountValue:
-    names = ("wa_id", "detail", "category", "value", "timestamp")
+    """Return the preferences; a user without a number is named by the user id, as the sender of a message is."""
     preferences = [_object(item) for item in _items(value.get("user_preferences"))]
-    return {"user_preferences": [{name: item.get(name) for name in names} for item in preferences]}
+    return {"user_preferences": [_preference(item) for item in preferences]}
+
+
+def _preference(item: AccountValue) -> AccountValue:
+    names = ("detail", "category", "value", "timestamp")
+    return {"wa_id": item.get("wa_id") or item.get("user_id"), **{name: item.get(name) for name in names}}
+
+
+def _add_user_ids(inner: AccountValue, value: AccountValue) -> AccountValue:
+    """Return the payload of preferences with the user ids of the same items. Source: public page "BSUID"."""
+    items = [_object(item) for item in _items(value.get("user_preferences"))]
+    shown = [
+        shown_item | {name: item[given] for name, given in _USER_ID_MEMBERS.items() if item.get(given)}
+        for shown_item, item in zip(inner["user_preferences"], items, strict=True)
+    ]
+    return {"user_preferences": shown}
 
 
 def _first_present(value: AccountValue, *names: str) -> Any:
@@ -125,6 +156,10 @@ def _items(value: Any) -> list[Any]:
 
 
 # fmt: off
+MONTHS: Final = (  # in English, whatever the language of the process
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+)
+_USER_ID_MEMBERS: Final = {"userid": "user_id", "parent_user_id": "parent_user_id"}  # Source: public page "BSUID"
 BAN_STATES: Final = {  # the operator's ban states. Source: facts 6.6, status-event; their pairing is ours
     "SCHEDULE_FOR_DISABLE": "ACCOUNT_DISABLE",
     "DISABLE":              "DISABLE",

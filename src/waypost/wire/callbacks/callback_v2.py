@@ -14,10 +14,16 @@ _encode_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
 
 def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
-    """Return the whole body. Source: spec, "Events"; facts 6.1."""
+    """Return the whole body; a member of an enum is encoded as its value. Source: spec, "Events"; facts 6.1."""
     return _encode_body(
         {"app": app.name, "phone": app.phone_number, "timestamp": at_ms, "version": 2, "type": type, "payload": payload}
     )
+
+
+def account_envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
+    """Return the whole body of an event of the account, which names the app by its id too. Source: ledger row 30."""
+    names = {"app": app.name, "appId": app.id, "phone": app.phone_number}
+    return _encode_body({**names, "timestamp": at_ms, "version": 2, "type": type, "payload": payload})
 
 
 def enqueued_body(
@@ -28,7 +34,7 @@ def enqueued_body(
         "id": message_id,
         "type": "enqueued",
         "destination": destination,
-        "payload": {"whatsappMessageId": operator_message_id, "type": kind.value},
+        "payload": {"whatsappMessageId": operator_message_id, "type": kind},
     }
     return envelope(app, at_ms, "message-event", payload)
 
@@ -52,12 +58,14 @@ def failed_body(
 def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
     """Return the body of `sent`, `delivered`, `read` or `deleted`: `id` is the operator's, `gsId` ours.
 
-    Price and conversation are in `sent` only, whichever statuses contain them at the operator.
-    Source: facts 6.2.
+    Price and conversation are in `sent` only, whichever statuses contain them at the operator. The user id is
+    there if the app has enabled it.
+
+    Source: facts 6.2; ledger row 9.
     """
     payload: dict[str, Any] = {
         **_ids(message_id, event.operator_message_id),
-        "type": event.state.value,
+        "type": event.state,
         "destination": destination,
         "payload": {"ts": event.at_s},
     }
@@ -66,6 +74,8 @@ def status_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, de
         payload["conversation"] = _conversation(event.conversation)
     if with_price and event.pricing:
         payload["pricing"] = _pricing(event.pricing)
+    if app.preferences.user_ids and event.recipient_user_id:
+        payload["userId"] = event.recipient_user_id
     return envelope(app, at_ms, "message-event", payload)
 
 
@@ -89,9 +99,12 @@ def mismatch_body(
     return envelope(app, at_ms, "message-event", payload)
 
 
-def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
-    """Return the body for the price of a message. Source: facts 6.7."""
-    references = {"id": event.operator_message_id, "gsId": message_id, "destination": destination}
+def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str | None, destination: str) -> bytes:
+    """Return the body for the price of a message; without an id of ours it is an AI provider's. Source: facts 6.7; ledger row 33."""
+    references = {"id": event.operator_message_id}
+    if message_id is not None:
+        references["gsId"] = message_id
+    references["destination"] = destination
     conversation = (event.conversation or {}).get("id")
     if conversation:
         references["conversationId"] = conversation

@@ -4,7 +4,7 @@ A status or message is passed on as received, but our own data in it (callback d
 payloads) is removed, and the partner's own is restored.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -13,14 +13,18 @@ from waypost.base.ids import is_uuid
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.inbound_context import InboundContext
+from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id
 from waypost.domain.postback import is_reference
 from waypost.wire.callbacks.billing import deductions
+from waypost.wire.callbacks.user_ids import FIELDS_WITH_USER_IDS, hide_user_ids
 
 _encode_v3_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _CALLBACK_DATA: Final = "biz_opaque_callback_data"
 TEMPLATE_ID_MEMBER: Final = "gs_template_id"
 """The member with our template id in a change of a template. Source: ledger rows 63, 64."""
+OPERATOR_ID_MEMBER: Final = "meta_msg_id"
+"""The member with the operator's message id in statuses and contexts. Source: ledger row 59."""
 
 
 def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
@@ -37,12 +41,18 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
     entry: dict[str, Any] = {"id": app.business_account_id}
     if time is not None:
         entry["time"] = time
+    if field in FIELDS_WITH_USER_IDS and not app.preferences.user_ids_v3:
+        value = hide_user_ids(value)
     entry["changes"] = [{"field": field, "value": value}]
+    return _body(app, entry)
+
+
+def _body(app: App, entry: dict[str, Any]) -> bytes:
     return _encode_v3_body({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
 
 
 def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
-    """Return the body for a message that the operator accepted, with the time in milliseconds. Source: facts 7; ledger row 53."""
+    """Return the body for a message that the operator accepted, with the time in milliseconds. Source: ledger row 53."""
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
@@ -50,27 +60,54 @@ def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id:
         "timestamp": at_ms,
         **_recipient(destination),
     }
-    return _statuses_body(app, status)
+    return _own_status_body(app, status)
 
 
 def failed_body(
     app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str, code: int, reason: str
 ) -> bytes:
-    """Return the body for a message that failed without a status from the operator. Source: facts 7, failed."""
+    """Return the body for a message that failed without a status from the operator.
+
+    `errors` is what a status of the operator has, for receivers that read nothing else.
+
+    Source: ledger row 54; facts 7, failed.
+    """
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
         "status": "failed",
         "timestamp": str(at_ms // 1000),
         **_recipient(destination),
+        "code": code,
+        "reason": reason,
         "errors": [{"code": code, "title": reason, "message": reason}],
     }
-    return _statuses_body(app, status)
+    return _own_status_body(app, status)
 
 
 def status_body(app: App, event: StatusEvent | PaymentEvent | OtherStatusEvent, *, message_id: str) -> bytes:
-    """Return the body of a status as received, with `gs_id` in addition to its `id`. Source: facts 7, statuses."""
-    return _statuses_body(app, _remove_our_data(event.raw) | {"gs_id": message_id})
+    """Return the body of a status as received, with our id, and the operator's under its own name too.
+
+    Source: facts 7, statuses; ledger row 59.
+    """
+    ids = {"gs_id": message_id, OPERATOR_ID_MEMBER: event.operator_message_id}
+    status = _remove_our_data(event.raw) | ids
+    if not app.preferences.user_ids_v3:
+        return _messages_body(app, {"statuses": [hide_user_ids(status)]})
+    contact = _recipient_contact(event)
+    return _messages_body(app, {"contacts": [contact], "statuses": [status]} if contact else {"statuses": [status]})
+
+
+def _recipient_contact(event: StatusEvent | PaymentEvent | OtherStatusEvent) -> Mapping[str, Any]:
+    """Return the contact of a status's recipient: the operator's, or one of its names. Source: ledger row 59.
+
+    A failed status has none at the operator.
+    """
+    if not isinstance(event, StatusEvent) or event.state is MessageState.FAILED:
+        return {}
+    names = {"user_id": event.recipient_user_id, "wa_id": event.recipient}
+    shown_names = {name: value for name, value in names.items() if value}
+    return event.contact or (shown_names if event.recipient_user_id else {})
 
 
 def inbound_body(app: App, event: InboundEvent, context: InboundContext) -> bytes:
@@ -88,19 +125,22 @@ def inbound_body(app: App, event: InboundEvent, context: InboundContext) -> byte
         message[kind] = _type_object(event, context, dict(inner))  # pyright: ignore[reportUnknownArgumentType]
     reply_context = message.get("context")
     if isinstance(reply_context, dict) and event.reply_to is not None:
-        ids = {"meta_msg_id": event.reply_to}
+        ids = {OPERATOR_ID_MEMBER: event.reply_to}
         if context.reply_target_id is not None:
             ids["gs_id"] = context.reply_target_id
         message["context"] = {**reply_context, **ids}
     value = {"messages": [message]}
     if event.contact:
         value = {"contacts": [event.contact], **value}
-    return _messages_body(app, value)
+    return _messages_body(app, value if app.preferences.user_ids_v3 else hide_user_ids(value))
 
 
-def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: str) -> bytes:
-    """Return the body for the price of a message. Source: facts 7, billing; 6.7."""
-    references = {"id": event.operator_message_id, "gs_id": message_id, "destination": destination}
+def billing_body(app: App, event: StatusEvent, *, message_id: str | None, destination: str) -> bytes:
+    """Return the body for the price of a message; without an id of ours it is an AI provider's. Source: facts 7, billing; 6.7."""
+    references = {"id": event.operator_message_id}
+    if message_id is not None:
+        references["gs_id"] = message_id
+    references["destination"] = destination
     conversation = (event.conversation or {}).get("id")
     if conversation:
         references["conversation_id"] = conversation
@@ -108,13 +148,44 @@ def billing_body(app: App, event: StatusEvent, *, message_id: str, destination: 
     return change_body(app, "billing-event", {**_metadata(app), "billing": billing})
 
 
+def call_billing_body(app: App, at_ms: int, call: Mapping[str, Any], *, source: str, billable: bool) -> bytes:
+    """Return the body for the price of a call that has ended. Source: ledger row 68."""
+    deductions_of_call = {"billable": str(billable).lower(), "conversation_type": "call", "source": source}
+    references = {
+        "conversation_type": "CALL",
+        "destination": call.get("to"),
+        "source": call.get("from"),
+        "direction": call.get("direction"),
+        "id": call.get("id"),
+        "duration": read_number(call.get("duration")),
+        "start_time": read_number(call.get("start_time")),
+        "end_time": read_number(call.get("end_time")),
+    }
+    value = {"billing": {"deductions": deductions_of_call, "references": references}}
+    return _body(app, {"time": at_ms, "changes": [{"field": "billing-event", "value": value}]})
+
+
+def read_number(value: Any) -> int:
+    """Return a number that the operator may write as a text; 0 where there is none."""
+    text = str(value)
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
+
+
 def check_body(app: App) -> bytes:
-    """Return the body of the ping of a URL at registration. Source: facts 4.5."""
-    return _statuses_body(app, {"type": "set-callback"})
+    """Return the body of the ping of a URL at registration. Source: facts 4.5; ledger row 52."""
+    return _own_status_body(app, {"type": "set-callback"})
 
 
-def _statuses_body(app: App, status: dict[str, Any]) -> bytes:
-    return _messages_body(app, {"statuses": [status]})
+def live_body(app: App, at_ms: int) -> bytes:
+    """Return the body for an app that is live now. Source: ledger row 65."""
+    value = {"type": "status-event", "payload": {"status": "ACCOUNT_VERIFIED"}}
+    return change_body(app, "account-event", value, time=at_ms)
+
+
+def _own_status_body(app: App, status: dict[str, Any]) -> bytes:
+    """Return the body of a status of our own, which has neither the entry's id nor metadata. Source: ledger rows 52 to 54."""
+    value = {"messaging_product": "whatsapp", "statuses": [status]}
+    return _body(app, {"changes": [{"field": "messages", "value": value}]})
 
 
 def _messages_body(app: App, value: dict[str, Any]) -> bytes:
@@ -137,7 +208,7 @@ def _type_object(event: InboundEvent, context: InboundContext, inner: dict[str, 
     return inner
 
 
-def _remove_our_data(raw: dict[str, Any]) -> dict[str, Any]:
+def _remove_our_data(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Return a status without our id in the callback data; the partner's own callback data stays."""
     status = {name: value for name, value in raw.items() if name != _CALLBACK_DATA}
     ours, _, theirs = str(raw.get(_CALLBACK_DATA, "")).partition(" ")

@@ -42,6 +42,7 @@ STATUS_KINDS: Final = {  # by the state of a message. Source: facts 4.4, 6.2, 7
 }
 MISMATCH: Final = CallbackKind("OTHERS", "message-event", "mismatch", "", "", "The recipient has another number at the operator.", "facts 4.4, 6.2")
 BILLING: Final = CallbackKind("BILLING", "billing-event", "", "billing-event", "billing", "The price of a message, once per message.", "facts 6.7, 7")
+CALL_BILLING: Final = CallbackKind("BILLING", "", "", "billing-event", "billing", "The price of a call that has ended: one for the operator, one for this service, which charges nothing.", "ledger row 68")
 PAYMENT: Final = CallbackKind("PAYMENTS", "", "", "messages", "statuses", "The status of a payment that a message requested has changed.", "facts 4.4")
 OTHER_STATUS: Final = CallbackKind("OTHERS", "", "", "messages", "statuses", "The operator reports a status that has no message state here, such as `warning`.", "facts 4.4; operator's facts 7.3")
 GROUP_STATUS: Final = CallbackKind("GROUP_MESSAGING_EVENTS", "", "", "messages", "statuses", "The status of a message to a group has changed, for one member or for all.", "ledger row 77")
@@ -58,7 +59,8 @@ INBOUND_KINDS: Final = {  # by the operator's kind. Source: facts 4.4, 6.4, 7
     "location":     CallbackKind("MESSAGE", "message", "location",      "messages", "messages", "A location was received.", "facts 6.4, 7"),
     "contacts":     CallbackKind("MESSAGE", "message", "contact",       "messages", "messages", "Contact cards were received.", "facts 6.4, 7"),
     "reaction":     CallbackKind("MESSAGE", "message", "reaction",      "messages", "messages", "A recipient reacted, or removed the reaction.", "facts 6.4, 7"),
-    "order":        CallbackKind("MESSAGE", "message", "order",         "messages", "messages", "An order of products was received.", "facts 6.4, 7"),
+    "order":        CallbackKind("MESSAGE", "order", "text",            "messages", "messages", "An order of products was received.", "ledger row 49; facts 7"),
+    "request_welcome": CallbackKind("MESSAGE", "message", "request_welcome", "messages", "messages", "A user opened a chat with the number for the first time; a subscription with `OTHERS` gets it too.", "ledger row 50"),
     "nfm_reply":    CallbackKind("FLOWS_MESSAGE", "", "",               "messages", "messages", "A completed flow or address form was received.", "facts 4.4, 7, 17"),
     "system":       CallbackKind("OTHERS", "message-event", "mismatch", "messages", "messages", "A recipient has changed the number.", "facts 4.4, 6.2"),
 }
@@ -111,12 +113,14 @@ USER_KINDS: Final = {  # by preference. Source: facts 6.3
     "resume": CallbackKind("OTHERS", "user-event", "opted-in",  "", "", "A user opts in: through the API, or by resuming marketing messages.", "facts 6.3, 6.8; pairing ours"),
 }
 PAUSED: Final = CallbackKind("ACCOUNT", "account-event", "subscription-paused", "", "", "A subscription was paused, because its callbacks were failing.", "ours; decision 0042")
+LIVE: Final = CallbackKind("ACCOUNT", "onboarding-event", "docker-status-event", "account-event", "status-event", "The administrator has made a sandbox app live.", "ledger rows 30, 65")
+PROXY: Final = CallbackKind("OTHERS", "user-event", "sandbox-start", "", "", "A user has written `Proxy` and the name of a sandbox app to its number.", "ledger row 12; facts 6.3")
 PING: Final = CallbackKind("", "user-event", "sandbox-start", "messages", "statuses, `set-callback`", "A URL is registered or changed; sent to that URL only.", "facts 4.5, 6.3")
 # fmt: on
 
 CALLBACK_KINDS: Final = (
-    *STATUS_KINDS.values(), MISMATCH, BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND_KINDS.values(), GROUP_INBOUND, OTHER_INBOUND, OTHER_MESSAGES_CONTENT, *TEMPLATE_KINDS.values(),
-    *ACCOUNT_KINDS.values(), *PASSTHROUGH_KINDS.values(), OTHER_CHANGE, *USER_KINDS.values(), PAUSED, PING,
+    *STATUS_KINDS.values(), MISMATCH, BILLING, CALL_BILLING, PAYMENT, OTHER_STATUS, GROUP_STATUS, *INBOUND_KINDS.values(), GROUP_INBOUND, OTHER_INBOUND, OTHER_MESSAGES_CONTENT, *TEMPLATE_KINDS.values(),
+    *ACCOUNT_KINDS.values(), *PASSTHROUGH_KINDS.values(), OTHER_CHANGE, *USER_KINDS.values(), PAUSED, LIVE, PROXY, PING,
 )  # fmt: skip
 """Every row, in the order of the reference page."""
 

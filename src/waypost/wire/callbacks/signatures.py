@@ -7,9 +7,12 @@ joined by full stops; several signatures are separated by spaces.
 import hmac
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from waypost import __version__
 from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE
+
+_CONSTANT_HEADERS: Final = {"Content-Type": CALLBACK_CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}"}
 
 
 def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) -> dict[str, str]:
@@ -32,7 +35,9 @@ def signature_headers(id: str, at_s: int, body: bytes, keys: Sequence[bytes]) ->
 
 def merge_headers(theirs: Mapping[str, str], ours: Mapping[str, str]) -> dict[str, str]:
     """Return the partner's own headers and ours, which replace theirs of the same name in any case."""
-    all_ours = {"Content-Type": CALLBACK_CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}", **ours}
+    all_ours = {**_CONSTANT_HEADERS, **ours}
+    if not theirs:
+        return all_ours
     reserved = {name.lower() for name in all_ours}
     return {name: text for name, text in theirs.items() if name.lower() not in reserved} | all_ours
 

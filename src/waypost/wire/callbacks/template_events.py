@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
+from waypost.domain.lifecycle import QUALITIES
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.wire.callbacks.callback_v2 import envelope
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, change_body
@@ -43,11 +44,17 @@ def status_body(
 
 
 def quality_body(version: int, app: App, at_ms: int, template: Template, quality: str, event: QualityEvent) -> bytes:
-    """Return the body for a template whose quality is now HIGH, MEDIUM, LOW or UNKNOWN. Source: facts 6.5."""
+    """Return the body for a template whose quality has changed, by the operator's word, such as GREEN.
+
+    The template's record has another word for it, such as HIGH, which is `quality`.
+
+    Source: ledger row 19; ledger C23.
+    """
     if version == 3:
         value = {"new_quality_score": event.quality, **_operators_names(template)}
         return _v3_body(app, template, event.raw, "message_template_quality_update", value)
-    payload = {"type": "quality-update", "id": template.id, **_template_names(template), "quality": quality}
+    payload = {"type": "quality-update", "id": template.id, **_template_names(template)}
+    payload["quality"] = event.quality if event.quality in QUALITIES else quality
     return envelope(app, at_ms, "template-event", payload)
 
 

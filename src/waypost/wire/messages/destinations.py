@@ -1,7 +1,6 @@
 """Source and destination of a send form."""
 
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.phone_number import read_phone_number
@@ -10,8 +9,7 @@ from waypost.wire.forms import Form
 CHANNEL: Final = "whatsapp"
 
 
-@dataclass(frozen=True, slots=True)
-class SendAddresses:
+class SendAddresses(NamedTuple):
     """Source and destination as digits, and the app's name.
 
     Attributes:

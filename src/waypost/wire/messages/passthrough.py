@@ -7,9 +7,10 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from waypost.domain.coercion import Text, coerce_text
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import group_destination, parse_group_id, read_phone_number
+from waypost.wire.calling import VOICE_EVENT, CallEvent, read_voice
 from waypost.wire.forms import Form, read_json, read_json_body
 
 Decoded = TypeVar("Decoded")
@@ -129,7 +130,7 @@ def read_passthrough(request: Members | Form) -> PassthroughSend | ReadReceipt:
     written, destination = _read_recipient(members, is_group=recipient_type == "group")
     kind = _read_lower_text(members, "type")
     if not kind:
-        raise _missing("type", ", ".join(PASSTHROUGH_TYPES))
+        raise missing_parameter("type", ", ".join(PASSTHROUGH_TYPES))
     if kind not in PASSTHROUGH_TYPES:
         raise invalid_field("type", f"one of {', '.join(PASSTHROUGH_TYPES)}")
     body = _read_type_object(members, kind)
@@ -186,7 +187,7 @@ def _read_receipt(members: Members) -> ReadReceipt:
         )
     message_id = members.get("message_id")
     if not message_id or not isinstance(message_id, str | int) or isinstance(message_id, bool):
-        raise _missing("message_id", "the id of an inbound message")
+        raise missing_parameter("message_id", "the id of an inbound message")
     typing = members.get("typing_indicator")
     return ReadReceipt(str(message_id), bool(typing.strip() if isinstance(typing, str) else typing))
 
@@ -228,7 +229,7 @@ def _read_type_object(members: Members, kind: str) -> Any:
     accepted = "a list of objects" if kind == "contacts" else "an object"
     body = members.get(kind)
     if body is None or body == "":
-        raise _missing(kind, f"{accepted}, as the operator's documentation shows it")
+        raise missing_parameter(kind, f"{accepted}, as the operator's documentation shows it")
     if kind == "contacts":
         return _convert(body, _list_decoder, name=kind, accepted=accepted)
     body = _convert(body, _object_decoder, name=kind, accepted=accepted)
@@ -266,20 +267,18 @@ def _check_callback_data(members: Members) -> None:
         raise invalid_field(CALLBACK_DATA, f"a text of at most {MAX_CALLBACK_DATA_CHARS} characters")
 
 
-def _missing(name: str, accepted: str) -> ApiError:
-    return ApiError(ErrorCode.FIELD_MISSING, f"Required request parameter '{name}' is not present: {accepted}.")
-
-
-def read_event(body: bytes) -> ReadReceipt:
+def read_event(body: bytes) -> ReadReceipt | CallEvent:
     """Read the body of `v1/event`.
 
     Raises:
-        ApiError: it is not readable JSON of this format, or another event than a receipt.
+        ApiError: it is not readable JSON of this format, or another event than a receipt or an action on a call.
     """
     try:
         members = read_json_body(body)
     except ApiError as error:
         raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, error.explanation) from error
+    if members.get("type") == VOICE_EVENT:
+        return read_voice(members)
     if isinstance(members.get("type"), str) and members["type"] != MESSAGE_EVENT:
         raise _event_not_supported()  # before the other members are checked: they may differ
     try:
@@ -301,7 +300,9 @@ def read_event(body: bytes) -> ReadReceipt:
 
 
 def _event_not_supported() -> ApiError:
-    return ApiError(ErrorCode.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, and message.status read.")
+    return ApiError(
+        ErrorCode.EVENT_NOT_SUPPORTED, f"type must be {MESSAGE_EVENT}, with message.status read, or {VOICE_EVENT}."
+    )
 
 
 def passthrough_response(message_id: str, send: PassthroughSend) -> dict[str, Any]:

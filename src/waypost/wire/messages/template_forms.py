@@ -132,7 +132,7 @@ def read_template_send(form: Form) -> TemplateSend:
     values = template.params or []
     if len(values) > MAX_PARAMS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MAX_PARAMS} values.")
-    params = tuple(value if isinstance(value, str) else _param(value) for value in values)
+    params = tuple([value if isinstance(value, str) else _param(value) for value in values])
     message = json_text(form, "message")
     own = _own_postback_texts(form)
     if message is None and not template.mpm and not template.expiration:

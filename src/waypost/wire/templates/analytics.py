@@ -1,19 +1,36 @@
 """Queries of template analytics and their responses. Source: facts 3.6."""
 
+import datetime
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 
 QueryReader = Callable[[str], str | None]
 
 DAY_S: Final = 24 * 60 * 60
 DEFAULT_DAYS: Final = 30
+_EPOCH: Final = datetime.date(1970, 1, 1)
 MAX_ANALYTICS_DAYS: Final = 90
 MAX_POINTS: Final = 30
-METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED")
+METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED", "COST")
+_DEFAULT_METRICS: Final = ("SENT", "DELIVERED", "READ", "CLICKED")
+CONVERSION_METRICS: Final = (
+    "APP_ACTIVATIONS",
+    *(
+        f"{place}_{event}"
+        for event in ("ADD_TO_CART", "CHECKOUTS_INITIATED", "PURCHASES", "PURCHASES_CONVERSION_VALUE")
+        for place in ("APP", "WEBSITE")
+    ),
+)
+"""What a recipient does in the partner's app or on its website; the operator reports it to advertisers only. Source: ledger 1.5."""
+MM_LITE: Final = "MARKETING_MESSAGES_LITE_API"
+PRODUCT_TYPES: Final = ("CLOUD_API", MM_LITE)
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 GRANULARITIES: Final = ("AGGREGATED", "DAILY")
 WINDOWS_D: Final = (7, 30, 60, 90)
 MIN_SENDS: Final = 1_000
@@ -27,6 +44,7 @@ class AnalyticsQuery:
         start_s: seconds since the epoch, as `end_s`, which is the last second included.
         template_id: None: all templates.
         limit: maximum number of points.
+        product_type: of the messages; empty: all.
     """
 
     start_s: int
@@ -35,6 +53,7 @@ class AnalyticsQuery:
     metrics: frozenset[str]
     template_id: str | None
     limit: int
+    product_type: str = ""
 
 
 @dataclass(slots=True)
@@ -56,10 +75,11 @@ def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
     Raises:
         ApiError: the start is more than 90 days ago, or a value cannot be read.
     """
-    end_s = _number(query, "end", maximum=2**40)
+    end_s = _time(query, "end", later_s=DAY_S - 1)
     end_s = now_s if end_s is None else end_s
-    start_s = _number(query, "start", maximum=2**40)
+    start_s = _time(query, "start")
     start_s = end_s - DEFAULT_DAYS * DAY_S if start_s is None else start_s
+    _check_time_zone(query)
     if start_s < now_s - MAX_ANALYTICS_DAYS * DAY_S:
         raise ApiError(ErrorCode.ANALYTICS_TOO_OLD)
     if end_s <= start_s or end_s > now_s + DAY_S:
@@ -70,9 +90,12 @@ def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
     ids = _split_list(query("template_ids"))
     if len(ids) > 1:
         raise ApiError(ErrorCode.FIELD_BROKEN, "template_ids must hold one id.")
-    metrics = frozenset(name.upper() for name in _split_list(query("metric_types"))) or set(METRICS)
-    if metrics - set(METRICS):
-        raise invalid_field("metric_types", f"of {', '.join(METRICS)}")
+    metrics = frozenset(name.upper() for name in _split_list(query("metric_types"))) or set(_DEFAULT_METRICS)
+    if metrics - {*METRICS, *CONVERSION_METRICS}:
+        raise invalid_field("metric_types", f"of {', '.join((*METRICS, *CONVERSION_METRICS))}")
+    product_type = (query("product_type") or "").strip().upper()
+    if product_type and product_type not in PRODUCT_TYPES:
+        raise invalid_field("product_type", f"one of {', '.join(PRODUCT_TYPES)}")
     limit = _number(query, "limit", minimum=1, maximum=MAX_POINTS)
     return AnalyticsQuery(
         start_s=start_s,
@@ -81,7 +104,28 @@ def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
         metrics=frozenset(metrics),
         template_id=ids[0] if ids else None,
         limit=MAX_POINTS if limit is None else limit,
+        product_type=product_type,
     )
+
+
+def _check_time_zone(query: QueryReader) -> None:
+    """Check that days of the account's time zone are requested by dates. Ours is UTC."""
+    text = query("use_waba_timezone")
+    given = [name for name in ("start", "end") if _DATE.fullmatch((query(name) or "").strip())]
+    if text and read_flag(text, "use_waba_timezone") and len(given) < 2:
+        raise invalid_field("start and end", "dates as YYYY-MM-DD with use_waba_timezone")
+
+
+def _time(query: QueryReader, name: str, *, later_s: int = 0) -> int | None:
+    """Return a time in seconds since the epoch; a date is its first second, or the one so much later."""
+    text = (query(name) or "").strip()
+    if _DATE.fullmatch(text):
+        try:
+            day = datetime.date.fromisoformat(text)
+        except ValueError as error:
+            raise invalid_field(name, "a date as YYYY-MM-DD, or seconds since 1970") from error
+        return (day - _EPOCH).days * DAY_S + later_s
+    return _number(query, name, maximum=2**40)
 
 
 def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
@@ -107,8 +151,7 @@ def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
     ids = _split_list(query("templateList")) or _split_list(query("template_ids"))
     if not ids:
         raise ApiError(
-            ErrorCode.FIELD_MISSING,
-            "Required request parameter 'templateList' is not present: the id of the template to compare with.",
+            ErrorCode.COMPARISON_LIST_MISSING, "templateList must be the id of the template to compare with."
         )
     if len(ids) > 1:
         raise ApiError(
@@ -132,7 +175,10 @@ def comparison_metrics(points: Sequence[AnalyticsPoint]) -> list[dict[str, Any]]
 
 
 def point_object(point: AnalyticsPoint, metrics: frozenset[str]) -> dict[str, Any]:
-    """Return a point of the response. Taps on quick replies are counted; opened URLs are not visible to us."""
+    """Return a point of the response. Taps on quick replies are counted; opened URLs are not visible to us.
+
+    Nobody is charged, so the cost is 0. Conversions are not reported to us, so their members are missing.
+    """
     counts: Mapping[str, Any] = {
         "SENT": point.sent,
         "DELIVERED": point.delivered,
@@ -141,6 +187,7 @@ def point_object(point: AnalyticsPoint, metrics: frozenset[str]) -> dict[str, An
             {"type": "quick_reply_button", "button_content": text, "count": count}
             for text, count in sorted(point.clicked.items())
         ],
+        "COST": [{"type": "amount_spent", "value": 0}],
     }
     return {
         "template_id": point.template_id,

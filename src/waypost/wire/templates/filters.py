@@ -53,7 +53,7 @@ def read_partner_filter(query: QueryReader) -> TemplateFilter:
         element_name=query("elementName") or None,
         template_types=_split_list(query("templateType")),
         statuses=statuses,
-        stages=_split_list(query("stage")),
+        stages=_split_list(query("stages")) or _split_list(query("stage")),
         from_ms=_number(query, "startTime", minimum=0, maximum=MAX_TIME_MS),
         until_ms=_number(query, "endTime", minimum=0, maximum=MAX_TIME_MS),
     )

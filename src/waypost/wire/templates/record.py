@@ -8,6 +8,7 @@ from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
 from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template
+from waypost.domain.templates.types import TemplateType
 from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
 
@@ -56,6 +57,8 @@ def _meta(draft: TemplateDraft) -> dict[str, Any]:
     meta: dict[str, Any] = {"example": draft.example or ""}
     if draft.category == Category.AUTHENTICATION:
         meta["newAuthTemplate"] = True
+    if draft.template_type == TemplateType.GIF:  # Source: ledger C12
+        meta |= {"mediaId": draft.media_id, "mediaUrl": draft.media_url}
     return meta
 
 

@@ -40,6 +40,9 @@ def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
         raw=message,
         contact=contact,
         group_id=parse_name(message.get("group_id")) or None,
+        sender_parent_id=(
+            parse_name(message.get("from_parent_user_id")) or parse_name(contact.get("parent_user_id")) or None
+        ),
     )
 
 

@@ -25,7 +25,30 @@ PAYMENT_STATUS_TYPE: Final = "payment"
 """The type of a status that is about a payment, not about the message that requested it."""
 
 
-def status_key(status_object: dict[str, Any]) -> str | None:
+class StatusTexts(msgspec.Struct):
+    """The members of a status that are texts; one that is missing or null is empty."""
+
+    id: str = ""
+    status: str = ""
+    type: str = ""
+    timestamp: str = ""
+    recipient_id: str = ""
+    recipient_user_id: str = ""
+    recipient_parent_user_id: str = ""
+    recipient_participant_id: str = ""
+    recipient_participant_user_id: str = ""
+    recipient_type: str = ""
+
+
+def read_status_texts(status_object: dict[str, Any]) -> StatusTexts:
+    """Return the texts of a status; another value than a text is converted to one."""
+    try:
+        return msgspec.convert(status_object, StatusTexts)  # all members at once, as they usually are
+    except msgspec.ValidationError:
+        return StatusTexts(*(parse_text(status_object.get(name)) for name in StatusTexts.__struct_fields__))
+
+
+def status_key(status_object: dict[str, Any], texts: StatusTexts) -> str | None:
     """Return the deduplication key of a status; None if it has no message id.
 
     A payment may repeat a status: another attempt fails, a part is refunded. So its content is part
@@ -33,51 +56,59 @@ def status_key(status_object: dict[str, Any]) -> str | None:
 
     Source: operator's facts 7.1, dedupe keys: in a group, each member has a status of its own.
     """
-    message_id, status = parse_text(status_object.get("id")), parse_text(status_object.get("status")).lower()
-    if not message_id:
+    if not texts.id:
         return None
     payment_part = ""
-    if parse_text(status_object.get("type")) == PAYMENT_STATUS_TYPE:
+    if texts.type == PAYMENT_STATUS_TYPE:
         content = msgspec.json.encode(status_object.get("payment"), order="sorted")
         payment_part = f"{PAYMENT_STATUS_TYPE} {hashlib.sha256(content).hexdigest()[:16]} "
-    member = parse_text(status_object.get("recipient_participant_id"))
-    return f"status {payment_part}{message_id} {status}" + (f" {member}" if member else "")
+    member = texts.recipient_participant_id or texts.recipient_participant_user_id
+    return f"status {payment_part}{texts.id} {texts.status.lower()}" + (f" {member}" if member else "")
 
 
-def status_event(status_object: dict[str, Any], contact: dict[str, Any]) -> Event:
+def status_event(status_object: dict[str, Any], contact: dict[str, Any], phone_number_id: str = "") -> Event:
     """Return the event of a status.
 
     Args:
         status_object: the status.
         contact: of its recipient, if the webhook has one: perhaps the only place of the business-scoped id.
+        phone_number_id: of the number that sent the message.
     """
-    operator_id = parse_name(status_object.get("id"))
+    texts = read_status_texts(status_object)
+    operator_id = parse_name(texts.id)
     message_id = parse_name(parse_message_id(status_object.get("biz_opaque_callback_data"))) or None
-    is_of_group = parse_text(status_object.get("recipient_type")).lower() == "group"
-    if parse_text(status_object.get("type")) == PAYMENT_STATUS_TYPE:
+    if texts.type == PAYMENT_STATUS_TYPE:
         return PaymentEvent(operator_id, message_id, status_object)
-    state = STATUSES.get(parse_text(status_object.get("status")).lower())
+    state = STATUSES.get(texts.status.lower())
     if state is None:
-        status_text = parse_text(status_object.get("status"))
-        if not status_text or not (operator_id or message_id):
-            return UnknownEvent(f"status {status_text}")
-        return OtherStatusEvent(status_text, operator_id, message_id, status_object)
+        if not texts.status or not (operator_id or message_id):
+            return UnknownEvent(f"status {texts.status}")
+        return OtherStatusEvent(texts.status, operator_id, message_id, status_object)
     code, reason = _failure(status_object) if state is MessageState.FAILED else (None, None)
+    recipient = recipient_user_id = recipient_parent_id = None
+    is_of_group = texts.recipient_type.lower() == "group"
+    if not is_of_group:
+        recipient = parse_name(texts.recipient_id) or None
+        recipient_user_id = parse_name(texts.recipient_user_id) or parse_name(contact.get("user_id")) or None
+        recipient_parent_id = (
+            parse_name(texts.recipient_parent_user_id) or parse_name(contact.get("parent_user_id")) or None
+        )
     return StatusEvent(
         state=state,
         operator_message_id=operator_id,
         message_id=message_id,
-        recipient=None if is_of_group else parse_name(status_object.get("recipient_id")) or None,
-        at_s=parse_seconds(status_object.get("timestamp")),
+        recipient=recipient,
+        at_s=parse_seconds(texts.timestamp),
         code=code,
         reason=reason,
         conversation=object_of(status_object.get("conversation")) or None,
         pricing=object_of(status_object.get("pricing")) or None,
-        recipient_user_id=None
-        if is_of_group
-        else parse_name(status_object.get("recipient_user_id")) or parse_name(contact.get("user_id")) or None,
+        recipient_user_id=recipient_user_id,
         raw=status_object,
         is_of_group=is_of_group,
+        phone_number_id=phone_number_id,
+        contact=contact,
+        recipient_parent_id=recipient_parent_id,
     )
 
 

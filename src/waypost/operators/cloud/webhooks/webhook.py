@@ -15,7 +15,7 @@ from waypost.domain.inbound_webhook import WebhookItem
 from waypost.operators.cloud.tolerant_json import decode, parse_name, parse_text
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
 from waypost.operators.cloud.webhooks.messages import contacts_by_name, inbound_event, sender_contact
-from waypost.operators.cloud.webhooks.statuses import status_event, status_key
+from waypost.operators.cloud.webhooks.statuses import read_status_texts, status_event, status_key
 
 MESSAGES_FIELD: Final = "messages"
 """The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
@@ -55,9 +55,10 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
         return [_unsplit_item(account, "body", {"unreadable": True, "sha256": _digest(body)})]
     items: list[WebhookItem] = []
     for entry_index, entry in enumerate(list_of(object_of(decoded).get("entry"))):
-        changes = list_of(object_of(entry).get("changes"))
+        members = object_of(entry)
+        changes = list_of(members.get("changes"))
         for change_index, change in enumerate(changes):
-            items.extend(_split_change(account, f"{entry_index}.{change_index}", object_of(entry), object_of(change)))
+            items.extend(_split_change(account, f"{entry_index}.{change_index}", members, object_of(change)))
         if not changes:
             items.append(_unsplit_item(account, f"{entry_index}", {"unknown": entry}))
     return items or [_unsplit_item(account, "body", {"unknown": decoded})]
@@ -67,7 +68,8 @@ def read(item: bytes) -> Event:
     """Return the event of one item."""
     content = object_of(decode(item))  # an item stored by an earlier version may have zeros
     if "status" in content:
-        return status_event(object_of(content["status"]), object_of(content.get("contact")))
+        contact, number = object_of(content.get("contact")), parse_name(content.get("phone_number_id"))
+        return status_event(object_of(content["status"]), contact, number)
     if "message" in content:
         return inbound_event(content, object_of(content["message"]))
     if "field" not in content:
@@ -103,16 +105,17 @@ def _split_change(
 def _status_item(
     number: str, path: str, status_object: dict[str, Any], contacts: dict[str, tuple[int, dict[str, Any]]]
 ) -> WebhookItem:
-    phone, user = parse_name(status_object.get("recipient_id")), parse_name(status_object.get("recipient_user_id"))
+    texts = read_status_texts(status_object)
+    phone, user = parse_name(texts.recipient_id), parse_name(texts.recipient_user_id)
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
     found = [contacts[name] for name in (phone, user) if name in contacts]
     if found:
         content["contact"] = min(found, key=itemgetter(0))[1]
     return WebhookItem(
-        dedupe_key=parse_name(status_key(status_object))
+        dedupe_key=parse_name(status_key(status_object, texts))
         or f"status by its content {_digest(_encode_item(status_object))}",
         concurrency_group=number,
-        ordering_key=f"{number} {phone or user or parse_name(status_object.get('id'))}",
+        ordering_key=f"{number} {phone or user or parse_name(texts.id)}",
         path=path,
         payload=_encode_item(content),
     )

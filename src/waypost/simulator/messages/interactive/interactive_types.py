@@ -1,6 +1,6 @@
 """Interactive messages: a table of types, the content each requires, and the buttons it shows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +24,7 @@ _MAX_INTERACTIVE_FOOTER_CHARS: Final = 60  # Source: facts 4.1
 _MAX_INTERACTIVE_LABEL_CHARS: Final = 20
 _MAX_CALL_MINUTES: Final = 43_200
 _MEDIA: Final = ("image", "video", "document")
-_ANY_HEADER: Final = ("text", *_MEDIA)
+ANY_HEADER: Final = ("text", *_MEDIA)
 
 Action = dict[str, Any]
 Buttons = list[dict[str, Any]]
@@ -49,12 +49,15 @@ class InteractiveType:
     build_cards: Callable[[Action, KnownReferences | None], list[dict[str, Any]]] | None = None
 
 
-def render_interactive(content: dict[str, Any], references: KnownReferences | None) -> dict[str, Any]:
+def render_interactive(
+    content: dict[str, Any], references: KnownReferences | None, types: Mapping[str, InteractiveType] | None = None
+) -> dict[str, Any]:
     """Check an interactive message, and return it as the phone will show it.
 
     Args:
         content: the request's `interactive`.
         references: what the sender may refer to; None: references are not checked.
+        types: the accepted types; None: `INTERACTIVE_TYPES`.
 
     Returns:
         `text`, `interactive` (as it was sent), and if present `header`, `footer`,
@@ -69,9 +72,10 @@ def render_interactive(content: dict[str, Any], references: KnownReferences | No
     action = object_or_none(content.get("action"))
     if not kind:
         raise missing_error("type")
-    rules = INTERACTIVE_TYPES.get(kind)
+    types = INTERACTIVE_TYPES if types is None else types
+    rules = types.get(kind)
     if rules is None:
-        raise invalid_error("type", f"must be one of {', '.join(INTERACTIVE_TYPES)}")
+        raise invalid_error("type", f"must be one of {', '.join(types)}")
     if action is None:
         raise missing_error("action")
     rendered: dict[str, Any] = {"text": read_text(content, "body", _MAX_INTERACTIVE_BODY_CHARS)}
@@ -156,7 +160,8 @@ def _parameters(action: Action) -> dict[str, Any]:
     return parameters
 
 
-def _link_button(action: Action, _references: KnownReferences | None) -> Buttons:
+def link_button(action: Action, _references: KnownReferences | None) -> Buttons:
+    """Return the button that opens a URL."""
     parameters = _parameters(action)
     path = "action']['parameters"
     url = require_text(parameters, "url", path, 2000)
@@ -245,7 +250,7 @@ def _named_action_button(name: str, kind: str, label: str) -> Callable[[Action, 
     return buttons
 
 
-def _voice_call_button(action: Action, _references: KnownReferences | None) -> Buttons:
+def voice_call_button(action: Action, _references: KnownReferences | None) -> Buttons:
     """Return the button that calls the business. Source: the operator's page "Call button messages"."""
     parameters = object_or_none(action.get("parameters")) or {}
     path = "action']['parameters"
@@ -270,20 +275,20 @@ _CONTACT  = _named_action_button("request_contact_info",    "REQUEST_CONTACT_INF
 
 INTERACTIVE_TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last seven
     #                                        needs body  headers    needs header  buttons
-    "button":                   InteractiveType(True,  _ANY_HEADER, False, _reply_buttons),
+    "button":                   InteractiveType(True,  ANY_HEADER, False, _reply_buttons),
     "list":                     InteractiveType(True,  ("text",),   False, _list_rows),
-    "cta_url":                  InteractiveType(True,  _ANY_HEADER, False, _link_button),
+    "cta_url":                  InteractiveType(True,  ANY_HEADER, False, link_button),
     "product":                  InteractiveType(False, (),          False, _product_button),
     "product_list":             InteractiveType(True,  ("text",),   True,  _product_list_button),
     "catalog_message":          InteractiveType(True,  (),          False, _catalog_button),
-    "flow":                     InteractiveType(True,  _ANY_HEADER, False, _flow_button),
+    "flow":                     InteractiveType(True,  ANY_HEADER, False, _flow_button),
     "location_request_message": InteractiveType(True,  (),          False, _LOCATION),
-    "order_details":            InteractiveType(True,  _ANY_HEADER, False, order_details_buttons),
-    "order_status":             InteractiveType(True,  _ANY_HEADER, False, order_status_buttons),
-    "address_message":          InteractiveType(True,  _ANY_HEADER, False, _ADDRESS),
+    "order_details":            InteractiveType(True,  ANY_HEADER, False, order_details_buttons),
+    "order_status":             InteractiveType(True,  ANY_HEADER, False, order_status_buttons),
+    "address_message":          InteractiveType(True,  ANY_HEADER, False, _ADDRESS),
     "call_permission_request":  InteractiveType(False, (),          False, _CALLING),
     "request_contact_info":     InteractiveType(True,  (),          False, _CONTACT),
-    "voice_call":               InteractiveType(True,  (),          False, _voice_call_button),
+    "voice_call":               InteractiveType(True,  (),          False, voice_call_button),
     "carousel":                 InteractiveType(True,  (),          False, _no_buttons, render_cards),
 }
 # fmt: on

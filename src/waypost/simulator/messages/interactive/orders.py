@@ -52,7 +52,7 @@ def order_details_buttons(action: Action, _references: KnownReferences | None) -
     if not _CURRENCY.fullmatch(currency):
         raise invalid_error(f"{_PATH}']['currency", "must be three capital letters, as in ISO 4217")
     total = _read_amount(parameters, "total_amount", _PATH)
-    paid_by = _payment_type(parameters)
+    paid_by, configuration = _payment_type(parameters), _payment_configuration(parameters)
     order = object_or_none(parameters.get("order"))
     if order is not None:
         _check_order(order, total)
@@ -64,6 +64,7 @@ def order_details_buttons(action: Action, _references: KnownReferences | None) -
             "currency": currency,
             "amount": {"value": total, "offset": _OFFSET},
             "paid_by": paid_by,
+            **({"configuration": configuration} if configuration else {}),
         }
     ]
 
@@ -135,6 +136,15 @@ def _payment_type(parameters: dict[str, Any]) -> str:
     kinds = [require_text(setting, "type", path, 64) for setting in settings]
     gateway = object_or_none(settings[0].get(kinds[0])) or {}
     return text_or_none(gateway.get("type")) or kinds[0]
+
+
+def _payment_configuration(parameters: dict[str, Any]) -> str:
+    """Return the name of the payment configuration; empty if the order names none. Nothing checks it at the send."""
+    settings = objects_in(parameters.get("payment_settings"))
+    gateway = object_or_none(settings[0].get("payment_gateway")) if settings else None
+    if gateway is not None:
+        return text_or_none(gateway.get("configuration_name")) or ""
+    return text_or_none(parameters.get("payment_configuration")) or ""
 
 
 def _check_order(order: dict[str, Any], total: int) -> None:

@@ -1,0 +1,3 @@
+module example.org/go-shop
+
+go 1.19

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { NotReceived, type Partner, type Phone, type Waypost, attachWaypost, startWaypost } from "../index.js";
+
+const WAIT = { timeoutMs: 60_000 };
+let waypost: Waypost;
+
+beforeAll(async () => {
+  waypost = await startWaypost({ command: [process.env.WAYPOST ?? "waypost"] });
+}, 120_000);
+afterAll(() => waypost?.stop());
+
+async function sendText(partner: Partner, to: Phone, text: string) {
+  const { API_URL, API_KEY, SOURCE, SRC_NAME } = partner.env;
+  const body = new URLSearchParams({
+    channel: "whatsapp", source: SOURCE, "src.name": SRC_NAME, destination: String(to),
+    message: JSON.stringify({ type: "text", text }),
+  });
+  const response = await fetch(`${API_URL}/wa/api/v1/msg`, { method: "POST", headers: { apikey: API_KEY }, body });
+  return (await response.json()).messageId;
+}
+
+test("a partner sends to a phone, and its callbacks are received", async () => {
+  const partner = await waypost.createPartner("sends");
+  const ann = await partner.phone("Ann");
+  await ann.write("Hi");
+  await partner.waitForCallback("text", { phone: ann, ...WAIT });
+
+  const messageId = await sendText(partner, ann, "Hello");
+
+  expect((await ann.waitForMessage("Hello", WAIT)).callback_data).toBe(messageId);
+  expect((await partner.waitForCallback("delivered", { messageId, ...WAIT })).phone).toBe(ann.number);
+  await partner.noCallbackWithin(0, "failed");
+});
+
+test("a partner gets rates of its own", async () => {
+  const partner = await waypost.createPartner("rates");
+
+  const changed = await partner.changeRates({ templates: "2/1h" });
+  const reset = await partner.changeRates({}, { reset: true });
+
+  expect(changed.find(({ rate }) => rate === "templates")).toMatchObject({ app: "2/3600s", source: "app" });
+  expect(reset.every(({ source }) => source === "documented")).toBe(true);
+  await expect(partner.changeRates({ login: "2/1h" })).rejects.toThrow("there is no rate login that can be set");
+});
+
+test("a failed wait explains itself", async () => {
+  const partner = await waypost.createPartner("explains");
+  const ann = await partner.phone("Ann");
+  await ann.write("Hi");
+  await partner.waitForCallback("text", WAIT);
+  await ann.write("Hello?");
+
+  await expect(partner.waitForCallback("read", { timeoutMs: 50 })).rejects.toThrow(NotReceived);
+  await expect(ann.waitForMessage("Welcome", { timeoutMs: 50 })).rejects.toThrow(/on Ann's phone, newest last:\n.*"Hi"/);
+  await expect(partner.noCallbackWithin(60_000, "text")).rejects.toThrow(/none was expected within 60 s/);
+});
+
+test("another process attaches by the URLs", async () => {
+  const { API_URL: apiUrl, GRAPH_URL: graphUrl } = waypost.variables;
+  const attached = await attachWaypost({ apiUrl, graphUrl });
+
+  const partner = await attached.createPartner();
+
+  expect(partner.env.API_URL).toBe(apiUrl);
+  await partner.delete();
+  await expect(partner.callbacks()).rejects.toThrow("is no partner of this process");
+});
+
+test("a command that is missing is named", async () => {
+  await expect(startWaypost({ command: ["/missing/waypost"] })).rejects.toThrow("/missing/waypost dev did not start");
+});

@@ -1,0 +1,1 @@
+"""Operations of the admin API on the personal data of recipients."""

@@ -1,0 +1,85 @@
+"""The admin API's operations that erase the personal data of a recipient, and what is left of deleted rows."""
+
+from collections import Counter
+from typing import Any, Final
+
+import msgspec
+
+from waypost.admin.personal.export import read_number
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import invalid_field
+from waypost.store.personal.erasure import ERASED_TABLES, ERASURE_PARTS, ErasurePosition, erase_recipient
+
+MAX_WINDOWS: Final = 50
+"""How many transactions one call makes; each searches a limited number of rows."""
+MAX_POSITION_CHARS: Final = 1000
+_POSITION_RULE: Final = "the value of next in the response before"
+
+
+class RecipientErasure(msgspec.Struct, forbid_unknown_fields=True):
+    """The next step of erasing what is stored about a phone number or a business-scoped user id.
+
+    Attributes:
+        number: as a person writes it, or the id. It is in the body so that no log of paths has it.
+        position: `next` of the step before; without it the erasure begins.
+    """
+
+    number: str
+    position: str | None = None
+
+
+async def erase_personal_data(context: AdminContext, request: RecipientErasure) -> Any:
+    """Erase the next rows about a phone number, of every partner; return how many, and what waits for work to end.
+
+    The audit log keeps that it was done, under a number that stands for the phone number.
+    """
+    number = read_number(request.number)
+    position: ErasurePosition | None = _parse_position(request.position)
+    erased: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    left = position.waiting
+    for _ in range(MAX_WINDOWS):
+        if position is None:
+            break
+        page = await context.database.write(erase_recipient, number, position, context.secret_box)
+        if page.files:
+            await context.files.delete(sorted(page.files))
+            erased["files"] += len(page.files)
+        erased.update(page.erased)
+        waiting.update(page.waiting)
+        left += sum(page.waiting.values())
+        position = page.following
+    return {
+        "id": context.secret_box.pseudonym(number),
+        "erased": dict(erased),
+        "waiting": dict(waiting),
+        "complete": position is None and not left,
+        "next": None if position is None else f"{position.part}:{position.waiting}:{position.after}",
+    }
+
+
+async def compact_store(context: AdminContext) -> Any:
+    """Rewrite the tables with personal data, so that nothing of deleted rows is left in their files.
+
+    Work that needs them waits meanwhile. The database's own logs and backups are not changed.
+    """
+    await context.database.compact([table.name for table in ERASED_TABLES])
+    return {"compacted": True}
+
+
+def _parse_position(text: str | None) -> ErasurePosition:
+    if text is None:
+        return ErasurePosition(ERASURE_PARTS[0])
+    part, _, rest = text.partition(":")
+    waiting, colon, after = rest.partition(":")
+    is_valid = colon and part in ERASURE_PARTS and waiting.isascii() and waiting.isdecimal() and len(waiting) < 18
+    if not is_valid or len(text) > MAX_POSITION_CHARS or not _is_json_or_empty(after):
+        raise invalid_field("position", _POSITION_RULE)
+    return ErasurePosition(part, after, int(waiting))
+
+
+def _is_json_or_empty(text: str) -> bool:
+    try:
+        return not text or isinstance(msgspec.json.decode(text), str | int | list)
+    except msgspec.DecodeError:
+        return False

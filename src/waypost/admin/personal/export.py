@@ -1,0 +1,85 @@
+"""The admin API's operations on the personal data of a recipient."""
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import invalid_field
+from waypost.domain.phone_number import read_phone_number
+from waypost.store.personal.export import EXPORT_KINDS, ExportPosition, export_recipient
+from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
+
+MAX_WINDOWS: Final = 50
+"""How many windows of rows one call searches while it finds nothing: about a second each million rows."""
+MAX_POSITION_CHARS: Final = 500
+_NUMBER_RULE: Final = (
+    "a phone number of 8 to 15 digits with its country code; +, spaces, hyphens and brackets are ignored; "
+    "or a business-scoped user id, as in US.1349"
+)
+_USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}")
+"""Source: operator's facts 7.5."""
+_POSITION_RULE: Final = "the value of next in the response before"
+
+
+class RecipientExport(msgspec.Struct, forbid_unknown_fields=True):
+    """The next page of the export about a phone number or a business-scoped user id.
+
+    Attributes:
+        number: as a person writes it, or the id. It is in the body so that no log of paths has it.
+        position: `next` of the page before; without it the export begins.
+    """
+
+    number: str
+    position: str | None = None
+
+
+def read_number(text: str) -> str:
+    """Return the digits of a phone number as a person writes it, or a business-scoped user id.
+
+    Raises:
+        ApiError: it is neither.
+    """
+    if _USER_ID.fullmatch(text.strip()):
+        return text.strip()
+    number = read_phone_number(text)
+    if number is None:
+        raise invalid_field("number", _NUMBER_RULE)
+    return number
+
+
+async def export_personal_data(context: AdminContext, request: RecipientExport) -> Any:
+    """Return the next records about a phone number, of every partner, with texts; one-time codes stay hidden."""
+    number = read_number(request.number)
+    position: ExportPosition | None = _parse_position(request.position)
+    records: list[dict[str, Any]] = []
+    for _ in range(MAX_WINDOWS):
+        if position is None or records:
+            break
+        page = await context.database.read(export_recipient, number, position)
+        records, position = page.records, page.following
+    return {
+        "records": [_show(record) for record in records],
+        "next": None if position is None else f"{position.kind}:{position.after}",
+    }
+
+
+def _parse_position(text: str | None) -> ExportPosition:
+    if text is None:
+        return ExportPosition(EXPORT_KINDS[0])
+    kind, colon, after = text.partition(":")
+    if not colon or kind not in EXPORT_KINDS or len(text) > MAX_POSITION_CHARS or not after.isprintable():
+        raise invalid_field("position", _POSITION_RULE)
+    return ExportPosition(kind, after)
+
+
+def _show(record: dict[str, Any]) -> dict[str, Any]:
+    match record["record"]:
+        case "message":
+            visibility = TextVisibility(text=True, holds_code=record["holds_code"])
+            return {**record, "request": redact_request(record["request"], visibility) if record["request"] else None}
+        case "callback":
+            return redact_callback(record, text=True)
+        case _:
+            return record

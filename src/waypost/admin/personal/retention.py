@@ -1,0 +1,74 @@
+"""The admin API's operations on the retention periods of a partner: show, change."""
+
+from typing import Any
+
+import msgspec
+
+from waypost.admin.provisioning import AdminContext, partner_of
+from waypost.domain.errors import invalid_field
+from waypost.store.retention.partner_periods import OwnPeriods, apply_own_periods, change_own_periods, read_own_periods
+from waypost.store.retention.rules import RetentionPeriods
+
+
+class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
+    """Periods to set, in days; one that is left out stays, and null removes the partner's own."""
+
+    keep_bodies_days: int | msgspec.UnsetType | None = msgspec.UNSET
+    keep_messages_days: int | msgspec.UnsetType | None = msgspec.UNSET
+
+    def sent_values(self) -> dict[str, int | None]:
+        """Return the periods that were sent, by name."""
+        both = {"keep_bodies_days": self.keep_bodies_days, "keep_messages_days": self.keep_messages_days}
+        return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
+
+
+async def show_periods(context: AdminContext, partner_id: int) -> Any:
+    """Return the retention periods of a partner: those that apply, its own, and the service's.
+
+    Raises:
+        ApiError: there is no such partner.
+    """
+    await partner_of(context, partner_id)
+    own = await context.database.read(read_own_periods, partner_id)
+    return view_periods(context.retention, own)
+
+
+async def change_periods(context: AdminContext, new_periods: NewPeriods, partner_id: int) -> Any:
+    """Set retention periods of a partner; the next run of retention applies them.
+
+    Raises:
+        ApiError: there is no such partner, or a period is longer than the service's.
+    """
+    await partner_of(context, partner_id)
+    values = new_periods.sent_values()
+    check_periods(context.retention, values)
+    await context.database.write(change_own_periods, partner_id, values)
+    return await show_periods(context, partner_id)
+
+
+def check_periods(keep: RetentionPeriods, values: dict[str, int | None]) -> None:
+    """Check that periods of a partner are not longer than the service's.
+
+    PostgreSQL drops callbacks and webhooks by the week, of all partners at once, so nobody can keep them longer.
+
+    Raises:
+        ApiError: one is.
+    """
+    service = _service_days(keep)
+    for name, value in values.items():
+        if value is not None and not 1 <= value <= service[name]:
+            accepted = f"1 to {service[name]}, the setting {name} of the service, or null for that setting"
+            raise invalid_field(name, accepted)
+
+
+def view_periods(keep: RetentionPeriods, own: OwnPeriods) -> dict[str, dict[str, int | None]]:
+    """Return periods as JSON members, in days: `days` applies."""
+    effective, service = _service_days(apply_own_periods(keep, own)), _service_days(keep)
+    return {
+        name: {"days": effective[name], "own_days": getattr(own, name), "service_days": service[name]}
+        for name in service
+    }
+
+
+def _service_days(keep: RetentionPeriods) -> dict[str, int]:
+    return {"keep_bodies_days": keep.bodies_days, "keep_messages_days": keep.messages_days}

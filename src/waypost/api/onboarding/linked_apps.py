@@ -1,0 +1,117 @@
+"""The endpoint that creates an app for a number of a business account which the administrator opened to the partner."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from sqlalchemy import Connection
+
+from waypost.api.auth.authorisation import authorise_partner
+from waypost.api.direct_calls import call_operator
+from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.services import Services
+from waypost.base.encryption import hash_secret
+from waypost.domain.app import STORAGE_REGIONS, App
+from waypost.domain.direct_calls.account import ListNumbers, OperatorNumber
+from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.phone_number import read_phone_number
+from waypost.store.accounts.partners import add_app, app_by_source
+from waypost.store.apps.apps import app_by_name
+from waypost.wire.apps import check_app_name
+from waypost.wire.subscriptions import check_url
+
+_NOT_OF_ACCOUNT: Final = "wabaId must be a business account of yours, and phone one of its numbers."
+_NO_CALLBACK: Final = "App created, but failed to set callback on the application"
+
+
+async def create_linked_app(services: Services, request: Request) -> ApiResponse:
+    """Create a live app for a number of one of the partner's business accounts.
+
+    The administrator opens a business account to a partner with `waypost account business`. A repeated
+    request is no second app: it gets the first one's id.
+
+    Errors in this order: 401, 429, 400 an invalid field, 400 not the partner's account, 409 an app with the number,
+    409 a duplicate name, 503, 400 not a number of the account, 400 the app was created without its callback URL.
+
+    Source: ledger 1.3, `tpp/app`.
+    """
+    partner_id = await authorise_partner(services, request)
+    form = request.form_or_json()
+    name = form.required("name", "6 to 150 characters").strip()
+    check_app_name(name)
+    business_account_id = form.required("wabaId", "the id of one of your business accounts").strip()
+    phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
+    region = (form.text("storageRegion") or "").strip().upper()
+    if region and region not in STORAGE_REGIONS:
+        raise ApiError(ErrorCode.INVALID_REGION, f"storageRegion must be one of {', '.join(STORAGE_REGIONS)}.")
+    account = await services.directory.business_account(business_account_id)
+    if account is None or account.partner_id != partner_id or phone is None:
+        raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
+    now_ms = services.clock.now_ms()
+    app = App(
+        id=services.ids.new(),
+        partner_id=partner_id,
+        name=name,
+        phone_number=phone,
+        phone_number_id="",
+        business_account_id=account.id,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+    )
+    taken = await services.database.read(partial(_find_taken, app=app))
+    if taken is not None:
+        return taken
+    number = await _find_number(services, app)
+    callback_url = form.text("callbackUrl") or ""
+    is_callback_valid = not callback_url or _is_url(callback_url)
+    preferences = replace(
+        app.preferences,
+        storage_region=region,
+        callback_url=callback_url if is_callback_valid else "",
+        live_since_ms=now_ms,
+    )
+    app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
+    token_hash = hash_secret(services.secret_box.app_token(app.id, app.token_serial))
+    if not await services.database.write(add_app, app, token_hash):  # another request was faster
+        taken = await services.database.read(partial(_find_taken, app=app))
+        if taken is not None:
+            return taken
+        raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "phone belongs to another partner's app.")
+    if not is_callback_valid:
+        return ApiResponse({"status": "error", "message": _NO_CALLBACK, "appId": app.id}, 400)
+    return ApiResponse({"status": "success", "appId": app.id})
+
+
+def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
+    """Return the response for an app of the partner that has the number, or None.
+
+    Raises:
+        ApiError: an app of the partner has the name.
+    """
+    other = app_by_source(connection, app.partner_id, app.phone_number)
+    if other is not None:
+        text = f"App {other.id} already exists with phone {app.phone_number}"
+        return ApiResponse({"status": "error", "message": text, "appId": other.id}, 409)
+    if app_by_name(connection, app.partner_id, app.name) is not None:
+        raise ApiError(ErrorCode.APP_EXISTS, "name is taken by another of your apps; choose another.")
+    return None
+
+
+async def _find_number(services: Services, app: App) -> OperatorNumber:
+    """Return the app's number as the operator lists it.
+
+    Raises:
+        ApiError: the account has no such number; or as `call_operator`.
+    """
+    for number in await call_operator(services, app, ListNumbers(app.business_account_id)):
+        if read_phone_number(number.display_number) == app.phone_number:
+            return number
+    raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        check_url(text)
+    except ApiError:
+        return False
+    return True

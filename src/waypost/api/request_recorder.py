@@ -1,0 +1,376 @@
+"""Records requests in the request log: every failed one, and one of some successful ones.
+
+An endpoint only appends to a queue in memory. A task redacts what is there and writes it in batches, about once a
+second. Source: decision 0108.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, cast
+from urllib.parse import quote
+
+from waypost.api.auth.authorisation import tokens_of
+from waypost.api.auth.credentials import Credential
+from waypost.api.http.proxies import TrustedProxies, rate_limit_address
+from waypost.api.http.requests import UNCOUNTED, Request, Scope
+from waypost.api.request_fields import REQUEST_FIELDS, wire_name
+from waypost.api.route import BodyFormat, RouteRow
+from waypost.base.clock import Clock
+from waypost.base.encryption import hash_secret
+from waypost.base.ids import Ids
+from waypost.base.telemetry.logs import log
+from waypost.base.telemetry.throttled_logging import ThrottledLog
+from waypost.domain.errors import ApiError
+from waypost.store.contract import StoreUnavailable
+from waypost.store.database import Database
+from waypost.store.requests.request_log import (
+    CallerNames,
+    RequestLogEntry,
+    add_request_entries,
+    read_caller_names,
+    trim_request_log,
+)
+from waypost.wire.errors import ERRORS, INTERNAL_TEXT
+from waypost.wire.redaction import HIDDEN_SECRET, mask_logged_request
+
+MAX_QUEUED: Final = 2_000
+"""Requests that wait to be written; further ones are counted and not logged."""
+MAX_QUEUED_OF_PARTNER: Final = 500
+"""Of these, those of one partner, so that none takes the place of all others."""
+MAX_UNAUTHENTICATED_OF_ADDRESS: Final = 20
+"""Requests without a valid credential that are logged in a minute, of one address."""
+MAX_UNAUTHENTICATED: Final = 200
+"""Likewise, of all addresses: nobody can fill the log without a credential."""
+MAX_LOGGED_BODY_BYTES: Final = 16 * 1024
+"""Of a longer body only the size is logged."""
+MAX_LOGGED_CHARS: Final = 8_000
+"""Of a redacted body; of a longer one only the size is logged."""
+BATCH_ENTRIES: Final = 100
+"""Of one transaction."""
+FLUSH_EVERY_S: Final = 1.0
+MAX_TEXT_CHARS: Final = 500
+_MINUTE_MS: Final = 60_000
+_SHOWN_PARAMETERS: Final = frozenset({  # of a path; other values may be secret keys
+    "app_id", "app_name", "element_name", "template_id", "message_id", "subscription_id", "flow_id", "group_id",
+    "key_id", "phone", "reference_id", "configuration_name",
+})  # fmt: skip
+_RECIPIENT_MEMBERS: Final = ("destination", "to", "recipient", "user", "phone", "phoneNumber")
+_PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
+_defects: Final = log("api")
+_log: Final = ThrottledLog(_defects)
+
+
+class _Recorded(NamedTuple):
+    """A request that waits to be written, as the endpoint left it; without its body if that is long."""
+
+    id: str
+    at_ms: int
+    scope: Scope
+    request: Request | None
+    row: RouteRow
+    status: int
+    error: ApiError | None
+    took_us: int
+    request_id: str
+    partner_id: int | None
+    size_bytes: int
+
+
+class _Content(NamedTuple):
+    """The content of a request that had a valid credential; else empty.
+
+    Attributes:
+        text: redacted, as JSON.
+        recipient: the phone number or user id that it names.
+        source: the phone number of the app.
+    """
+
+    text: str = ""
+    recipient: str = ""
+    source: str = ""
+
+
+class RequestRecorder:
+    """The log of requests of one process.
+
+    Args:
+        database: stores the entries.
+        clock: provides their times.
+        ids: makes their ids.
+        proxies: those in front of the service.
+        sample: one of how many successful requests is logged; 0: none.
+        max_rows: how many entries a partner has at most.
+
+    Attributes:
+        counts: entries written, and those that were not, by reason.
+    """
+
+    def __init__(
+        self, database: Database, clock: Clock, ids: Ids, proxies: TrustedProxies, *, sample: int, max_rows: int
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._ids = ids
+        self._proxies = proxies
+        self._sample = sample
+        self._max_rows = max_rows
+        self._successes = 0
+        self._queue: list[_Recorded] = []
+        self._queued_by_partner: Counter[int] = Counter()
+        self._unauthenticated: Counter[str] = Counter()  # by address, within this minute
+        self._minute = 0
+        self._untrimmed: Counter[int | None] = Counter()
+        self._stopped = asyncio.Event()
+        self.counts: Counter[str] = Counter()
+
+    def is_sampled(self) -> bool:
+        """Count a successful request; return True if it is to be logged."""
+        if not self._sample:
+            return False
+        self._successes += 1
+        return self._successes % self._sample == 0
+
+    def record(
+        self,
+        scope: Scope,
+        request: Request | None,
+        row: RouteRow,
+        status: int,
+        error: ApiError | None,
+        *,
+        took_s: float,
+        request_id: str,
+    ) -> None:
+        """Queue one request to be written; count it if there is no room. Nothing is computed here."""
+        if UNCOUNTED in scope:
+            return
+        partner_id = None if request is None else request.partner_id
+        reason = self._reason_against(scope, partner_id, status)
+        if reason:
+            self.counts[reason] += 1
+            return
+        size_bytes = 0 if request is None else len(request.body)
+        if request is not None and size_bytes > MAX_LOGGED_BODY_BYTES:
+            request.body = b""  # the response is made: nothing reads it, and the queue must stay small
+        self._queue.append(
+            _Recorded(
+                self._ids.new(),
+                self._clock.now_ms(),
+                scope,
+                request,
+                row,
+                status,
+                error,
+                int(took_s * 1_000_000),
+                request_id,
+                partner_id,
+                size_bytes,
+            )
+        )
+
+    async def run(self) -> None:
+        """Write what is queued, about once a second, until `stop`; then write the rest."""
+        while not self._stopped.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopped.wait(), FLUSH_EVERY_S)
+            await self.flush()
+
+    def stop(self) -> None:
+        """Make `run` write the rest and return."""
+        self._stopped.set()
+
+    async def flush(self) -> None:
+        """Write what is queued; entries that cannot be written are counted and dropped."""
+        queued, self._queue = self._queue, []
+        self._queued_by_partner.clear()
+        for start in range(0, len(queued), BATCH_ENTRIES):
+            batch = queued[start : start + BATCH_ENTRIES]
+            try:
+                await self._write(batch)
+            except StoreUnavailable as error:
+                self.counts["store unavailable"] += len(batch)
+                _log.warning(str(error), entries=len(batch))
+            except Exception:  # noqa: BLE001  the log of requests must not stop for one of them
+                self.counts["defect"] += len(batch)
+                _defects.exception("the request log could not be written")
+        await self._trim()
+
+    def _reason_against(self, scope: Scope, partner_id: int | None, status: int) -> str:
+        """Return why a request is not logged; empty if it is."""
+        if len(self._queue) >= MAX_QUEUED:
+            return "queue full"
+        if partner_id is not None:
+            if self._queued_by_partner[partner_id] >= MAX_QUEUED_OF_PARTNER:
+                return "partner"
+            self._queued_by_partner[partner_id] += 1
+            return ""
+        minute = self._clock.now_ms() // _MINUTE_MS
+        if minute != self._minute:
+            self._minute = minute
+            self._unauthenticated.clear()
+        if self._unauthenticated.total() >= MAX_UNAUTHENTICATED:
+            return "unauthenticated"
+        address = rate_limit_address(self._proxies.client_address(scope))
+        if self._unauthenticated[address] >= MAX_UNAUTHENTICATED_OF_ADDRESS:
+            return "address"
+        self._unauthenticated[address] += 1
+        return ""
+
+    async def _write(self, batch: Sequence[_Recorded]) -> None:
+        contents = await asyncio.to_thread(lambda: [_render_content(one) for one in batch])
+        app_ids = {app_id for one in batch if (app_id := _app_id_of(one))}
+        numbers = {content.source for content in contents if content.source}
+        hashes = {hash_secret(token) for one in batch for token in _tokens_of(one)}
+        names = CallerNames({}, {}, {})
+        if app_ids or numbers or hashes:
+            names = await self._database.read(read_caller_names, app_ids, numbers, hashes)
+        entries = [_make_entry(one, content, names) for one, content in zip(batch, contents, strict=True)]
+        await self._database.write_in_background(add_request_entries, entries)
+        self.counts["written"] += len(entries)
+        self._untrimmed.update(entry.partner_id for entry in entries)
+
+    async def _trim(self) -> None:
+        """Delete the oldest entries of partners that have got many new ones."""
+        limit = max(self._max_rows // 10, 1)
+        for partner_id in [one for one, count in self._untrimmed.items() if count >= limit]:
+            try:
+                while await self._database.write_in_background(trim_request_log, partner_id, self._max_rows):
+                    pass
+            except StoreUnavailable:
+                return
+            del self._untrimmed[partner_id]
+
+
+def _make_entry(recorded: _Recorded, content: _Content, names: CallerNames) -> RequestLogEntry:
+    row, error = recorded.row, recorded.error
+    app_id = _app_id_of(recorded) or names.apps.get(content.source, "")
+    owner_id = names.partners.get(app_id)
+    if recorded.partner_id is not None and owner_id not in (None, recorded.partner_id):
+        app_id = ""  # another partner's app does not exist for this one
+    # A request without a valid credential is shown to the partner of the app in its path, without its content.
+    partner_id = owner_id if recorded.partner_id is None else recorded.partner_id
+    message = explanation = ""
+    if error is not None:
+        text = error.text or ERRORS[error.code].text
+        message, explanation = (error.explanation, "") if text is None else (text, error.explanation)
+    elif recorded.status >= 500:
+        message = INTERNAL_TEXT
+    return RequestLogEntry(
+        id=recorded.id,
+        at_ms=recorded.at_ms,
+        partner_id=partner_id,
+        app_id=_clean(app_id) if owner_id is not None else "",
+        route=row.name,
+        credential=_describe_credential(recorded, names),
+        status=recorded.status,
+        error=_error_name(recorded),
+        message=_clean(message),
+        explanation=_clean(explanation),
+        field="" if error is None else _clean(_find_field(error, row)),
+        accepted="" if error is None else _clean(_describe_accepted(error, row)),
+        request=content.text,
+        recipient=_clean(content.recipient),
+        size_bytes=recorded.size_bytes,
+        took_us=recorded.took_us,
+        request_id=recorded.request_id,
+    )
+
+
+def _error_name(recorded: _Recorded) -> str:
+    if recorded.error is not None:
+        return recorded.error.code.value
+    return "" if recorded.status < 400 else "unavailable" if recorded.status == 503 else "internal error"
+
+
+def _describe_credential(recorded: _Recorded, names: CallerNames) -> str:
+    if recorded.row.credential is Credential.NONE:
+        return ""
+    tokens = _tokens_of(recorded)
+    if recorded.partner_id is None:
+        return "not valid" if tokens else "not sent"
+    known = (names.credentials.get(hash_secret(token)) for token in tokens)
+    return next((name for name in known if name), recorded.row.credential.value)
+
+
+def _find_field(error: ApiError, row: RouteRow) -> str:
+    """Return the invalid field: as the error names it, or the field of the route that its explanation begins with."""
+    first = error.explanation.partition(" ")[0]
+    is_field = any(wire_name(key) == first for key in (*row.fields, *row.query))
+    return error.field or (first if is_field else "")
+
+
+def _describe_accepted(error: ApiError, row: RouteRow) -> str:
+    """Return what would be accepted: what the error says, and the row of the table of request fields."""
+    name = re.split(r"[.\[]", _find_field(error, row), maxsplit=1)[0]
+    key = next((key for key in (*row.fields, *row.query) if wire_name(key) == name), None) if name else None
+    known = REQUEST_FIELDS.get(key) if key is not None else None
+    if known is None:
+        return error.accepted
+    example = f" Example: {known.example}" if known.example else ""
+    return f"{error.accepted + '. ' if error.accepted else ''}{known.meaning}{example}"
+
+
+def _render_content(recorded: _Recorded) -> _Content:
+    """Return the redacted request; empty without a valid credential."""
+    request, row, size_bytes = recorded.request, recorded.row, recorded.size_bytes
+    if request is None or recorded.partner_id is None:
+        return _Content()
+    query = request.scope.get("query_string", b"").decode("ascii", "replace")
+    masked: Any = mask_logged_request(request.text()) if request.body else None
+    body: Any = masked
+    if row.body_format is BodyFormat.MULTIPART:
+        body = "(a form in parts)"
+    elif size_bytes > MAX_LOGGED_BODY_BYTES or len(json.dumps(masked)) > MAX_LOGGED_CHARS:
+        body = f"({size_bytes} bytes)"
+    masked_query: Any = mask_logged_request(query) if query and len(query) <= MAX_LOGGED_CHARS else None
+    content: dict[str, Any] = {
+        "path": _PARAMETER.sub(lambda match: _path_value(request.path, match[1]), row.path),
+        "query": masked_query if isinstance(masked_query, dict) else {},
+        "type": (request.header(b"content-type") or "").partition(";")[0].strip()[:100],
+        "credential": row.credential.value,
+        "body": body,
+    }
+    source = cast("dict[str, Any]", masked).get("source") if isinstance(masked, dict) else None
+    return _Content(
+        json.dumps(content, separators=(",", ":")),
+        _find_recipient(request.path, masked),
+        source if isinstance(source, str) and source.isdecimal() else "",
+    )
+
+
+def _path_value(path: Mapping[str, str], name: str) -> str:
+    value = path.get(name, "")
+    return quote(value[:200], safe="") if name in _SHOWN_PARAMETERS else HIDDEN_SECRET
+
+
+def _find_recipient(path: Mapping[str, str], body: Any) -> str:
+    """Return the first phone number, as digits, or user id of a request; empty without one."""
+    members = cast("Mapping[str, Any]", body if isinstance(body, Mapping) else {})
+    for value in (path.get("phone"), *(members.get(name) for name in _RECIPIENT_MEMBERS)):
+        if isinstance(value, (str, int)) and not isinstance(value, bool) and str(value):
+            digits = re.sub(r"[^0-9]", "", str(value))
+            return digits if re.fullmatch(r"[+0-9() .-]+", str(value)) else str(value)
+    return ""
+
+
+def _app_id_of(recorded: _Recorded) -> str:
+    if recorded.request is None:
+        return ""
+    return recorded.request.app_id or recorded.request.path.get("app_id", "")
+
+
+def _tokens_of(recorded: _Recorded) -> list[str]:
+    if recorded.request is None:
+        return []
+    key = recorded.request.header(b"apikey")
+    return [*([key] if key else []), *tokens_of(recorded.request)]
+
+
+def _clean(text: str) -> str:
+    """Return a text as it is stored: printable, and limited in length."""
+    plain = "".join(char if char.isprintable() else " " for char in text[:MAX_TEXT_CHARS])
+    return plain.encode("utf-8", "replace").decode()

@@ -1,0 +1,69 @@
+"""The endpoint for the operator's statistics of a marketing template."""
+
+from typing import Final
+
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.direct_calls import call_operator
+from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.messages.marketing import check_enabled
+from waypost.api.services import Services
+from waypost.api.templates.lists import template_of
+from waypost.domain.app import App
+from waypost.domain.direct_calls.marketing import GetTemplateInsights
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.templates.template import Category, Template
+
+_PREFIX: Final = "marketing_messages_"
+_DEFAULT_PRESET: Final = "last_30d"
+DATE_PRESETS: Final = (  # Source: the operator's page "Insights API"
+    "today", "yesterday", "this_month", "last_month", "this_quarter", "maximum", "data_maximum", "last_3d", "last_7d",
+    "last_14d", "last_28d", "last_30d", "last_90d", "last_week_mon_sun", "last_week_sun_sat", "last_quarter", "last_year",
+    "this_week_mon_today", "this_week_sun_today", "this_year",
+)  # fmt: skip
+INSIGHT_FIELDS: Final = tuple(  # Source: the operator's page "Viewing metrics"
+    f"{_PREFIX}{name}"
+    for name in (
+        "sent", "delivered", "delivery_rate", "read", "read_rate", "link_btn_click", "link_btn_click_rate", "spend",
+        "cost_per_delivered", "cost_per_link_btn_click", "read_rate_benchmark", "link_btn_click_rate_benchmark",
+        "website_add_to_cart", "website_initiate_checkout", "website_purchase", "website_purchase_values",
+        "app_add_to_cart", "app_initiate_checkout", "app_purchase", "app_purchase_values",
+    )
+)  # fmt: skip
+_DEFAULT_FIELDS: Final = INSIGHT_FIELDS[:10]
+
+
+async def show_template_insights(services: Services, request: Request) -> ApiResponse:
+    """Return the operator's statistics of a template that was sent through its API for marketing messages.
+
+    Errors in this order: 401 wrong token, 429 too many, 400 the app is not enabled, 400 no such marketing template at
+    the operator, 400 an unknown period or field, 400 the operator's error, 503 it does not respond.
+
+    Source: ledger 1.5, `template/{templateId}/insights`.
+    """
+    app = await authorise_app(services, request)
+    check_enabled(app)
+    template = await _find_template(services, app, request.path["template_id"])
+    preset = request.query("date_preset") or _DEFAULT_PRESET
+    if preset not in DATE_PRESETS:
+        raise invalid_field("date_preset", f"one of {', '.join(DATE_PRESETS)}")
+    fields = tuple(name.strip() for name in (request.query("fields") or "").split(",") if name.strip())
+    if any(field not in INSIGHT_FIELDS for field in fields):
+        raise invalid_field("fields", f"a list, separated by commas, of {', '.join(INSIGHT_FIELDS)}")
+    call = GetTemplateInsights(template.operator_template_id or "", preset, fields or _DEFAULT_FIELDS)
+    insights = await call_operator(services, app, call)
+    return ApiResponse({"status": "success", "template_insights": insights.raw})
+
+
+async def _find_template(services: Services, app: App, template_id: str) -> Template:
+    """Return the template.
+
+    Raises:
+        ApiError: it does not exist, is no marketing template, or the operator never had it.
+    """
+    try:
+        template = await template_of(services, app, template_id)
+    except ApiError as error:
+        raise ApiError(ErrorCode.INVALID_TEMPLATE_ID, error.explanation) from error
+    if template.category is not Category.MARKETING or not template.operator_template_id:
+        raise ApiError(ErrorCode.INVALID_TEMPLATE_ID, "It must be a marketing template that the operator has.")
+    return template

@@ -1,0 +1,214 @@
+"""Texts of failed waits: what was expected, what was received instead, and likely causes."""
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
+
+from waypost.assembly.dev.partners.descriptions import (
+    describe_callback,
+    describe_fault,
+    describe_message,
+    describe_trace,
+)
+from waypost.assembly.dev.partners.partner import PartnerForTest
+from waypost.base.clock import DAY_MS
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
+
+LookupResult = TypeVar("LookupResult")
+_MAX_LISTED: Final = 12
+_MAX_TRACES: Final = 5
+_ARRIVED_STATES: Final = ("delivered", "read")
+
+
+async def explain_missing_message(
+    partner: PartnerForTest,
+    *,
+    name: str,
+    digits: str,
+    expected: str,
+    timeout_ms: int,
+    received: Sequence[Mapping[str, Any]],
+) -> str:
+    """Return why a wait for a message on a phone failed.
+
+    Args:
+        partner: the partner.
+        name: of the phone's owner.
+        digits: of the phone.
+        expected: the conditions in words, each followed by a space.
+        timeout_ms: of the wait.
+        received: the messages on the phone.
+    """
+    arrived_ids = {view.get("callback_data") for view in received}
+    sent = await _sent_messages(partner)
+    lost = [view["id"] for view in sent if view["destination"] == digits and view["id"] not in arrived_ids]
+    others = {view["destination"] for view in sent} - {digits}
+    return _join_lines(
+        f"no message {expected}came to {name} ({digits}) within {timeout_ms / 1000:g} s",
+        _list_section(f"on {name}'s phone", [describe_message(view) for view in received]),
+        _list_section("sent to this phone, and not on it", await _traces(partner, lost), silent=True),
+        [f"sent to other phones: {', '.join(sorted(others))}"] if others and not lost else [],
+        _undelivered_callbacks(partner),
+        await _likely_causes(partner),
+    )
+
+
+async def explain_missing_callback(partner: PartnerForTest, *, expected: str, timeout_ms: int, message_id: str) -> str:
+    """Return why a wait for a callback failed."""
+    ids = [message_id] if message_id else await _unfinished_ids(partner)
+    title = "the message it is about" if message_id else "messages in progress, or failed"
+    return _join_lines(
+        f"no callback {expected}came within {timeout_ms / 1000:g} s",
+        _callbacks(partner),
+        _list_section(title, await _traces(partner, ids), silent=True),
+        await _likely_causes(partner),
+    )
+
+
+async def explain_unwanted_callback(partner: PartnerForTest, *, unwanted: str, within_ms: int, line: str) -> str:
+    """Return what arrived although none was expected.
+
+    Args:
+        partner: the partner.
+        unwanted: the conditions in words, each followed by a space.
+        within_ms: time of the wait.
+        line: the callback.
+    """
+    return _join_lines(
+        f"a callback {unwanted}came, and none was expected within {within_ms / 1000:g} s",
+        [f"  {line}"],
+        _callbacks(partner),
+        await _likely_causes(partner),
+    )
+
+
+async def explain_unmet_condition(
+    text: str, partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]
+) -> str:
+    """Return why a wait for a condition failed, with a report of the partner."""
+    return _join_lines(text, await describe_partner(partner, chats))
+
+
+async def describe_partner(partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
+    """Return a short report of a partner's messages and callbacks.
+
+    Args:
+        partner: the partner.
+        chats: the messages of each phone, by its owner's name.
+    """
+    unfinished = await _traces(partner, await _unfinished_ids(partner))
+    return _join_lines(
+        *(
+            _list_section(f"on {name}'s phone", [describe_message(view) for view in chat])
+            for name, chat in chats.items()
+        ),
+        _callbacks(partner),
+        _list_section("messages in progress, or failed", unfinished, silent=True),
+        await _likely_causes(partner),
+    )
+
+
+def _join_lines(*parts: str | list[str]) -> str:
+    lines: list[str] = []
+    for part in parts:
+        lines += [part] if isinstance(part, str) else part
+    return "\n".join(lines)
+
+
+def _list_section(title: str, entries: Sequence[str], *, silent: bool = False) -> list[str]:
+    if not entries:
+        return [] if silent else [f"{title}: nothing"]
+    omitted = len(entries) - _MAX_LISTED
+    older = [f"  … and {omitted} older"] if omitted > 0 else []
+    return [f"{title}, newest last:", *older, *(f"  {entry}" for entry in entries[-_MAX_LISTED:])]
+
+
+def _callbacks(partner: PartnerForTest) -> list[str]:
+    return _list_section("callbacks", [describe_callback(attempt) for attempt in partner.inbox.attempts])
+
+
+def _undelivered_callbacks(partner: PartnerForTest) -> list[str]:
+    """List callbacks without a 2xx response: they may be why the application has not replied."""
+    receiver = partner.options.forward_to or "the test's own receiver"
+    lines = [describe_callback(attempt) for attempt in partner.inbox.attempts if not attempt.was_delivered]
+    return _list_section(f"callbacks to {receiver} without a 2xx response", lines, silent=True)
+
+
+async def _likely_causes(partner: PartnerForTest) -> list[str]:
+    """List frequent causes: templates, faults, the clock."""
+    templates = await _lookup_or_default(_unapproved_templates, partner, [])
+    faults = await _lookup_or_default(_armed_faults, partner, [])
+    return [
+        *_list_section("templates that are not approved", templates, silent=True),
+        *_list_section("armed faults", faults, silent=True),
+        *await _lookup_or_default(_describe_clock, partner, []),
+    ]
+
+
+async def _lookup_or_default(
+    lookup: Callable[[PartnerForTest], Awaitable[LookupResult]], partner: PartnerForTest, default: LookupResult
+) -> LookupResult:
+    """Return the result of a lookup, or the default if an API fails: an explanation then shows less."""
+    try:
+        return await lookup(partner)
+    except (ApiResponseError, ApiUnreachable):
+        return default
+
+
+async def _sent_messages(partner: PartnerForTest) -> list[dict[str, Any]]:
+    """Return the newest messages that the partner's app has sent, oldest first."""
+    return await _lookup_or_default(_read_sent_messages, partner, [])
+
+
+async def _read_sent_messages(partner: PartnerForTest) -> list[dict[str, Any]]:
+    response = await partner.clients.admin.json("GET", f"/admin/apps/{partner.app_id}/messages")
+    newest_first: list[dict[str, Any]] = response["messages"]
+    return newest_first[::-1]
+
+
+async def _unfinished_ids(partner: PartnerForTest) -> list[str]:
+    return [view["id"] for view in await _sent_messages(partner) if view["state"] not in _ARRIVED_STATES]
+
+
+async def _traces(partner: PartnerForTest, ids: Iterable[str]) -> list[str]:
+    lines: list[str] = []
+    for message_id in list(ids)[-_MAX_TRACES:]:
+        try:
+            lines.append(describe_trace(await _read_trace(partner, message_id)))
+        except (ApiResponseError, ApiUnreachable) as error:
+            lines.append(f"message {message_id}: {error}")
+    return lines
+
+
+async def _read_trace(partner: PartnerForTest, message_id: str) -> dict[str, Any]:
+    view: dict[str, Any] = await partner.clients.admin.json("GET", f"/admin/messages/{quote(message_id, safe='')}")
+    return view
+
+
+async def _unapproved_templates(partner: PartnerForTest) -> list[str]:
+    path = f"/admin/apps/{partner.app_id}/templates"
+    newest_first: list[dict[str, Any]] = (await partner.clients.admin.json("GET", path))["templates"]
+    return [
+        f"{view['element_name']} ({view['language_code']}) is {view['status']} {view['reason'] or ''}".rstrip()
+        for view in reversed(newest_first)
+        if view["status"] != "APPROVED"
+    ]
+
+
+async def _armed_faults(partner: PartnerForTest) -> list[str]:
+    faults: list[dict[str, Any]] = (await partner.clients.control.json("GET", "/control/faults"))["faults"]
+    own = [view for view in faults if view.get("waba_id") in (None, partner.names.waba_id)]
+    return [describe_fault(view) for view in own if view.get("is_armed", True)]
+
+
+async def _describe_clock(partner: PartnerForTest) -> list[str]:
+    clock: dict[str, Any] = await partner.clients.control.json("GET", "/control/clock")
+    texts: list[str] = []
+    if clock["is_frozen"]:
+        texts.append("is frozen: nothing becomes due by itself")
+    elif clock["factor"] != 1:
+        texts.append(f"runs at {clock['factor']:g} times real time")
+    days_ahead = round(clock["ahead_ms"] / DAY_MS, 2)
+    if days_ahead:
+        texts.append(f"is {days_ahead:.2f} days ahead")
+    return [f"the clock {', and '.join(texts)}"] if texts else []

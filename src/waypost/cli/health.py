@@ -1,0 +1,52 @@
+"""`waypost health`: a probe for containers. It loads only the standard library, because it runs every few seconds."""
+
+import http.client
+from typing import Annotated
+
+import typer
+
+from waypost.cli.errors import fail
+from waypost.cli.local_address import local_host
+
+_OK = 200
+_DETAILS_BYTES = 2000
+
+
+def health(
+    host: Annotated[
+        str, typer.Option(envvar="WAYPOST_HOST", help="Address of the service; 0.0.0.0 is this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(envvar="WAYPOST_PORT", min=1, max=65_535, help="Port of the service.")] = 8080,
+    live: Annotated[
+        bool, typer.Option("--live", help="Check only that the process responds, not that it can work.")
+    ] = False,
+    timeout_s: Annotated[float, typer.Option(min=0.1, help="Longest time to wait, in seconds.")] = 5,
+) -> None:
+    """Check that the service on this machine is ready: exit code 0, else 1 and the response on standard error."""
+    path = "/healthz" if live else "/readyz"
+    status, body = request_probe(local_host(host), port, path, timeout_s)
+    if status != _OK:
+        fail(f"{path} responded with {status}: {body}")
+    typer.echo("alive" if live else "ready")
+
+
+def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[int, str]:
+    """Return the status and the beginning of the body; exit with one line if there is no response.
+
+    Args:
+        host: name or address.
+        port: of the service.
+        path: of the probe.
+        timeout_s: of the connect and of each read.
+    """
+    connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+    try:
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read(_DETAILS_BYTES).decode(errors="replace").strip()
+    except TimeoutError:
+        fail(f"{host}:{port} did not respond within {timeout_s:g} s")
+    except (OSError, http.client.HTTPException) as error:
+        fail(f"{host}:{port} cannot be reached ({error}); start the service, or check WAYPOST_HOST and WAYPOST_PORT")
+    finally:
+        connection.close()

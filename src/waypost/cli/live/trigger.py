@@ -1,0 +1,214 @@
+"""`waypost trigger`: cause any event at the simulator, and with it the service's callback."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from difflib import get_close_matches
+from typing import Annotated, Any, Final, cast
+from urllib.parse import urlencode
+
+import typer
+
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
+from waypost.cli.live.environment import control_client, partner_client, read_environment
+from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
+from waypost.cli.live.send import send_content, send_template_by_id
+from waypost.cli.live.trigger_events import EVENTS, TriggerEvent
+from waypost.cli.output.printing import AsJson, print_view
+from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
+
+NEEDED: Final = (
+    *NEEDED_TO_SEND, "CONTROL_URL", "WABA_ID", "PHONE_NUMBER_ID", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL",
+    "ADMIN_TOKEN",
+)  # fmt: skip
+POLL_S: Final = 0.1
+MESSAGE_TIMEOUT_S: Final = 15
+"""How long a message that is sent first may take to reach the operator."""
+_PARAMETER: Final = re.compile(r"\{\{(\d+)\}\}")
+_NOT_ACCEPTED: Final = "the message is not accepted by the operator"
+
+
+class NotSent(Exception):
+    """The message that an event needs was not accepted by the operator; the text has the reason."""
+
+
+def trigger(
+    event: Annotated[str | None, typer.Argument(help="Name of the event. [default: list them]")] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A member of the call, such as text=Hi or value.event=X; repeatable."
+        ),
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="The simulated phone. [default: DESTINATION of the file]")] = None,
+    message: Annotated[
+        str | None, typer.Option(help="The operator's id of the message that it is about. [default: a new one]")
+    ] = None,
+    env_file: EnvFile = ENV_FILE,
+    as_json: AsJson = False,
+) -> None:
+    """Cause an event at the simulator, such as delivered or image; without a name, list the events."""
+    if event is None:
+        rows = [{"event": name, "occasion": row.occasion} for name, row in EVENTS.items()]
+        print_view({"events": rows}, as_json=as_json)
+        return
+    chosen = EVENTS.get(event)
+    if chosen is None:
+        similar = get_close_matches(event, EVENTS, n=1)
+        hint = f"Did you mean {similar[0]}? " if similar else ""
+        fail(f"there is no event {event}. {hint}`waypost trigger` lists the events", code=EXIT_USAGE)
+    changes = _parse_assignments(assignments or [])
+    with report_api_errors(NotSent, address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
+        variables = read_environment(env_file, *NEEDED)
+        variables |= {"DESTINATION": to} if to else {}
+        result = asyncio.run(cause_event(variables, chosen, changes, message=message))
+    print_view({"event": event, **result}, as_json=as_json)
+
+
+async def cause_event(
+    variables: Mapping[str, str], event: TriggerEvent, changes: Mapping[str, Any], *, message: str | None = None
+) -> dict[str, Any]:
+    """Cause an event: send the message that it needs, then make its call.
+
+    Args:
+        variables: of the environment file.
+        event: the event.
+        changes: members of the call's body by dotted name; they replace those of the table.
+        message: the operator's id of the message; None: one is sent if the event needs it.
+
+    Returns:
+        The id of the message, if one was sent or named, and the simulator's response.
+
+    Raises:
+        NotSent: the operator did not accept the message that was sent first.
+        ApiResponseError: a call was rejected.
+        ApiUnreachable: service or simulator do not respond.
+    """
+    control = control_client(variables)
+    if event.before_delivery and message is None:
+        async with _offline(control, variables["DESTINATION"]):
+            return await _cause(variables, control, event, changes, None)
+    return await _cause(variables, control, event, changes, message)
+
+
+@asynccontextmanager
+async def _offline(control: ApiClient, phone: str) -> AsyncGenerator[None]:
+    """Take a phone offline, and bring it back as it was."""
+    path = f"/control/phones/{phone}"
+    was_offline = (await control.json("GET", path))["is_offline"]
+    await control.json("PUT", path, {"is_offline": True})
+    try:
+        yield
+    finally:
+        await control.json("PUT", path, {"is_offline": was_offline})
+
+
+async def _cause(
+    variables: Mapping[str, str],
+    control: ApiClient,
+    event: TriggerEvent,
+    changes: Mapping[str, Any],
+    message: str | None,
+) -> dict[str, Any]:
+    ids = RandomIds(SystemClock())
+    known = {name.lower(): value for name, value in variables.items()}
+    known |= {"now_s": str(SystemClock().now_ms() // 1000), "unique": ids.new()}
+    result: dict[str, Any] = {}
+    if event.needs_message:
+        message = message or await _send_first(variables, control, event)
+        known["message"] = result["operator_message_id"] = message
+    if "{template}" in event.path:
+        known["template"] = await _find_template(control, variables["WABA_ID"])
+    if not event.path:
+        return result
+    body = _fill(event.body, known)
+    for name, value in changes.items():
+        _assign(body, name, value)
+    path = cast("str", _fill(event.path, known))
+    try:
+        response = await control.json("POST", path, body)
+    except ApiResponseError as error:
+        accepted = f"; accepted: {error.expected}" if error.expected else ""
+        raise ApiResponseError(error.status, f"{error.problem}{accepted}") from error
+    return {**result, **(response or {})}
+
+
+async def _send_first(variables: Mapping[str, str], control: ApiClient, event: TriggerEvent) -> str:
+    """Send the message of an event, and return the operator's id of it once it has one."""
+    recipient = variables["DESTINATION"]
+    if event.sends is None:
+        template_id = variables["TEMPLATE_ID"]
+        path = f"/partner/app/{variables['APP_ID']}/templates/{template_id}"
+        template = (await partner_client(variables).json("GET", path))["template"]
+        params = [f"value {number}" for number in sorted(set(_PARAMETER.findall(template["data"])))]
+        sent = await send_template_by_id(variables, recipient, template_id, params)
+    else:
+        opening = {"to": variables["SOURCE"], "type": "text", "text": "Hello"}
+        await control.json("POST", f"/control/phones/{recipient}/messages", opening)
+        sent = await send_content(variables, recipient, event.sends)
+    admin = ApiClient(
+        HttpTransport(variables["ADMIN_URL"].removesuffix("/admin")),
+        {"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"},
+    )
+    deadline_ms = SystemClock().now_ms() + MESSAGE_TIMEOUT_S * 1000
+    while True:
+        state = await admin.json("GET", f"/admin/messages/{sent['messageId']}")
+        if state["operator_message_id"]:
+            return state["operator_message_id"]
+        if state["state"] == "failed" or SystemClock().now_ms() > deadline_ms:
+            reason = state["reason"] or f"it is {state['state']}"
+            raise NotSent(f"{_NOT_ACCEPTED}: {reason}; `waypost trace {sent['messageId']}` shows it")
+        await asyncio.sleep(POLL_S)
+
+
+async def _find_template(control: ApiClient, waba_id: str) -> str:
+    """Return the operator's id of the newest approved template of a business account."""
+    query = urlencode({"waba_id": waba_id, "status": "APPROVED", "limit": 1})
+    templates = (await control.json("GET", f"/control/templates?{query}"))["templates"]
+    if not templates:
+        fail("no template of the app is approved; create one first")
+    return templates[-1]["id"]
+
+
+def _parse_assignments(texts: list[str]) -> dict[str, Any]:
+    """Return values by name; a value that is JSON is read as such, any other is a text."""
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, separator, value = text.partition("=")
+        if not separator or not name:
+            fail(f"--set must be NAME=VALUE, as in text=Hi; {text!r} is not", code=EXIT_USAGE)
+        try:
+            values[name] = json.loads(value)
+        except ValueError:
+            values[name] = value
+    return values
+
+
+def _fill(value: Any, known: Mapping[str, str]) -> Any:
+    """Return a value with each `{name}` of a known variable replaced."""
+    if isinstance(value, str):
+        for name, text in known.items():
+            value = value.replace(f"{{{name}}}", text)
+        return value
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, Any]", value)
+        return {name: _fill(item, known) for name, item in members.items()}
+    if isinstance(value, list):
+        return [_fill(item, known) for item in cast("list[Any]", value)]
+    return value
+
+
+def _assign(body: dict[str, Any], name: str, value: Any) -> None:
+    """Set a member of nested objects by its dotted name."""
+    *path, last = name.split(".")
+    for part in path:
+        inner = body.get(part)
+        if not isinstance(inner, dict):
+            inner = body[part] = cast("dict[str, Any]", {})
+        body = cast("dict[str, Any]", inner)
+    body[last] = value

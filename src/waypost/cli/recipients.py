@@ -1,0 +1,117 @@
+"""`waypost recipient`: the personal data of the people that partners exchange messages with."""
+
+import asyncio
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from waypost.cli.admin_client import call_admin_api
+from waypost.cli.errors import fail
+from waypost.cli.output.progress import ProgressLine, show_progress
+from waypost.client.api_client import ApiClient
+
+recipient = typer.Typer(help="Personal data of a recipient.", no_args_is_help=True)
+
+
+@recipient.callback()
+def _recipient() -> None:
+    """Personal data of a recipient."""
+
+
+@recipient.command()
+def export(
+    number: Annotated[str, typer.Argument(help="The phone number with its country code, as in +49 151 23456789.")],
+    output: Annotated[Path | None, typer.Option(help="A new file to write to. [default: standard output]")] = None,
+) -> None:
+    """Print what is stored about a phone number, of every partner: one JSON object a line. The audit log records it."""
+    if output is None:
+        asyncio.run(call_admin_api(lambda client, _running: _print_records(client, number, None)))
+        return
+    try:
+        file = output.open("x", encoding="utf-8")  # private: `main` sets the umask
+    except OSError as error:
+        fail(f"--output {output}: {error.strerror}; name a file that does not exist, in a folder that does")
+    is_complete = False
+    try:
+        with file, show_progress("exporting …") as progress:
+            count = asyncio.run(call_admin_api(lambda client, _running: _print_records(client, number, file, progress)))
+        is_complete = True
+    finally:
+        if not is_complete:
+            output.unlink()
+    typer.echo(f"{count} records are in {output}")
+
+
+async def _print_records(client: ApiClient, number: str, file: Any, progress: ProgressLine | None = None) -> int:
+    """Write every record, and return their number."""
+    count, position = 0, None
+    while True:
+        page = await client.json("POST", "/admin/recipients/export", {"number": number, "position": position})
+        for record in page["records"]:
+            typer.echo(json.dumps(record, ensure_ascii=False), file=file)
+        count += len(page["records"])
+        if progress is not None:
+            progress.show(f"exporting … {count:,} records")
+        position = page["next"]
+        if position is None:
+            return count
+
+
+@recipient.command()
+def erase(
+    number: Annotated[str, typer.Argument(help="The phone number with its country code, as in +49 151 23456789.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without a question.")] = False,
+    compact: Annotated[
+        bool,
+        typer.Option(
+            help="Then rewrite the tables, so that their free space holds nothing of it; work waits meanwhile."
+        ),
+    ] = True,
+) -> None:
+    """Erase what is stored about a phone number, of every partner. It cannot be undone; the audit log records it."""
+    if not yes:
+        typer.confirm(f"Erase everything that is stored about {number}, of every partner?", abort=True)
+    with show_progress("erasing …") as progress:
+        erased = asyncio.run(call_admin_api(lambda client, _running: _erase(client, number, progress, compact=compact)))
+    _print_erasure(erased)
+
+
+@dataclass(frozen=True, slots=True)
+class _Erasure:
+    """The result of an erasure: rows by table, and work by queue that keeps some."""
+
+    id: str
+    erased: Counter[str]
+    waiting: Counter[str]
+    is_complete: bool
+
+
+async def _erase(client: ApiClient, number: str, progress: ProgressLine, *, compact: bool) -> _Erasure:
+    erased: Counter[str] = Counter()
+    waiting: Counter[str] = Counter()
+    position, is_complete = None, False
+    while True:
+        page = await client.json("POST", "/admin/recipients/erase", {"number": number, "position": position})
+        erased.update(page["erased"])
+        waiting.update(page["waiting"])
+        position, is_complete = page["next"], page["complete"]
+        progress.show(f"erasing … {erased.total():,} rows")
+        if position is None:
+            break
+    if compact and erased:
+        progress.show("rewriting the tables …", at_once=True)
+        await client.json("POST", "/admin/store/compact", {})
+    return _Erasure(page["id"], erased, waiting, is_complete)
+
+
+def _print_erasure(done: _Erasure) -> None:
+    for name, count in sorted(done.erased.items()):
+        typer.echo(f"{count} erased from {name}")
+    if not done.is_complete:
+        left = ", ".join(f"{count} of {name}" for name, count in sorted(done.waiting.items()))
+        fail(f"work is still done for {left}: run this again when it has ended, to erase the rest")
+    typer.echo(f"Nothing is stored about this number any more; the audit log names it {done.id}.")

@@ -1,0 +1,235 @@
+"""Entries of a conversation: bubbles of messages sent and received, with what may be shown of each."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from waypost.base.clock import DAY_MS
+from waypost.base.encryption import hash_secret
+from waypost.base.json_values import object_of
+from waypost.console.bubbles.drafts import draft_message
+from waypost.console.bubbles.items import prepare_messages
+from waypost.console.bubbles.json_fields import text_of
+from waypost.console.conversations.listing import RECEIVED_LABELS
+from waypost.console.conversations.operator_items import operator_item, read_inbound_message
+from waypost.console.messages.list_rows import kind_label
+from waypost.console.messages.trace import DeliveryProblem, delivery_problem, message_texts
+from waypost.domain.message import Passthrough, TemplateSend
+from waypost.domain.session_messages.content import SendContext, SessionContent
+from waypost.domain.templates.parameters import split_parameters
+from waypost.domain.templates.rendering import render_body
+from waypost.domain.templates.template import Template
+from waypost.store.encoding import decode_retained_content
+from waypost.store.messages.text import short_text
+from waypost.wire.redaction import TextVisibility, redact_preview
+
+_MAX_COUNTED_CHARS: Final = 100_000
+_TICKED_STATES: Final = ("sent", "delivered", "read", "failed")
+_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadEntry:
+    """One message of a conversation.
+
+    Attributes:
+        key: id of its HTML element.
+        id: ours of a message sent, the operator's of a message received.
+        day_ms: the beginning of its day, UTC.
+        item: for `bubble`.
+        what: the template's name, or the kind.
+        problem: why it failed; None: it did not.
+        can_be_revealed: its text is hidden, and is no one-time code.
+    """
+
+    key: str
+    id: str
+    at_ms: int
+    day_ms: int
+    is_sent: bool
+    item: dict[str, Any]
+    what: str
+    state: str
+    unconfirmed: bool
+    problem: DeliveryProblem | None
+    can_be_revealed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadContext:
+    """The templates and media that the entries of a page refer to.
+
+    Attributes:
+        templates: by id.
+        media_keys: of received media that were fetched, by the operator's media id.
+        show_text: true if texts are shown without a reveal.
+    """
+
+    templates: Mapping[str, Template]
+    media_keys: Mapping[str, str]
+    show_text: bool
+
+
+def thread_entries(rows: Sequence[Mapping[str, Any]], context: ThreadContext) -> list[ThreadEntry]:
+    """Return the entries of a page, oldest first; a reaction whose message is shown is part of that message.
+
+    Args:
+        rows: as `search_thread` returns them, newest first.
+        context: what they refer to.
+    """
+    entries = [_entry(row, context) for row in reversed(rows)]
+    known = {entry.item["wamid"] for entry in entries}
+    joined = [entry for entry in entries if not _is_orphan_reaction(entry.item, known)]
+    drawn = {item["key"]: item for item in prepare_messages([entry.item for entry in joined], _no_media)}
+    shown = [replace(entry, item=drawn.get(entry.key, entry.item)) for entry in entries if entry.key in drawn]
+    orphans = [_make_text_entry(entry) for entry in entries if _is_orphan_reaction(entry.item, known)]
+    return sorted([*shown, *orphans], key=lambda entry: (entry.at_ms, entry.id))
+
+
+def media_ids_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the operator's ids of media that were received."""
+    ids = {
+        text_of(object_of(message.get(kind)).get("id"))
+        for row in rows
+        if row["received"] is not None
+        for message in (read_inbound_message(row["received"]["item"]),)
+        for kind in (text_of(message.get("type")),)
+        if kind in _MEDIA_KINDS
+    }
+    return sorted(ids - {""})
+
+
+def _entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
+    return _sent_entry(row["sent"], context) if row["sent"] is not None else _received_entry(row["received"], context)
+
+
+def _sent_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
+    sight = TextVisibility(context.show_text, row["holds_code"])
+    template = context.templates.get(row["template_id"] or "")
+    hidden = redact_preview(short_text(row["content"], _MAX_COUNTED_CHARS), sight)
+    if not row["content"]:
+        item = {"type": "text", "text": ""}
+    elif sight.is_open:
+        item = _sent_item(row, template)
+    elif context.show_text and template is not None:  # a one-time code: the text around it is the template's
+        texts = message_texts(_StoredContent(row["kind"], row["content"]), template, holds_code=True)
+        item = {"type": "text", "text": "\n".join(texts)}
+    else:
+        item = {"type": "text", "text": hidden, **_hidden_medium(row["kind"], row["content"])}
+    name = "" if template is None else f"{template.draft.element_name} ({template.draft.language_code})"
+    state = row["state"]
+    return _make_entry(
+        row["id"],
+        row["accepted_on_ms"],
+        is_sent=True,
+        item={
+            **item,
+            "wamid": row["operator_message_id"] or row["id"],
+            "direction": "to_phone",
+            "state": state if state in _TICKED_STATES else "",
+        },
+        what=name or kind_label(row["kind"]),
+        state=state,
+        unconfirmed=row["unconfirmed"],
+        problem=delivery_problem(row),
+        can_be_revealed=bool(row["content"]) and not sight.text and not sight.holds_code,
+    )
+
+
+def _received_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
+    sight = TextVisibility(context.show_text, row["holds_code"])
+    message = read_inbound_message(row["item"])
+    kind = text_of(message.get("type")) or row["kind"]
+    if sight.is_open:
+        item: dict[str, Any] = operator_item(kind, message.get(kind)) if message else {"type": "text", "text": ""}
+        media = object_of(item.get("media"))
+        key = context.media_keys.get(text_of(media.get("id")))
+        if key:
+            item["media"] = {**media, "url": f"/media/{key}"}
+    else:
+        item = {"type": "text", "text": redact_preview(row["text"] or "", sight)}
+        if kind in _MEDIA_KINDS:
+            item |= {"type": kind, "media": {"kind": kind}}
+    return _make_entry(
+        row["operator_message_id"],
+        row["received_on_ms"],
+        is_sent=False,
+        item={
+            **item,
+            "wamid": row["operator_message_id"],
+            "direction": "from_phone",
+            "state": "",
+            "context_id": row["replies_to"] or "",
+        },
+        what=RECEIVED_LABELS.get(row["kind"], row["kind"]),
+        state="",
+        unconfirmed=False,
+        problem=None,
+        can_be_revealed=(bool(row["text"]) or kind in _MEDIA_KINDS) and not sight.text and not sight.holds_code,
+    )
+
+
+def _make_entry(message_id: str, at_ms: int, *, item: dict[str, Any], is_sent: bool, **more: Any) -> ThreadEntry:
+    key = f"t-{hash_secret(message_id)[:24]}"
+    item = {"text": "", **item, "at_ms": at_ms, "key": key, "who": "Sent" if is_sent else "Received"}
+    return ThreadEntry(key, message_id, at_ms, at_ms - at_ms % DAY_MS, is_sent, item, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredContent:
+    kind: str
+    content: bytes
+
+
+def _sent_item(row: Mapping[str, Any], template: Template | None) -> dict[str, Any]:
+    content = decode_retained_content(row["kind"], row["content"])
+    match content:
+        case TemplateSend() if template is not None:
+            return _template_item(content, template, row)
+        case Passthrough(type=kind, body=body) if kind != "template":
+            return operator_item(kind, body)
+        case SessionContent():
+            return operator_item(*content.operator_body(SendContext(row["id"], None, {})))
+        case _:
+            return {"type": "text", "text": short_text(row["content"], _MAX_COUNTED_CHARS)}
+
+
+def _template_item(content: TemplateSend, template: Template, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a template as it was sent: its current text with the values of this message."""
+    draft = template.draft
+    item = draft_message(draft, until_ms=content.expiration_ms)
+    parameters = split_parameters(draft, content.params)
+    texts = message_texts(_StoredContent(row["kind"], row["content"]), template)
+    header = object_of(item.get("header"))
+    if header.get("format") == "TEXT" and draft.header and texts:
+        item["header"] = {"format": "TEXT", "text": texts[0]}
+    body_place = 1 if draft.header and texts else 0
+    if render_body(draft) and len(texts) > body_place:
+        item["text"] = texts[body_place]
+    cards = [dict(card) for card in item.get("cards", ())]
+    for card, texts_of_card, values in zip(cards, draft.cards or (), parameters.cards, strict=False):
+        card["text"] = " · ".join(values.body) if values.body else text_of(texts_of_card.body)
+    return {**item, "cards": cards} if cards else item
+
+
+def _hidden_medium(kind: str, content: bytes) -> dict[str, Any]:
+    """Return the medium of a message without its name and address."""
+    stored = decode_retained_content(kind, content)
+    media_kind = getattr(stored, "kind", None) if isinstance(stored, SessionContent) else None
+    return {"type": str(media_kind), "media": {"kind": str(media_kind)}} if media_kind in _MEDIA_KINDS else {}
+
+
+def _is_orphan_reaction(item: Mapping[str, Any], known: set[str]) -> bool:
+    if item["type"] != "reaction":
+        return False
+    return text_of(object_of(item.get("reaction")).get("message_id")) not in known
+
+
+def _make_text_entry(entry: ThreadEntry) -> ThreadEntry:
+    emoji = text_of(object_of(entry.item.get("reaction")).get("emoji"))
+    text = f"Reacted {emoji} to an older message" if emoji else "Removed a reaction from an older message"
+    return replace(entry, item={**entry.item, "type": "text", "text": text, "reactions": []})
+
+
+def _no_media(_media_id: str) -> Mapping[str, Any]:
+    return {}

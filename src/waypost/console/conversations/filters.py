@@ -1,0 +1,139 @@
+"""Filters of the list of conversations and of one conversation, parsed from the query string."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+from urllib.parse import urlencode
+
+from waypost.base.clock import DAY_MS
+from waypost.console.messages.filters import MAX_FILTER_CHARS, parse_cursor
+from waypost.store.console.conversations import ConversationFilter
+from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.search import MIN_NUMBER_DIGITS
+from waypost.store.messages.threads import ThreadFilter, ThreadPart
+
+# fmt: off
+CONVERSATION_STATES: Final = (
+    # query value  label
+    ("",           "All"),
+    ("unread",     "Unread"),
+    ("open",       "Window open"),
+    ("failed",     "Last message failed"),
+)
+THREAD_PARTS: Final = (
+    (ThreadPart.ALL,      "All messages"),
+    (ThreadPart.SENT,     "Sent"),
+    (ThreadPart.RECEIVED, "Received"),
+    (ThreadPart.FAILED,   "Failed"),
+)
+# fmt: on
+_MESSAGE_ID: Final = re.compile(
+    r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|wamid\.\S+|[A-Z]{2}\.[A-Za-z0-9.]*[0-9][A-Za-z0-9.]*", re.ASCII
+)
+"""Ids of messages, ours and the operator's, and business-scoped ids of recipients, such as `US.1349`."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationListFilter:
+    """Filter of the list of conversations.
+
+    Attributes:
+        given: values of the form fields.
+        search: conditions of the search.
+        wrong: validation errors by field; if there are any, nothing is searched.
+        before: cursor at which the page begins.
+    """
+
+    given: Mapping[str, str]
+    search: ConversationFilter
+    wrong: Mapping[str, str]
+    before: MessageCursor | None
+
+    @property
+    def query(self) -> str:
+        """The fields with a value, as a query string."""
+        return urlencode({name: text for name, text in self.given.items() if text})
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPageFilter:
+    """Filter of one conversation; the attributes are those of `ConversationListFilter`."""
+
+    given: Mapping[str, str]
+    search: ThreadFilter
+    wrong: Mapping[str, str]
+    before: MessageCursor | None
+
+    @property
+    def query(self) -> str:
+        """The fields with a value, as a query string."""
+        return urlencode({name: text for name, text in self.given.items() if text})
+
+    @property
+    def is_newest(self) -> bool:
+        """True if the page shows the newest messages, unfiltered: then it is updated live."""
+        return self.before is None and not self.query and not self.wrong
+
+
+def read_conversation_filter(fields: Mapping[str, str], now_ms: int) -> ConversationListFilter:
+    """Return the filter of the list from a query string; unknown fields are ignored.
+
+    Digits are a part of a number, an id of a message or a recipient is that, and anything else is part of a name.
+    """
+    given = _texts(fields, "q", "state")
+    wrong: dict[str, str] = {}
+    text, state = given["q"], given["state"]
+    number = name = found_id = None
+    digits = re.sub(r"[\s+().-]", "", text)
+    if digits.isascii() and digits.isdecimal():
+        number = digits
+        if len(digits) < MIN_NUMBER_DIGITS:
+            wrong["q"] = f"Enter at least {MIN_NUMBER_DIGITS} digits of a number, a name, or a complete ID."
+    elif _MESSAGE_ID.fullmatch(text):
+        found_id = text
+    elif text:
+        name = text
+    if state not in {value for value, _ in CONVERSATION_STATES}:
+        wrong["state"] = "Unknown filter."
+    search = ConversationFilter(
+        number=number,
+        id=found_id,
+        name=name,
+        open_at_ms=now_ms if state == "open" else None,
+        is_unread=state == "unread",
+        has_failed=state == "failed",
+    )
+    return ConversationListFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
+
+
+def read_thread_filter(fields: Mapping[str, str]) -> ThreadPageFilter:
+    """Return the filter of one conversation from a query string; unknown fields are ignored."""
+    given = _texts(fields, "text", "part", "day")
+    wrong: dict[str, str] = {}
+    if given["part"] not in set(ThreadPart):
+        wrong["part"] = "Unknown filter."
+    from_ms = _parse_day(given["day"], wrong)
+    search = ThreadFilter(
+        part=ThreadPart.ALL if "part" in wrong else ThreadPart(given["part"]),
+        text=given["text"],
+        from_ms=from_ms,
+        until_ms=None if from_ms is None else from_ms + DAY_MS,
+    )
+    return ThreadPageFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
+
+
+def _texts(fields: Mapping[str, str], *names: str) -> dict[str, str]:
+    return {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in names}
+
+
+def _parse_day(text: str, wrong: dict[str, str]) -> int | None:
+    if not text:
+        return None
+    try:
+        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    except ValueError:
+        wrong["day"] = "Use the format 2026-11-22; days are UTC."
+        return None
+    return int(day.timestamp() * 1000)

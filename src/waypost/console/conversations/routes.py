@@ -1,0 +1,20 @@
+"""Rows of the conversations pages in the console's route table."""
+
+from typing import Final
+
+from waypost.console.conversations import actions, listing, thread
+from waypost.console.route import PageRoute, RouteKind
+
+_ONE: Final = "/apps/{app_id}/conversations/{recipient_id}"
+
+# fmt: off
+CONVERSATIONS: Final = (
+    #       kind       path                            endpoint                     description
+    PageRoute(RouteKind.PAGE, "/apps/{app_id}/conversations", listing.show_conversations, "list recipients by last activity"),
+    PageRoute(RouteKind.PAGE, _ONE,                           thread.show_thread,         "show one conversation"),
+    PageRoute(RouteKind.LIVE, f"{_ONE}/live",                 thread.live_thread,         "stream its messages"),
+    PageRoute(RouteKind.ACT,  f"{_ONE}/reveal",               thread.reveal_message,      "show the text of one message"),
+    PageRoute(RouteKind.ACT,  f"{_ONE}/reply",                actions.send_reply,         "send a text within the window"),
+    PageRoute(RouteKind.ACT,  f"{_ONE}/read",                 actions.mark_read,          "mark what was received as read"),
+)
+# fmt: on

@@ -1,0 +1,178 @@
+"""One conversation: the page, its live updates, and the text of one message on request."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from starlette.responses import RedirectResponse, Response
+
+from waypost.console.conversations.entries import ThreadContext, ThreadEntry, media_ids_of, thread_entries
+from waypost.console.conversations.filters import THREAD_PARTS, ThreadPageFilter, read_thread_filter
+from waypost.console.messages.filters import encode_cursor
+from waypost.console.page_tools import PageTools
+from waypost.console.web.errors import NotFound
+from waypost.console.web.page_request import PageRequest
+from waypost.console.web.streams import PageElement, elements_response
+from waypost.domain.templates.template import TemplateStatus
+from waypost.store.console.conversations import find_conversation
+from waypost.store.media.media import fetched_media_keys
+from waypost.store.messages.received import find_inbound_details
+from waypost.store.messages.search import current_messages
+from waypost.store.messages.search_pages import SearchPage, SearchResults
+from waypost.store.messages.threads import ThreadFilter, ThreadRecipient, search_thread
+from waypost.store.templates.gallery import GalleryFilter, gallery_page
+from waypost.store.templates.templates import templates_by_ids
+
+THREAD_MACROS: Final = "conversations/parts.html"
+ENTRIES_PER_PAGE: Final = 50
+MAX_OFFERED_TEMPLATES: Final = 12
+THREAD_REST_S: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHead:
+    """The recipient of a conversation, as its page shows it.
+
+    Attributes:
+        address: the number, or the business-scoped id.
+        unread: how many messages are unread, up to a limit.
+        last_received_id: the operator's id of the last message received; empty: none.
+        is_open: the customer service window is open.
+    """
+
+    id: int
+    name: str
+    address: str
+    number: str
+    window_until_ms: int | None
+    is_open: bool
+    unread: int
+    last_received_id: str
+
+
+async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
+    """Show the conversation; a former id of the recipient redirects to the one that counts.
+
+    Raises:
+        NotFound: there is no such recipient.
+    """
+    head = await read_head(tools, page_request)
+    if str(head.id) != page_request.path_params["recipient_id"]:
+        return RedirectResponse(thread_path(page_request, head), 303)
+    filters = read_thread_filter(page_request.request.query_params)
+    found = SearchResults([])
+    if not filters.wrong:
+        found = await _search(tools, page_request, head, filters)
+    approved: list[Any] = []
+    app = page_request.app
+    if app.business_account_id:
+        query = GalleryFilter(status=TemplateStatus.APPROVED.value)
+        newest = partial(gallery_page, query=query, at_most=MAX_OFFERED_TEMPLATES)
+        scope = (page_request.partner.id, app.business_account_id)
+        approved = (await tools.services.database.read(newest, *scope)).templates
+    return await tools.page(
+        page_request, "conversations/thread.html",
+        head=head, filters=filters, entries=await _entries(tools, page_request, found.rows), shown_parts=THREAD_PARTS,
+        older="" if found.next is None else encode_cursor(found.next), back_to_ms=found.searched_to_ms,
+        approved=approved, path=thread_path(page_request, head),
+    )  # fmt: skip
+
+
+async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
+    """Stream new messages, changed statuses and the window of the newest page."""
+    head = await read_head(tools, page_request)
+    filters = read_thread_filter({})
+
+    async def render() -> Sequence[PageElement]:
+        current = await read_head(tools, page_request)
+        found = await _search(tools, page_request, head, filters)
+        part = tools.services.pages.render_macro
+        return [
+            PageElement("talk-facts", part(THREAD_MACROS, "facts", page_request, page_request, current)),
+            *(
+                PageElement(entry.key, _html(tools, page_request, current, entry), "talk")
+                for entry in await _entries(tools, page_request, found.rows)
+            ),
+        ]
+
+    return tools.live(page_request, render, rest_s=THREAD_REST_S, at_least_s=2.0)
+
+
+async def reveal_message(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return one message with its text; a one-time code stays hidden.
+
+    Raises:
+        NotFound: the app has no such message.
+    """
+    head = await read_head(tools, page_request)
+    message_id = await page_request.field("id")
+    read, scope = tools.services.database.read, (page_request.partner.id, page_request.app.id)
+    sent = await read(current_messages, *scope, [message_id])
+    received = None if sent else await read(find_inbound_details, *scope, message_id)
+    row = {"sent": sent[0] if sent else None, "received": received}
+    if not sent and received is None:
+        raise NotFound("Message not found.")
+    [entry] = await _entries(tools, page_request, [row], show_text=True)
+    return elements_response([PageElement(entry.key, _html(tools, page_request, head, entry))])
+
+
+async def read_head(tools: PageTools, page_request: PageRequest) -> ConversationHead:
+    """Return the recipient of the path.
+
+    Raises:
+        NotFound: the app has no such recipient.
+    """
+    text = page_request.path_params["recipient_id"]
+    row = None
+    if text.isascii() and text.isdecimal() and len(text) < 19:
+        row = await tools.services.database.read(
+            find_conversation, page_request.partner.id, page_request.app.id, int(text)
+        )
+    if row is None:
+        raise NotFound("Conversation not found.")
+    until_ms = row["window_until_ms"]
+    return ConversationHead(
+        id=row["id"],
+        name=row["name"],
+        address=row["phone_number"] or row["user_id"] or "",
+        number=row["phone_number"] or "",
+        window_until_ms=until_ms,
+        is_open=until_ms is not None and until_ms > tools.services.clock.now_ms(),
+        unread=row["unread"],
+        last_received_id=row["last_received_id"] or "",
+    )
+
+
+def thread_path(page_request: PageRequest, head: ConversationHead) -> str:
+    """Return the path of a conversation's page."""
+    return f"/apps/{page_request.app.id}/conversations/{head.id}"
+
+
+async def _search(
+    tools: PageTools, page_request: PageRequest, head: ConversationHead, filters: ThreadPageFilter
+) -> SearchResults:
+    recipient = ThreadRecipient(head.id, (head.address,), page_request.app.phone_number or "")
+    search: ThreadFilter = filters.search
+    page = SearchPage(filters.before, ENTRIES_PER_PAGE)
+    return await tools.services.database.read(
+        search_thread, page_request.partner.id, page_request.app.id, recipient, search, page
+    )
+
+
+async def _entries(
+    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+) -> list[ThreadEntry]:
+    read = tools.services.database.read
+    ids = {row["sent"]["template_id"] for row in rows if row["sent"] is not None and row["sent"]["template_id"]}
+    found = await read(templates_by_ids, ids) if ids else {}
+    own = {id: one for id, one in found.items() if one.partner_id == page_request.partner.id}  # noqa: A001
+    show_text = show_text or tools.services.show_text
+    media_ids = media_ids_of(rows) if show_text else []
+    now_ms = tools.services.clock.now_ms()
+    keys = await read(fetched_media_keys, page_request.app.id, media_ids, now_ms) if media_ids else {}
+    return thread_entries(rows, ThreadContext(own, keys, show_text))
+
+
+def _html(tools: PageTools, page_request: PageRequest, head: ConversationHead, entry: ThreadEntry) -> str:
+    return tools.services.pages.render_macro(THREAD_MACROS, "entry", page_request, page_request, head, entry)

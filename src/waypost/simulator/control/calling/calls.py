@@ -1,0 +1,66 @@
+"""Functions of the control API calls for voice calls."""
+
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from waypost.simulator.accounts.records import SETTINGS
+from waypost.simulator.calling.call import SimulatedCall
+from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
+from waypost.simulator.control.endpoints import business_number
+from waypost.simulator.control.phone_actions import check_reachable
+from waypost.simulator.control.request_structs import ControlBody
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.field_types import BusinessNumber
+from waypost.simulator.services import SimulatorServices
+
+_SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
+"""The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""
+
+
+class CallBody(ControlBody, frozen=True, kw_only=True):
+    """A call from a phone to a business number; its SDP is passed on unchanged."""
+
+    to: BusinessNumber
+    sdp: Annotated[str, Meta(min_length=1, max_length=65536)] = _SDP
+
+
+async def list_calls(services: SimulatorServices, phone: str) -> dict[str, Any]:
+    """Return the newest call of a phone with each business, with its state and the business's SDP."""
+    return {"phone": phone, "calls": [_call_view(services, call) for call in services.calls.phone_calls(phone)]}
+
+
+async def start_call(services: SimulatorServices, phone: str, body: CallBody) -> dict[str, Any]:
+    """Call a business number, whose settings must enable calling; the business receives a webhook.
+
+    After 60 s without being accepted the call ends by itself.
+    """
+    number = business_number(services, body.to)
+    check_reachable(services, phone, number)
+    settings = services.records.get(number.phone_number_id, SETTINGS)
+    if not is_calling_enabled(settings) or is_sip_enabled(settings):
+        rule = "takes no calls by webhook: the number's settings do not enable calling, or enable SIP"
+        raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
+    if services.blocks.is_blocked(number.phone_number_id, phone):
+        raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
+    return _call_view(services, await services.calls.start(phone, number, body.sdp))
+
+
+async def hang_up(services: SimulatorServices, phone: str, phone_call: SimulatedCall) -> dict[str, Any]:
+    """End a call as the phone's owner, before or after it was accepted; the business receives a webhook."""
+    if phone_call.phone != phone:
+        raise ControlApiError(
+            "call_id", "is not of this phone", f"one of GET /control/phones/{phone}/calls", status=404
+        )
+    return _call_view(services, await services.calls.hang_up(phone_call))
+
+
+def _call_view(services: SimulatorServices, call: SimulatedCall) -> dict[str, Any]:
+    return {
+        "call_id": call.call_id,
+        "phone_number_id": call.phone_number_id,
+        "state": services.calls.state_of(call),
+        "started_ms": call.started_ms,
+        "connected_ms": call.connected_ms,
+        "business_sdp": call.business_sdp or None,
+    }

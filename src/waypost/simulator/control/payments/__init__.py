@@ -1,0 +1,1 @@
+"""Control API calls for payment configurations."""

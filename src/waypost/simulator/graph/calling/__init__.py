@@ -1,0 +1,1 @@
+"""Graph API calls of the Calling API."""

@@ -1,0 +1,1 @@
+"""Graph API calls for groups. Source: the operator's page "Groups"."""

@@ -1,0 +1,117 @@
+"""Groups on phones: the messages that a participant sees, and reading them."""
+
+import asyncio
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
+from waypost.simulator.handsets.group_deliveries import read_delivery
+from waypost.simulator.handsets.inboxes import message_view
+from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.messages.groups import GROUP_PREFIX
+from waypost.simulator.phones.phone import SimulatedPhone
+from waypost.simulator.store import Statement, Store
+from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.webhooks.outbox import Outbox
+
+_SHOWN: Final = (
+    "phone=:recipient AND position>:after AND failed_ms IS NULL AND at_ms>=:joined_ms AND (is_inbound=1 OR EXISTS ("
+    "SELECT 1 FROM group_deliveries AS delivery WHERE delivery.phone=:phone AND delivery.position=messages.position "
+    "AND delivery.delivered_ms<=:now_ms)) ORDER BY position DESC LIMIT :limit"
+)
+_UNREAD: Final = (
+    "phone=:phone AND delivered_ms<=:now_ms AND (read_ms IS NULL OR read_ms>:now_ms) AND position IN "
+    "(SELECT position FROM messages WHERE phone=:recipient) ORDER BY position"
+)
+_NEXT_DELIVERY: Final = "SELECT min(delivered_ms) FROM group_deliveries WHERE phone=:phone AND delivered_ms>:now_ms"
+
+
+class GroupChats:
+    """Reads the messages of groups as their participants see them."""
+
+    def __init__(self, store: Store, clock: Clock, signals: DeliverySignals, outbox: Outbox) -> None:
+        self._store = store
+        self._clock = clock
+        self._signals = signals
+        self._outbox = outbox
+
+    async def messages(
+        self, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
+    ) -> list[dict[str, Any]]:
+        """Return the messages that a participant sees, newest last: those written since it joined.
+
+        Args:
+            group: the group.
+            participant: of the group.
+            after: only messages after this position.
+            limit: how many of the newest.
+        """
+        now_ms = self._clock.now_ms()
+        rows = await MESSAGES.rows(
+            self._store,
+            _SHOWN,
+            excluded_columns=("body",),
+            recipient=GROUP_PREFIX + group.group_id,
+            phone=participant.phone,
+            joined_ms=participant.joined_ms,
+            now_ms=now_ms,
+            after=after,
+            limit=limit,
+        )
+        deliveries = {row.position: row for row in await GROUP_DELIVERIES.find(self._store, phone=participant.phone)}
+        return [_view(message, deliveries.get(message.position), now_ms) for message in rows[::-1]]
+
+    async def wait_for_messages(
+        self, group: SimulatedGroup, participant: GroupParticipant, *, wait_ms: int, after: int, limit: int
+    ) -> list[dict[str, Any]]:
+        """Return the messages once there is one after `after`, or none when the time is over."""
+        phone = participant.phone
+        try:
+            async with asyncio.timeout(wait_ms / 1000):
+                while True:
+                    wakeup = self._signals.wake_event(phone)
+                    shown = await self.messages(group, participant, after=after, limit=limit)
+                    if shown:
+                        return shown
+                    now_ms = self._clock.now_ms()
+                    due_ms: int | None = await self._store.value(_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
+                    await self._clock.wait(wakeup, until_ms=now_ms + 3_600_000 if due_ms is None else due_ms)
+        except TimeoutError:
+            return await self.messages(group, participant, after=after, limit=limit)
+
+    async def read(self, phone: SimulatedPhone, group: SimulatedGroup) -> int:
+        """Mark what has arrived from a group as read on a phone; return how many messages that was."""
+        now_ms = self._clock.now_ms()
+        recipient = GROUP_PREFIX + group.group_id
+        rows = await GROUP_DELIVERIES.rows(self._store, _UNREAD, phone=phone.phone, recipient=recipient, now_ms=now_ms)
+        statements: list[Statement] = [
+            statement for row in rows for statement in read_delivery(phone, row, now_ms, self._outbox)
+        ]
+        if statements:
+            await self._store.run(statements)
+        for waba_id in {row.waba_id for row in rows}:
+            self._outbox.wake_events(waba_id).set()
+        return len(rows)
+
+    async def find_message(self, group: SimulatedGroup, wamid: str) -> SimulatedMessage | None:
+        """Return one message of a group; None if it has none with this id."""
+        recipient = GROUP_PREFIX + group.group_id
+        return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=recipient)), None)
+
+    def wake(self, group: SimulatedGroup) -> None:
+        """Wake those who wait for a message on the phone of a participant."""
+        for participant in group.participants:
+            self._signals.wake(participant.phone)
+
+
+def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> dict[str, Any]:
+    view = message_view(message, now_ms)
+    if delivery is None:
+        return view
+    is_read = delivery.read_ms is not None and delivery.read_ms <= now_ms
+    return view | {
+        "state": "read" if is_read else "delivered",
+        "delivered_ms": delivery.delivered_ms,
+        "read_ms": delivery.read_ms,
+    }

@@ -1,0 +1,169 @@
+"""Statistics of the marketing messages of a template, as the insights of the ad that the operator links to it."""
+
+import datetime
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from waypost.base.clock import Clock
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.messages.analytics import DAY_S, TemplateAnalytics
+from waypost.simulator.messages.marketing.clicks import MARKETING_MARK, MarketingClicks
+from waypost.simulator.templates.template import SimulatedTemplate
+
+AD_PREFIX: Final = "120"
+"""The first digits of an ad's id; the rest is the template's id."""
+_PREFIX: Final = "marketing_messages_"
+_DEFAULT_PRESET: Final = "last_30d"
+_UNIX_EPOCH: Final = datetime.date(1970, 1, 1)
+_DAY: Final = datetime.timedelta(days=1)
+
+Period = tuple[datetime.date, datetime.date]
+"""The first and the last day."""
+
+
+@dataclass(frozen=True)
+class SimulatedAd:
+    """The ad of a marketing template. Source: the operator's page "Onboard"."""
+
+    template: SimulatedTemplate
+
+
+@dataclass(frozen=True)
+class MarketingCounts:
+    """Counts of the marketing messages of one template in a period."""
+
+    sent: int
+    delivered: int
+    read: int
+    clicked: int
+
+
+class MarketingInsights:
+    """Counts marketing messages by template and period."""
+
+    def __init__(self, clock: Clock, analytics: TemplateAnalytics, clicks: MarketingClicks) -> None:
+        self._clock = clock
+        self._analytics = analytics
+        self._clicks = clicks
+
+    async def insights(self, template: SimulatedTemplate, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return the statistics of a template's marketing messages in a period, each as text.
+
+        Args:
+            template: the template of the ad.
+            query: `date_preset` and `fields`; a field without data is left out.
+
+        Raises:
+            GraphApiError: 100, an unknown period or field.
+
+        Source: the operator's pages "Viewing metrics" and "Insights API".
+        """
+        today = _UNIX_EPOCH + datetime.timedelta(days=self._clock.now_ms() // 1000 // DAY_S)
+        preset = query.get("date_preset") or _DEFAULT_PRESET
+        if preset not in _PERIODS:
+            raise bad_parameter(f"Param date_preset must be one of {{{', '.join(_PERIODS)}}}.")
+        first, last = _PERIODS[preset](today)
+        names = [name.strip() for name in query.get("fields", "").split(",") if name.strip()]
+        for name in names:
+            if not name.startswith(_PREFIX):
+                raise bad_parameter(f"{name} is not valid for fields param.")
+        counts = await self._count(template, first, last)
+        shown = {
+            name: _METRICS[name.removeprefix(_PREFIX)](counts)
+            for name in names
+            if name.removeprefix(_PREFIX) in _METRICS
+        }
+        return {**shown, "date_start": first.isoformat(), "date_stop": last.isoformat()}
+
+    async def _count(self, template: SimulatedTemplate, first: datetime.date, last: datetime.date) -> MarketingCounts:
+        from_s, until_s = ((day - _UNIX_EPOCH).days * DAY_S for day in (first, last + _DAY))
+        points = await self._analytics.data_points([template], start_s=from_s, end_s=until_s, mark=MARKETING_MARK)
+        clicked = self._clicks.count(template.template_id, from_ms=from_s * 1000, until_ms=until_s * 1000)
+        sent, delivered, read = (
+            sum(count) for count in zip(*((each.sent, each.delivered, each.read) for _, _, each in points), strict=True)
+        )
+        return MarketingCounts(sent, delivered, read, clicked)
+
+
+def _rate(part: int, whole: int) -> str:
+    return f"{part / whole:.6g}" if whole else "0"
+
+
+# fmt: off
+_METRICS: Final[dict[str, Callable[[MarketingCounts], str]]] = {  # Source: ledger 1.5, insights; nothing costs here
+    "sent":                    lambda counts: str(counts.sent),
+    "delivered":               lambda counts: str(counts.delivered),
+    "delivery_rate":           lambda counts: _rate(counts.delivered, counts.sent),
+    "read":                    lambda counts: str(counts.read),
+    "read_rate":               lambda counts: _rate(counts.read, counts.delivered),
+    "link_btn_click":          lambda counts: str(counts.clicked),
+    "link_btn_click_rate":     lambda counts: _rate(counts.clicked, counts.delivered),
+    "spend":                   lambda _: "0",
+    "cost_per_delivered":      lambda _: "0",
+    "cost_per_link_btn_click": lambda _: "0",
+}
+# fmt: on
+
+
+def _last_days(count: int) -> Callable[[datetime.date], Period]:
+    """Return the days before today."""
+    return lambda today: (today - count * _DAY, today - _DAY)
+
+
+def _month(today: datetime.date) -> Period:
+    return today.replace(day=1), today
+
+
+def _last_month(today: datetime.date) -> Period:
+    last = today.replace(day=1) - _DAY
+    return last.replace(day=1), last
+
+
+def _quarter_start(today: datetime.date) -> datetime.date:
+    return today.replace(month=(today.month - 1) // 3 * 3 + 1, day=1)
+
+
+def _last_quarter(today: datetime.date) -> Period:
+    last = _quarter_start(today) - _DAY
+    return _quarter_start(last), last
+
+
+def _week_start(today: datetime.date, first_weekday: int) -> datetime.date:
+    return today - (today.weekday() - first_weekday) % 7 * _DAY
+
+
+def _last_week(first_weekday: int) -> Callable[[datetime.date], Period]:
+    def period(today: datetime.date) -> Period:
+        start = _week_start(today, first_weekday)
+        return start - 7 * _DAY, start - _DAY
+
+    return period
+
+
+# fmt: off
+_MONDAY, _SUNDAY = 0, 6
+_MAXIMUM: Final = _last_days(90)  # the operator's is longer: nothing here is as old
+_PERIODS: Final[dict[str, Callable[[datetime.date], Period]]] = {  # Source: the operator's page "Insights API"
+    "today":               lambda today: (today, today),
+    "yesterday":           _last_days(1),
+    "this_month":          _month,
+    "last_month":          _last_month,
+    "this_quarter":        lambda today: (_quarter_start(today), today),
+    "last_quarter":        _last_quarter,
+    "this_year":           lambda today: (today.replace(month=1, day=1), today),
+    "last_year":           lambda today: (datetime.date(today.year - 1, 1, 1), datetime.date(today.year - 1, 12, 31)),
+    "maximum":             _MAXIMUM,
+    "data_maximum":        _MAXIMUM,
+    "last_3d":             _last_days(3),
+    "last_7d":             _last_days(7),
+    "last_14d":            _last_days(14),
+    "last_28d":            _last_days(28),
+    "last_30d":            _last_days(30),
+    "last_90d":            _last_days(90),
+    "last_week_mon_sun":   _last_week(_MONDAY),
+    "last_week_sun_sat":   _last_week(_SUNDAY),
+    "this_week_mon_today": lambda today: (_week_start(today, _MONDAY), today),
+    "this_week_sun_today": lambda today: (_week_start(today, _SUNDAY), today),
+}
+# fmt: on

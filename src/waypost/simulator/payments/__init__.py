@@ -1,0 +1,1 @@
+"""Payment configurations of a business account; looking payments up and refunding them."""

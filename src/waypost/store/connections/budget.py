@@ -1,0 +1,69 @@
+"""The connections to PostgreSQL that one process opens at most: by its stages, and bounded by a setting."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionBudget:
+    """The connections of one process, by their use. Each is opened when it is first needed, and kept.
+
+    Attributes:
+        writers: for writes; the second is for writes of the queues' stages, so that clients do not wait for them.
+        readers: for reads at the same time.
+        background: for deleting expired data; without it a writer deletes it, a little at a time.
+        notifications: one for LISTEN, one for NOTIFY.
+    """
+
+    writers: int = 2
+    readers: int = 4
+    background: int = 1
+    notifications: int = 2
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.writers + self.readers + self.background + self.notifications
+
+    def describe(self) -> str:
+        """Return it as text, such as `at most 9 (2 writers, 4 readers, 1 background, 2 notifications)`."""
+        counts = (
+            f"{self.writers} writer{'' if self.writers == 1 else 's'}",
+            f"{self.readers} reader{'' if self.readers == 1 else 's'}",
+            *([f"{self.background} background"] if self.background else []),
+            f"{self.notifications} notifications",
+        )
+        return f"at most {self.total} ({', '.join(counts)})"
+
+
+# fmt: off
+ROLE_BUDGETS: Final = (  # the first whose stages are all that a process runs; more stages need no more than the last
+    #  stages                                         connections
+    (("api",),                                        ConnectionBudget(writers=1, readers=2)),
+    (("dispatch", "callbacks"),                       ConnectionBudget(writers=1)),  # no client waits for its writes
+    (("api", "dispatch", "events", "callbacks"),      ConnectionBudget()),
+)
+REDUCTIONS: Final = (  # in this order, until the bound is met: what costs least first
+    {"readers": 3}, {"readers": 2}, {"background": 0}, {"readers": 1}, {"writers": 1},
+)
+# fmt: on
+MIN_CONNECTIONS: Final = ConnectionBudget(writers=1, readers=1, background=0).total
+"""With fewer, a process could not write, read and be notified."""
+
+
+def connection_budget(stages: Iterable[str], *, at_most: int | None = None) -> ConnectionBudget:
+    """Return the connections of a process.
+
+    Args:
+        stages: that it runs.
+        at_most: the bound, at least `MIN_CONNECTIONS`; None: what the stages need.
+    """
+    run = set(stages)
+    budget = next((budget for names, budget in ROLE_BUDGETS if run <= set(names)), ConnectionBudget())
+    for reduction in REDUCTIONS:
+        if at_most is None or budget.total <= at_most:
+            break
+        counts = {name: min(count, getattr(budget, name)) for name, count in reduction.items()}
+        budget = replace(budget, **counts)
+    return budget

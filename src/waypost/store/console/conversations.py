@@ -1,0 +1,404 @@
+"""Conversations of an app: its recipients by their last activity, newest first, a page at a time.
+
+No row is written for this when a message is sent. Who wrote last is read from `recipients_by_window`, and to whom
+was sent last from the newest messages of the app, both step by step (decisions 0056 and 0106).
+"""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, islice
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, update
+
+from waypost.base.ids import is_uuid
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
+from waypost.domain.message import MessageState
+from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.received import find_inbound_by_ids
+from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, current_messages, escape_like, longest_plain_text
+from waypost.store.messages.search_pages import SearchPage, SearchResults
+from waypost.store.schema import POSTGRESQL
+from waypost.store.sql import equals_any
+from waypost.store.tables import inbound_messages, messages, recipients
+
+MAX_SCANNED_ACTIVITIES: Final = 5_000
+"""Sent messages, and recipients who wrote, that one request of the list examines at most."""
+MAX_FOUND_RECIPIENTS: Final = 100
+"""Of a number or an id, of whom the list shows no more."""
+MAX_UNREAD: Final = 100
+"""Unread messages are counted up to here."""
+MAX_EXAMINED_RECIPIENTS: Final = 300
+"""Recipients whose last messages one request of the list reads at most."""
+_ACTIVITY_BATCH: Final = 500
+_CHUNK: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationFilter:
+    """Filter of conversations; the default matches all.
+
+    Attributes:
+        number: consecutive digits of the recipient's number.
+        id: a business-scoped id, or an id of a message of the conversation, ours or the operator's.
+        name: part of the recipient's name, in any case. Only recipients who wrote have one.
+        open_at_ms: the customer service window is open at this time.
+        is_unread: it has received messages that are not marked as read, and nothing was sent to it since.
+        has_failed: the last message sent has failed.
+    """
+
+    number: str | None = None
+    id: str | None = None
+    name: str | None = None
+    open_at_ms: int | None = None
+    is_unread: bool = False
+    has_failed: bool = False
+
+    @property
+    def is_of_writers(self) -> bool:
+        """True if only recipients who wrote can match; they are ordered by when they wrote last."""
+        return self.name is not None or self.open_at_ms is not None or self.is_unread
+
+
+ALL_CONVERSATIONS: Final = ConversationFilter()
+FIRST_CONVERSATIONS: Final = SearchPage(scan_limit=MAX_SCANNED_ACTIVITIES)
+
+
+def list_conversations(
+    connection: Connection,
+    partner_id: int,
+    app_id: str,
+    query: ConversationFilter = ALL_CONVERSATIONS,
+    page: SearchPage = FIRST_CONVERSATIONS,
+) -> SearchResults:
+    """Return one page of conversations, that of the last activity first.
+
+    Args:
+        connection: any.
+        partner_id: owner of the app; for another partner the page is empty.
+        app_id: the app.
+        query: the filter.
+        page: its cursor has the time of the last activity and the recipient's id.
+
+    Returns:
+        Rows with `id`, `phone_number`, `user_id`, `name`, `window_until_ms`, `read_until_ms`, `last_ms`: the time by
+        which they are ordered, `unread` up to `MAX_UNREAD`,
+        `sent`: the last message sent, as `search_messages` returns it, or None, and `received`: the last message
+        received, as `search_inbound` returns it, or None.
+    """
+    page = page.limit_to(None)
+    reader = _ConversationReader(connection, partner_id, app_id, query)
+    if query.number is not None or query.id is not None:
+        return reader.page_of(reader.found_ids(), page)
+    return reader.page_by_activity(page)
+
+
+def find_conversation(connection: Connection, partner_id: int, app_id: str, recipient_id: int) -> dict[str, Any] | None:
+    """Return one conversation as `list_conversations` does; a former row of a person leads to the one that counts.
+
+    None if the app has no such recipient.
+    """
+    reader = _ConversationReader(connection, partner_id, app_id, ALL_CONVERSATIONS)
+    rows = reader.read_rows([recipient_id])
+    if rows and rows[0]["same_as"] is not None:
+        rows = reader.read_rows([rows[0]["same_as"]])
+    return reader.add_details(rows)[0] if rows else None
+
+
+def mark_conversation_read(connection: Connection, app_id: str, recipient_id: int, until_ms: int) -> None:
+    """Store that what a recipient wrote until then was read; an earlier time changes nothing."""
+    connection.execute(
+        update(recipients)
+        .where(
+            recipients.c.id == recipient_id,
+            recipients.c.app_id == app_id,
+            func.coalesce(recipients.c.read_until_ms, 0) < until_ms,
+        )
+        .values(read_until_ms=until_ms)
+    )
+
+
+class _ConversationReader:
+    def __init__(self, connection: Connection, partner_id: int, app_id: str, query: ConversationFilter) -> None:
+        self._connection = connection
+        self._partner_id = partner_id
+        self._app_id = app_id
+        self._query = query
+
+    def page_by_activity(self, page: SearchPage) -> SearchResults:
+        """Return the page of the recipients that were active last."""
+        scan = _ActivityScan(self._connection, self._partner_id, self._app_id, self._query, page)
+        rows: list[dict[str, Any]] = []
+        candidates = scan.candidates()
+        examined = 0
+        while len(rows) <= page.at_most:
+            chunk = list(islice(candidates, _CHUNK))
+            if not chunk:
+                return self._page_of_rows(rows, page, scan.horizon_ms)
+            rows += self._current(chunk)
+            examined += len(chunk)
+            if examined >= MAX_EXAMINED_RECIPIENTS and len(rows) <= page.at_most:
+                at_ms, recipient_id = chunk[-1]
+                return SearchResults(self.add_details(rows), MessageCursor(at_ms, str(recipient_id)), at_ms)
+        return self._page_of_rows(rows, page, None)
+
+    def page_of(self, ids: Sequence[int], page: SearchPage) -> SearchResults:
+        """Return the page of these recipients."""
+        rows = [row for row in self.read_rows(ids) if row["same_as"] is None and self._matches(row)]
+        before = page.before
+        if before is not None:
+            rows = [row for row in rows if _position(row) < _cursor_position(before)]
+        return self._page_of_rows(sorted(rows, key=_position, reverse=True), page, None)
+
+    def _page_of_rows(self, rows: list[dict[str, Any]], page: SearchPage, horizon_ms: int | None) -> SearchResults:
+        if len(rows) > page.at_most:
+            rows = rows[: page.at_most]
+            return SearchResults(self.add_details(rows), MessageCursor(rows[-1]["last_ms"], str(rows[-1]["id"])))
+        if horizon_ms is None:
+            return SearchResults(self.add_details(rows))
+        # Of the activities at the horizon itself, some may not have been scanned: they are on the next page.
+        return SearchResults(self.add_details(rows), MessageCursor(horizon_ms + 1, "0"), horizon_ms)
+
+    def found_ids(self) -> list[int]:
+        """Return the recipients of the filter's number or id."""
+        person = func.coalesce(recipients.c.same_as, recipients.c.id)
+        of_app = (recipients.c.app_id == self._app_id, recipients.c.partner_id == self._partner_id)
+        if self._query.id is not None:
+            name = self._query.id
+            found = set(self._connection.execute(select(person).where(*of_app, recipients.c.user_id == name)).scalars())
+            found |= self._recipients_of_message(name)
+            return sorted(found)
+        number = self._query.number or ""
+        numbers = (
+            select(recipients.c.id, recipients.c.phone_number)
+            .where(recipients.c.app_id == self._app_id, recipients.c.phone_number.is_not(None))
+            .limit(MAX_SEARCHED_NUMBERS)
+            .subquery()
+        )
+        partial = select(numbers.c.id).where(numbers.c.phone_number.contains(number))
+        exact = select(recipients.c.id).where(*of_app, recipients.c.phone_number == number)
+        found = {
+            *self._connection.execute(exact).scalars(),
+            *self._connection.execute(partial.limit(MAX_FOUND_RECIPIENTS)).scalars(),
+        }
+        return sorted(found)
+
+    def _recipients_of_message(self, name: str) -> set[int]:
+        """Return the recipient of a message, sent or received, by any of its ids."""
+        own = (messages.c.app_id == self._app_id, messages.c.partner_id == self._partner_id)
+        queries: list[Any] = [
+            select(messages.c.recipient_id).where(messages.c.operator_message_id == name, *own).limit(2),
+            select(inbound_messages.c.recipient_id).where(
+                inbound_messages.c.operator_message_id == name,
+                inbound_messages.c.app_id == self._app_id,
+                inbound_messages.c.partner_id == self._partner_id,
+            ),
+        ]
+        if is_uuid(name.lower()):
+            queries.append(select(messages.c.recipient_id).where(messages.c.id == name.lower(), *own))
+        ids = {one for query in queries for one in self._connection.execute(query).scalars() if one}
+        return {row["same_as"] or row["id"] for row in self.read_rows(sorted(ids))}
+
+    def read_rows(self, ids: Sequence[int]) -> list[dict[str, Any]]:
+        """Return rows of recipients, each with its last messages and `last_ms`, unordered."""
+        if not ids:
+            return []
+        query = _CONVERSATIONS.where(recipients.c.app_id == self._app_id, recipients.c.partner_id == self._partner_id)
+        rows = [dict(row) for row in self._connection.execute(query, {"ids": list(ids)}).mappings()]
+        return [{**row, "last_ms": self._last_ms(row)} for row in rows]
+
+    def add_details(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return rows with their last messages."""
+        sent_ids = [row["last_sent_id"] for row in rows if row["last_sent_id"]]
+        received_ids = [row["last_received_id"] for row in rows if row["last_received_id"]]
+        sent = {row["id"]: row for row in self._read_sent(sent_ids)}
+        received = {
+            row["operator_message_id"]: row
+            for row in find_inbound_by_ids(self._connection, self._partner_id, self._app_id, received_ids)
+        }
+        return [
+            {**row, "sent": sent.get(row["last_sent_id"]), "received": received.get(row["last_received_id"])}
+            for row in rows
+        ]
+
+    def _read_sent(self, ids: Sequence[str]) -> list[dict[str, Any]]:
+        if not ids:
+            return []
+        return current_messages(self._connection, self._partner_id, self._app_id, ids)
+
+    def _current(self, candidates: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
+        """Return the rows of candidates whose last activity is that by which they were found, in the same order."""
+        rows = {row["id"]: row for row in self.read_rows([recipient_id for _, recipient_id in candidates])}
+        return [
+            rows[recipient_id]
+            for at_ms, recipient_id in candidates
+            if recipient_id in rows and rows[recipient_id]["last_ms"] == at_ms and self._matches(rows[recipient_id])
+        ]
+
+    def _matches(self, row: dict[str, Any]) -> bool:
+        query = self._query
+        if query.open_at_ms is not None and (row["window_until_ms"] or 0) <= query.open_at_ms:
+            return False
+        if query.is_unread and not row["unread"]:
+            return False
+        if query.has_failed and row["last_sent_state"] != MessageState.FAILED:
+            return False
+        return query.name is None or query.name.casefold() in row["name"].casefold()
+
+    def _last_ms(self, row: dict[str, Any]) -> int:
+        """Return the time of a recipient's last activity; 0 without any."""
+        wrote_ms = (row["window_until_ms"] or CUSTOMER_SERVICE_WINDOW_MS) - CUSTOMER_SERVICE_WINDOW_MS
+        return wrote_ms if self._query.is_of_writers else max(wrote_ms, row["last_sent_ms"] or 0)
+
+
+class _ActivityScan:
+    """The recipients of an app in the order of their activities, newest first; each once.
+
+    Attributes:
+        horizon_ms: how far back the scan went, if its limit ended it.
+    """
+
+    def __init__(
+        self, connection: Connection, partner_id: int, app_id: str, query: ConversationFilter, page: SearchPage
+    ) -> None:
+        self._connection = connection
+        self._app_id = app_id
+        self._partner_id = partner_id
+        self._query = query
+        self._page = page
+        self.horizon_ms: int | None = None
+
+    def candidates(self) -> Iterator[tuple[int, int]]:
+        """Yield `(time, recipient id)` of activities before the page's cursor; a recipient's newest only."""
+        before = None if self._page.before is None else _cursor_position(self._page.before)
+        known: set[int] = set()
+        sources = [self._writers()]
+        if not self._query.is_of_writers:
+            sources.append(self._addressees())
+        for _, group in groupby(heapq.merge(*sources, reverse=True), key=lambda activity: activity[0]):
+            for activity in sorted(set(group), reverse=True):
+                if before is not None and activity >= before:
+                    continue
+                if self.horizon_ms is not None and activity[0] <= self.horizon_ms:
+                    return
+                if activity[1] not in known:
+                    known.add(activity[1])
+                    yield activity
+
+    def _writers(self) -> Iterator[tuple[int, int]]:
+        """Yield recipients by the end of their window, which is a day after they wrote last."""
+        window = recipients.c.window_until_ms
+        conditions: list[ColumnElement[bool]] = [window.is_not(None), recipients.c.same_as.is_(None)]
+        if self._query.open_at_ms is not None:
+            conditions.append(window > self._query.open_at_ms)
+        if self._query.is_unread:
+            conditions.append(exists(_UNREAD_TIMES))
+        needle = (self._query.name or "").casefold()
+        if self._query.name:
+            conditions.append(self._name_condition(self._query.name))
+        until_ms = None
+        if self._page.before is not None:
+            until_ms = self._page.before.accepted_on_ms + CUSTOMER_SERVICE_WINDOW_MS
+        of_app = recipients.c.app_id == self._app_id
+        end = select(window).where(of_app, window.is_not(None))
+        end = end if until_ms is None else end.where(window <= until_ms)
+        end_ms = self._connection.execute(
+            end.order_by(window.desc()).offset(self._page.scan_limit).limit(1)
+        ).scalar_one_or_none()
+        if end_ms is not None:
+            self._limit(end_ms - CUSTOMER_SERVICE_WINDOW_MS)
+            conditions.append(window > end_ms)
+        before: tuple[int, int] | None = None if until_ms is None else (until_ms + 1, 0)
+        while True:
+            query = select(window, recipients.c.id, recipients.c.name).where(of_app, *conditions)
+            if before is not None:
+                query = query.where(tuple_(window, recipients.c.id) < before)
+            newest = query.order_by(window.desc(), recipients.c.id.desc()).limit(_ACTIVITY_BATCH)
+            rows = self._connection.execute(newest).all()
+            for ends_ms, recipient_id, name in rows:
+                if needle in name.casefold():
+                    yield ends_ms - CUSTOMER_SERVICE_WINDOW_MS, recipient_id
+            if len(rows) < _ACTIVITY_BATCH:
+                return
+            before = (rows[-1][0], rows[-1][1])
+
+    def _addressees(self) -> Iterator[tuple[int, int]]:
+        """Yield the recipients of the newest messages; those without a recipient yet are left out."""
+        at_ms = messages.c.accepted_on_ms
+        before: tuple[int, str] | None = None
+        if self._page.before is not None:
+            before = (self._page.before.accepted_on_ms + 1, "")
+        batch, scanned, first_ms = _CHUNK, 0, None
+        while True:
+            query = select(at_ms, messages.c.id, messages.c.recipient_id).where(
+                messages.c.app_id == self._app_id, messages.c.partner_id == self._partner_id
+            )
+            if before is not None:
+                query = query.where(tuple_(at_ms, messages.c.id) < before)
+            rows = self._connection.execute(query.order_by(at_ms.desc(), messages.c.id.desc()).limit(batch)).all()
+            for accepted_on_ms, _, recipient_id in rows:
+                if recipient_id is not None:
+                    yield accepted_on_ms, recipient_id
+            scanned += len(rows)
+            if len(rows) < batch:
+                return
+            first_ms, last_ms = rows[0][0] if first_ms is None else first_ms, rows[-1][0]
+            if scanned >= self._page.scan_limit:
+                self._limit(last_ms if last_ms < first_ms else last_ms - 1)  # the next page has to begin further back
+                return
+            before, batch = (last_ms, rows[-1][1]), min(_ACTIVITY_BATCH, self._page.scan_limit - scanned)
+
+    def _limit(self, horizon_ms: int) -> None:
+        self.horizon_ms = horizon_ms if self.horizon_ms is None else max(self.horizon_ms, horizon_ms)
+
+    def _name_condition(self, name: str) -> ColumnElement[bool]:
+        """Return the engine's part of the comparison, which is true for every match."""
+        plain = longest_plain_text(name)
+        pattern = f"%{escape_like(plain) if plain.isascii() else ''}%"
+        if self._connection.dialect.name == POSTGRESQL:
+            return recipients.c.name.ilike(pattern, "\\")
+        return recipients.c.name.like(pattern, "\\")
+
+
+def _position(row: dict[str, Any]) -> tuple[int, int]:
+    return row["last_ms"], row["id"]
+
+
+def _cursor_position(cursor: MessageCursor) -> tuple[int, int]:
+    """Return a cursor as a position; one that is not of this list begins before all of its time."""
+    is_id = cursor.id.isascii() and cursor.id.isdecimal() and len(cursor.id) < 19
+    return cursor.accepted_on_ms, int(cursor.id) if is_id else 0
+
+
+def _last_sent(*columns: ColumnElement[Any]) -> Any:
+    newest = select(*columns).where(messages.c.recipient_id == recipients.c.id)
+    return newest.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc()).limit(1).correlate(recipients)
+
+
+_LAST_RECEIVED: Final = (
+    select(inbound_messages.c.operator_message_id)
+    .where(inbound_messages.c.recipient_id == recipients.c.id)
+    .order_by(inbound_messages.c.received_on_ms.desc(), inbound_messages.c.operator_message_id.desc())
+    .limit(1)
+    .correlate(recipients)
+)
+_UNREAD_TIMES: Final = (
+    select(inbound_messages.c.received_on_ms)
+    .where(
+        inbound_messages.c.recipient_id == recipients.c.id,
+        inbound_messages.c.received_on_ms > func.coalesce(recipients.c.read_until_ms, 0),
+        inbound_messages.c.received_on_ms > func.coalesce(_last_sent(messages.c.accepted_on_ms).scalar_subquery(), 0),
+    )
+    .correlate(recipients)
+)
+_UNREAD: Final = _UNREAD_TIMES.limit(MAX_UNREAD).subquery()
+_CONVERSATIONS: Final = select(
+    recipients.c.id, recipients.c.phone_number, recipients.c.user_id, recipients.c.name, recipients.c.window_until_ms,
+    recipients.c.read_until_ms, recipients.c.same_as,
+    _last_sent(messages.c.id).scalar_subquery().label("last_sent_id"),
+    _last_sent(messages.c.accepted_on_ms).scalar_subquery().label("last_sent_ms"),
+    _last_sent(messages.c.state).scalar_subquery().label("last_sent_state"),
+    _LAST_RECEIVED.scalar_subquery().label("last_received_id"),
+    select(func.count()).select_from(_UNREAD).correlate(recipients).scalar_subquery().label("unread"),
+).where(equals_any(recipients.c.id, "ids"))  # fmt: skip

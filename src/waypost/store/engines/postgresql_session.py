@@ -1,0 +1,285 @@
+"""One connection to PostgreSQL: sends as many statements as it can in one round trip, BEGIN and COMMIT with them.
+
+Statements wait until a result is needed, or until the transaction ends. Then they are sent together, in libpq's
+pipeline mode, in their order. Each is prepared once for each connection.
+
+Source: postgresql.org, "Pipeline Mode" (libpq).
+"""
+
+import select
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any, Final, cast
+
+import psycopg
+from psycopg.adapt import Transformer
+from psycopg.pq import ConnStatus, ExecStatus, Format, TransactionStatus
+from sqlalchemy import Connection
+
+from waypost.store.engines.postgresql_arrays import ArrayType
+
+
+class Statement:
+    """The text of a statement, and the types of the arrays that it takes.
+
+    Args:
+        text: SQL with `$1`, `$2`, … for the arrays.
+        types: of the arrays.
+        name: under which it is prepared; None for one that each connection chooses.
+    """
+
+    def __init__(self, text: str, types: Sequence[ArrayType] = (), *, name: str | None = None) -> None:
+        self.text = text
+        self.types = types
+        self.oids = [array_type.array_oid for array_type in types]
+        self.formats = [Format.BINARY] * len(types)
+        self.name = name
+
+    def encode_columns(self, rows: Sequence[tuple[Any, ...]]) -> list[bytes]:
+        """Return the arrays: one for each column of the rows."""
+        return [kind.encode(column) for kind, column in zip(self.types, zip(*rows, strict=True), strict=True)]
+
+
+class Execution:
+    """One execution of a statement.
+
+    Attributes:
+        rows: its result, once it has been sent; None until then, and if its transaction failed before.
+    """
+
+    __slots__ = ("arrays", "rows", "statement")
+
+    def __init__(self, statement: Statement, arrays: Sequence[bytes]) -> None:
+        self.statement = statement
+        self.arrays = arrays
+        self.rows: list[tuple[Any, ...]] | None = None
+
+
+BEGIN: Final = Statement("BEGIN", name="waypost_begin")
+COMMIT: Final = Statement("COMMIT", name="waypost_commit")
+
+
+class PostgresSession:
+    """A connection's statements that wait, and those that are prepared.
+
+    An error is the one that psycopg itself would raise; nothing that followed the statement was executed, and the
+    transaction is to be rolled back, by the caller. A connection that breaks is closed.
+
+    Args:
+        driver: the connection.
+        is_transactional: whether statements belong to transactions that begin with the first of them; else each
+            is a transaction of its own.
+    """
+
+    def __init__(self, driver: psycopg.Connection[Any], *, is_transactional: bool) -> None:
+        self.driver = driver
+        self._pgconn = driver.pgconn
+        self._is_transactional = is_transactional
+        self._waiting: list[Execution] = []
+        self._names: dict[tuple[Statement, bool], bytes] = {}
+        self._transformer = Transformer(driver)
+        self._poll = select.poll()
+        self._poll.register(driver.fileno(), select.POLLIN)
+
+    def add(self, statement: Statement, arrays: Sequence[bytes]) -> Execution:
+        """Let a statement wait; its result is there once something has been sent."""
+        execution = Execution(statement, arrays)
+        self._waiting.append(execution)
+        return execution
+
+    def fetch(self, statement: Statement, arrays: Sequence[bytes] = ()) -> list[tuple[Any, ...]]:
+        """Send what waits and this statement; return its rows."""
+        execution = self.add(statement, arrays)
+        self.send()
+        return execution.rows or []
+
+    def send(self) -> None:
+        """Send what waits, in a transaction, which is begun if necessary."""
+        if not self._waiting:
+            return
+        executions, self._waiting = self._waiting, []
+        if self._is_transactional and self._is_idle:
+            executions = [Execution(BEGIN, ()), *executions]
+        self.execute(executions)
+
+    def commit(self) -> None:
+        """Send what waits, and commit. A statement that is the whole transaction needs no BEGIN and no COMMIT."""
+        executions, self._waiting = self._waiting, []
+        if not self._is_idle:
+            self.execute([*executions, Execution(COMMIT, ())])
+        elif len(executions) == 1:
+            self.execute(executions, is_alone=True)
+        elif executions:
+            self.execute([Execution(BEGIN, ()), *executions, Execution(COMMIT, ())])
+
+    def drop(self) -> None:
+        """Drop what waits: its transaction has failed."""
+        self._waiting = []
+
+    @property
+    def _is_idle(self) -> bool:
+        """True if no transaction has begun."""
+        return self._pgconn.transaction_status == TransactionStatus.IDLE
+
+    def execute(self, executions: Sequence[Execution], *, is_alone: bool = False) -> None:
+        """Execute statements, in one round trip.
+
+        Args:
+            executions: the statements, in order.
+            is_alone: the only one is a transaction of its own, and has a name of its own: an observer of the
+                connection recognises by it, and by that of COMMIT, what commits (tests, proofs).
+        """
+        if len(executions) == 1 and (name := self._names.get((executions[0].statement, is_alone))):
+            [execution] = executions
+            statement = execution.statement
+            result = self._pgconn.exec_prepared(name, execution.arrays, statement.formats, Format.BINARY)
+            self._check(result)
+            self._store_result(execution, result)
+            return
+        new_names: dict[tuple[Statement, bool], bytes] = {}
+        outcomes: list[tuple[Statement, bool] | Execution] = []  # what each result belongs to: a name, or an execution
+        try:
+            self._pgconn.enter_pipeline_mode()
+            for execution in executions:
+                statement = execution.statement
+                key = statement, is_alone
+                name = self._names.get(key) or new_names.get(key)
+                if name is None:
+                    name = new_names[key] = self._choose_name(statement, len(new_names), is_alone=is_alone)
+                    self._pgconn.send_prepare(name, statement.text.encode(), statement.oids)
+                    outcomes.append(key)
+                self._pgconn.send_query_prepared(name, execution.arrays, statement.formats, Format.BINARY)
+                outcomes.append(execution)
+            self._pgconn.pipeline_sync()
+            results = self._receive()
+            self._pgconn.exit_pipeline_mode()
+        except BaseException:
+            self._pgconn.finish()  # whatever of it was executed: no other statement may follow
+            raise
+        for outcome, result in zip(outcomes, results, strict=False):
+            self._check(result)
+            if isinstance(outcome, Execution):
+                self._store_result(outcome, result)
+            else:
+                self._names[outcome] = new_names[outcome]
+        for result in results[len(outcomes) :]:  # an error of the commit of a statement that is alone
+            self._check(result)
+
+    def _choose_name(self, statement: Statement, count: int, *, is_alone: bool) -> bytes:
+        if statement.name is not None:
+            return statement.name.encode()
+        return f"waypost_{'alone_' if is_alone else ''}{len(self._names) + count}".encode()
+
+    def _receive(self) -> list[Any]:
+        """Return one result for each message that was sent; none of those after a broken connection.
+
+        Raises:
+            psycopg.OperationalError: the connection broke before any statement failed.
+        """
+        results: list[Any] = []
+        pgconn = self._pgconn
+        if pgconn.flush():
+            self._flush_all()
+        while True:
+            while pgconn.is_busy():
+                self._poll.poll()
+                try:
+                    pgconn.consume_input()
+                except psycopg.OperationalError:
+                    self._raise_error_of(results)
+                    raise
+            result = pgconn.get_result()
+            if result is None:  # the end of one statement's results
+                if pgconn.status != ConnStatus.OK:
+                    self._raise_error_of(results)
+                    raise psycopg.OperationalError("the connection broke")
+            elif result.status == ExecStatus.PIPELINE_SYNC:
+                return results
+            else:
+                results.append(result)
+
+    def _flush_all(self) -> None:
+        """Send all that libpq still has; results are read meanwhile, because the server may wait for that."""
+        self._poll.modify(self._pgconn.socket, select.POLLIN | select.POLLOUT)
+        while self._pgconn.flush():
+            if any(ready & ~select.POLLOUT for _, ready in self._poll.poll()):
+                self._pgconn.consume_input()
+        self._poll.modify(self._pgconn.socket, select.POLLIN)
+
+    def _raise_error_of(self, results: Sequence[Any]) -> None:
+        """Raise the error of the first result that has one: the reason why the server closed the connection."""
+        for result in results:
+            if result.status == ExecStatus.FATAL_ERROR:
+                raise psycopg.errors.error_from_result(result)
+
+    def _check(self, result: Any) -> None:
+        """Raise the error of a result; a connection that broke has one without a state."""
+        if result.status in _SUCCESSFUL:
+            if result.command_status == b"ROLLBACK":  # the response to COMMIT in a transaction that has failed
+                raise psycopg.errors.InFailedSqlTransaction("the transaction had failed before; it was rolled back")
+            return
+        if self._pgconn.status != ConnStatus.OK and not result.error_field(_SQLSTATE):
+            raise psycopg.OperationalError(result.get_error_message() or "the connection broke")
+        raise psycopg.errors.error_from_result(result)
+
+    def _store_result(self, execution: Execution, result: Any) -> None:
+        if result.status == ExecStatus.TUPLES_OK:
+            self._transformer.set_pgresult(result)
+            execution.rows = self._transformer.load_rows(0, result.ntuples, cast("Any", tuple))
+        else:
+            execution.rows = []
+
+
+class ReturnedKeys(AbstractSet[Any]):
+    """The keys that a statement returns: it is sent when they are read, or later with others if they never are."""
+
+    def __init__(self, session: PostgresSession, execution: Execution) -> None:
+        self._session = session
+        self._execution = execution
+        self._keys: frozenset[Any] | None = None
+
+    def __contains__(self, key: object) -> bool:
+        """Return True if the statement returned this key."""
+        return key in self._read()
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return the keys."""
+        return iter(self._read())
+
+    def __len__(self) -> int:
+        """Return the number of keys."""
+        return len(self._read())
+
+    def _read(self) -> frozenset[Any]:
+        if self._keys is None:
+            if self._execution.rows is None:
+                self._session.send()
+            if self._execution.rows is None:
+                raise RuntimeError("the transaction of this statement has failed")
+            self._keys = frozenset(key for key, *_ in self._execution.rows)
+        return self._keys
+
+
+def has_ended(driver: psycopg.Connection[Any]) -> bool:
+    """Return True if the server has closed a connection on which nothing is expected.
+
+    Noticed here, it is certain that nothing of the next transaction was sent.
+    """
+    poll = select.poll()
+    poll.register(driver.fileno(), select.POLLIN)
+    while poll.poll(0):
+        try:
+            driver.pgconn.consume_input()
+        except psycopg.OperationalError:
+            return True
+        driver.pgconn.is_busy()  # reads a notice
+    return False
+
+
+def driver_connection(connection: Connection) -> psycopg.Connection[Any]:
+    """Return the psycopg connection of a SQLAlchemy connection."""
+    return cast("Any", connection.connection.driver_connection)
+
+
+_SUCCESSFUL: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
+_SQLSTATE: Final = psycopg.pq.DiagnosticField.SQLSTATE

@@ -1,0 +1,1 @@
+"""Personal data of recipients: where it is stored, and its export."""

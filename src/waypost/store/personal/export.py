@@ -1,0 +1,208 @@
+"""Export of what is stored about one recipient, part by part, each a limited number of rows at a time.
+
+No index leads from a number to all its rows: a message that was just accepted has no recipient yet, and a
+callback is found by its recipient only. So messages and callbacks are read once in the order of their ids,
+in windows of a limited number of rows.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from sqlalchemy import Column, ColumnElement, Connection, Table, and_, or_, select
+
+from waypost.store.callbacks.callbacks import read_callback_details
+from waypost.store.messages.messages import read_request
+from waypost.store.messages.one_time_codes import find_messages_with_codes
+from waypost.store.messages.recipients import recipient_ids
+from waypost.store.tables import (
+    app_users,
+    apps,
+    callbacks,
+    inbound_messages,
+    message_events,
+    messages,
+    recipients,
+    request_log,
+    webhook_items,
+)
+
+MAX_WINDOW_ROWS: Final = 20_000
+"""Maximum rows among which one call searches."""
+MAX_PAGE_RECORDS: Final = 50
+"""Maximum messages, received messages or callbacks of one call."""
+
+
+class ExportPosition(NamedTuple):
+    """The position where an export continues: the kind of record, and the last key that was searched."""
+
+    kind: str
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportPage:
+    """Some records of an export.
+
+    Attributes:
+        records: each with its kind in `record`.
+        following: where to continue; None: the export is complete.
+    """
+
+    records: list[dict[str, Any]]
+    following: ExportPosition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person: the names, and what belongs to them in all apps.
+
+    Attributes:
+        names: the numbers and the business-scoped ids, former and parent ids too.
+        recipient_ids: ids of `recipients`.
+    """
+
+    names: Sequence[str]
+    recipient_ids: Sequence[int]
+
+
+def export_recipient(connection: Connection, name: str, position: ExportPosition) -> ExportPage:
+    """Return the next records about the recipients with a phone number or a business-scoped id, of every partner.
+
+    Args:
+        connection: any.
+        name: digits, or the id.
+        position: as returned with the page before.
+
+    Returns:
+        Records, perhaps none although more follow.
+
+    Raises:
+        KeyError: there is no such kind of record.
+    """
+    part = _PARTS[position.kind]
+    person = find_person(connection, name)
+    condition = part.condition(person)
+    last = None
+    if part.is_indexed:
+        rows = connection.execute(select(part.table).where(condition).order_by(part.key)).mappings().all()
+    else:
+        beyond = part.key > position.after
+        keys = select(part.key).where(beyond).order_by(part.key).offset(MAX_WINDOW_ROWS - 1).limit(1)
+        last = connection.execute(keys).scalar_one_or_none()
+        window = [beyond] if last is None else [beyond, part.key <= last]
+        query = select(part.table).where(*window, condition).order_by(part.key).limit(MAX_PAGE_RECORDS)
+        rows = connection.execute(query).mappings().all()
+        if len(rows) == MAX_PAGE_RECORDS:
+            last = rows[-1][part.key.name]
+    records = [{"record": position.kind, **record} for record in part.read(connection, rows)]
+    return ExportPage(records, _next_kind(position.kind) if last is None else ExportPosition(position.kind, str(last)))
+
+
+def find_person(connection: Connection, name: str) -> Person:
+    """Return what belongs to a phone number or a business-scoped id in all apps."""
+    ids = recipient_ids(connection, _name_condition(name))
+    query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(recipients.c.id.in_(ids))
+    rows = connection.execute(query).all()
+    names = {name, *(known for row in rows for known in (row.phone_number, row.user_id) if known)}
+    return Person(sorted(names), [row.id for row in rows])
+
+
+def _name_condition(name: str) -> ColumnElement[bool]:
+    """Return a condition that the indexes by app and name serve."""
+    column = recipients.c.phone_number if name.isdecimal() else recipients.c.user_id
+    return and_(recipients.c.app_id.in_(select(apps.c.id)), column == name)
+
+
+def _next_kind(kind: str) -> ExportPosition | None:
+    kinds = list(_PARTS)
+    following = kinds[kinds.index(kind) + 1 :]
+    return ExportPosition(following[0]) if following else None
+
+
+def _read_rows(_connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    yield from (dict(row) for row in rows)
+
+
+def _read_messages(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yield messages with `request`, `events`, and `holds_code`: whether it was sent with a one-time code."""
+    codes: set[str] = set()
+    for partner_id in {row["partner_id"] for row in rows}:
+        codes |= find_messages_with_codes(
+            connection, partner_id, [row for row in rows if row["partner_id"] == partner_id]
+        )
+    events: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
+    columns = (message_events.c[name] for name in ("message_id", "event", "at_ms", "detail"))
+    query = select(*columns).where(message_events.c.message_id.in_(list(events))).order_by(message_events.c.id)
+    for event in connection.execute(query).mappings():
+        events[event["message_id"]].append(
+            {"event": event["event"], "at_ms": event["at_ms"], "detail": event["detail"]}
+        )
+    for row in rows:
+        stored = {name: value for name, value in row.items() if name not in ("content", "compressed_request")}
+        request = read_request(_Request(row["request"], row["compressed_request"]))
+        yield {**stored, "request": request, "events": events[row["id"]], "holds_code": row["id"] in codes}
+
+
+def _read_callbacks(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    for row in rows:
+        yield read_callback_details(connection, dict(row))
+
+
+def _read_inbound_messages(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
+    """Yield received messages with `item` as the operator sent it; None once retention has deleted it."""
+    query = select(webhook_items.c.id, webhook_items.c.item)
+    items = query.where(webhook_items.c.id.in_([row["item_id"] for row in rows]))
+    texts = {row.id: msgspec.json.decode(row.item) for row in connection.execute(items)}
+    for row in rows:
+        yield {**row, "item": texts.get(row["item_id"])}
+
+
+class _Request(NamedTuple):
+    request: str
+    compressed_request: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class _ExportPart:
+    """The records of one kind.
+
+    Attributes:
+        key: they are read in its order.
+        condition: whether a row belongs to a person.
+        is_indexed: an index serves the condition, which few rows satisfy: all are read at once.
+    """
+
+    table: Table
+    key: Column[Any]
+    condition: Callable[[Person], ColumnElement[bool]]
+    read: Callable[[Connection, Sequence[Any]], Iterator[dict[str, Any]]] = _read_rows
+    is_indexed: bool = False
+
+
+def is_message_of(person: Person) -> ColumnElement[bool]:
+    """Return the condition of messages to a person; no index serves it."""
+    return or_(messages.c.destination.in_(person.names), messages.c.recipient_id.in_(person.recipient_ids))
+
+
+def is_request_of(person: Person) -> ColumnElement[bool]:
+    """Return the condition of logged requests that name a person; no index serves it."""
+    texts = (request_log.c.request, request_log.c.explanation, request_log.c.message, request_log.c.request_id)
+    named = [column.contains(name, autoescape=True) for column in texts for name in person.names]
+    return or_(request_log.c.recipient.in_(person.names), *named)
+
+
+# fmt: off
+_PARTS: Final = {  # in this order
+    #                       table             key                                     condition
+    "recipient":       _ExportPart(recipients,       recipients.c.app_id,                    lambda person: recipients.c.id.in_(person.recipient_ids), is_indexed=True),
+    "user":            _ExportPart(app_users,        app_users.c.app_id,                     lambda person: and_(app_users.c.app_id.in_(select(apps.c.id)), app_users.c.phone_number.in_(person.names)), is_indexed=True),
+    "message":         _ExportPart(messages,         messages.c.id,                          is_message_of, _read_messages),
+    "inbound_message": _ExportPart(inbound_messages, inbound_messages.c.operator_message_id, lambda person: inbound_messages.c.recipient_id.in_(person.recipient_ids), _read_inbound_messages),
+    "callback":        _ExportPart(callbacks,        callbacks.c.id,                         lambda person: callbacks.c.subject.in_([str(recipient_id) for recipient_id in person.recipient_ids]), _read_callbacks),
+    "request":         _ExportPart(request_log,      request_log.c.id,                       is_request_of),
+}
+# fmt: on
+EXPORT_KINDS: Final = tuple(_PARTS)
+"""The kinds of records, in the order of an export."""

@@ -1,0 +1,211 @@
+"""The log of requests: rows that are written in batches, read by page, and limited in number for each partner."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select
+
+from waypost.base.ids import uuid7_text
+from waypost.store.tables import api_keys, app_keys, apps, request_log, universal_tokens
+
+MAX_SEARCHED_ENTRIES: Final = 5_000
+"""Entries that one page looks at: a few milliseconds on either engine."""
+MAX_TRIMMED_ENTRIES: Final = 200
+"""Of one transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLogEntry:
+    """One request.
+
+    Attributes:
+        id: begins with its time.
+        partner_id: None: not known, because the request had no valid credential.
+        app_id: empty: not known.
+        route: method and path template.
+        credential: its kind and name, never its value.
+        error: the error code; empty: accepted.
+        message: of the error response.
+        explanation: the text of the header `Waypost-Reason`.
+        field: the invalid field; empty: the error is not about one field.
+        accepted: what the field would accept.
+        request: JSON with path, query, type and body, redacted; empty: not stored.
+        recipient: the phone number or user id in the request; empty: none.
+        size_bytes: of the body.
+        took_us: microseconds from its headers to its response.
+        request_id: the id in the header `X-Request-Id` of its response; empty: it had none.
+    """
+
+    id: str
+    at_ms: int
+    partner_id: int | None
+    app_id: str
+    route: str
+    credential: str
+    status: int
+    error: str
+    message: str
+    explanation: str
+    field: str
+    accepted: str
+    request: str
+    recipient: str
+    size_bytes: int
+    took_us: int
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RequestLogFilter:
+    """Filter of entries; None matches all.
+
+    Attributes:
+        status_class: 2 to 5: statuses from that hundred.
+        route: a part of method and path template.
+        before_id: entries older than this one.
+    """
+
+    partner_id: int | None = None
+    app_id: str | None = None
+    status_class: int | None = None
+    route: str | None = None
+    request_id: str | None = None
+    before_id: str | None = None
+
+
+class RequestLogPage(NamedTuple):
+    """Matching entries, newest first.
+
+    Attributes:
+        following: search on before this id; None: there are no more.
+    """
+
+    entries: list[RequestLogEntry]
+    following: str | None
+
+
+class CallerNames(NamedTuple):
+    """Names of the callers of some requests, from the store.
+
+    Attributes:
+        partners: the partner of each app, by id.
+        apps: the app of each phone number.
+        credentials: kind and name of each credential, by its hash.
+    """
+
+    partners: Mapping[str, int]
+    apps: Mapping[str, str]
+    credentials: Mapping[str, str]
+
+
+def read_caller_names(
+    connection: Connection, app_ids: Collection[str], numbers: Collection[str], hashes: Collection[str]
+) -> CallerNames:
+    """Return the partners of apps, by their ids and phone numbers, and the names of credentials."""
+    rows: list[Any] = []
+    for column, values in ((apps.c.id, app_ids), (apps.c.phone_number, numbers)):
+        if values:
+            query = select(apps.c.id, apps.c.partner_id, apps.c.phone_number).where(column.in_(list(values)))
+            rows += connection.execute(query).all()
+    partners = {row.id: row.partner_id for row in rows}
+    app_of_number = {row.phone_number: row.id for row in rows}
+    credentials: dict[str, str] = {}
+    for kind, table in (("API key", api_keys), ("app token", app_keys), ("universal token", universal_tokens)):
+        if hashes:
+            query = select(table.c.hash, table.c.name).where(table.c.hash.in_(list(hashes)))
+            credentials |= {row.hash: f"{kind} {row.name}".strip() for row in connection.execute(query)}
+    return CallerNames(partners, app_of_number, credentials)
+
+
+def add_request_entries(connection: Connection, entries: Sequence[RequestLogEntry]) -> None:
+    """Add entries."""
+    connection.execute(insert(request_log), [asdict(entry) for entry in entries])
+
+
+def read_request_page(connection: Connection, query: RequestLogFilter, at_most: int) -> RequestLogPage:
+    """Return the newest matching entries, among a limited number of rows, and where to search on."""
+    columns = request_log.c
+    scope: list[ColumnElement[bool]] = []
+    if query.partner_id is not None:
+        scope.append(columns.partner_id == query.partner_id)
+    if query.request_id is not None:
+        scope.append(columns.request_id == query.request_id)
+    if query.before_id is not None:
+        scope.append(columns.id < query.before_id)
+    newest = select(columns.id).where(*scope).order_by(columns.id.desc())
+    last = connection.execute(newest.offset(MAX_SEARCHED_ENTRIES - 1).limit(1)).scalar_one_or_none()
+    matching = [*scope, *([] if last is None else [columns.id >= last]), *_conditions(query)]
+    statement = select(request_log).where(*matching).order_by(columns.id.desc()).limit(at_most + 1)
+    rows = [_read_entry(row) for row in connection.execute(statement)]
+    if len(rows) > at_most:
+        return RequestLogPage(rows[:at_most], rows[at_most - 1].id)
+    return RequestLogPage(rows, last)
+
+
+def read_request_entry(connection: Connection, entry_id: str, partner_id: int | None) -> RequestLogEntry | None:
+    """Return an entry, of this partner unless None; None if there is none."""
+    statement = select(request_log).where(request_log.c.id == entry_id)
+    if partner_id is not None:
+        statement = statement.where(request_log.c.partner_id == partner_id)
+    row = connection.execute(statement).one_or_none()
+    return None if row is None else _read_entry(row)
+
+
+def trim_request_log(connection: Connection, partner_id: int | None, max_rows: int) -> bool:
+    """Delete some of a partner's oldest entries beyond the newest `max_rows`; return True if there may be more.
+
+    Args:
+        connection: the writer's.
+        partner_id: None: the entries that belong to no partner.
+        max_rows: at least 1.
+    """
+    columns = request_log.c
+    is_own = columns.partner_id.is_(None) if partner_id is None else columns.partner_id == partner_id
+    newest = select(columns.id).where(is_own).order_by(columns.id.desc())
+    last = connection.execute(newest.offset(max_rows - 1).limit(1)).scalar_one_or_none()
+    if last is None:
+        return False
+    oldest = select(columns.id).where(is_own, columns.id < last).order_by(columns.id).limit(MAX_TRIMMED_ENTRIES)
+    ids = connection.execute(oldest).scalars().all()
+    if ids:
+        connection.execute(delete(request_log).where(columns.id.in_(ids)))
+    return len(ids) == MAX_TRIMMED_ENTRIES
+
+
+def delete_request_entries(connection: Connection, before_ms: int, after: str) -> str | None:
+    """Delete some entries older than a time; None if there are no more."""
+    del after
+    return "more" if _delete_older(connection, before_ms, None) else None
+
+
+def delete_partner_requests(connection: Connection, partner_id: int, before_ms: int) -> bool:
+    """Delete some entries of a partner older than a time; return True if there may be more."""
+    return _delete_older(connection, before_ms, partner_id)
+
+
+def _delete_older(connection: Connection, before_ms: int, partner_id: int | None) -> bool:
+    conditions = [request_log.c.id < uuid7_text(before_ms, bytes(10))]
+    if partner_id is not None:
+        conditions.append(request_log.c.partner_id == partner_id)
+    oldest = select(request_log.c.id).where(*conditions).order_by(request_log.c.id).limit(MAX_TRIMMED_ENTRIES)
+    ids = connection.execute(oldest).scalars().all()
+    if ids:
+        connection.execute(delete(request_log).where(request_log.c.id.in_(ids)))
+    return len(ids) == MAX_TRIMMED_ENTRIES
+
+
+def _conditions(query: RequestLogFilter) -> list[ColumnElement[bool]]:
+    columns = request_log.c
+    conditions: list[ColumnElement[bool]] = []
+    if query.app_id is not None:
+        conditions.append(columns.app_id == query.app_id)
+    if query.status_class is not None:
+        conditions.append(columns.status.between(query.status_class * 100, query.status_class * 100 + 99))
+    if query.route is not None:
+        conditions.append(columns.route.contains(query.route, autoescape=True))
+    return conditions
+
+
+def _read_entry(row: Any) -> RequestLogEntry:
+    return RequestLogEntry(**{field.name: getattr(row, field.name) for field in fields(RequestLogEntry)})

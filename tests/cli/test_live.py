@@ -1,0 +1,203 @@
+"""The commands that send, trigger, follow and forward, with both ends of the pipeline."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, cast
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.support.builders import ACCOUNT, ANN, APP, is_event
+from tests.support.callback_sink import CallbackSink, respond_always
+from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
+from tests.support.polling import poll_until
+from tests.support.version_3_receiver import open_version_3_receiver
+from waypost.cli.live.callback_summary import event_names
+from waypost.cli.live.listener import ListeningReceiver, ListenOptions
+from waypost.cli.live.trigger import cause_event
+from waypost.cli.live.trigger_events import EVENTS
+from waypost.cli.main import app as commands
+from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
+
+CALLBACK: Final = {"type": "message-event", "payload": {"type": "delivered", "gsId": "m-1", "destination": ANN}}
+
+
+@pytest.fixture
+async def variables(pipeline: PipelineHarness) -> dict[str, str]:
+    """Return the variables that `waypost dev` would write for the pipeline."""
+    return {
+        "PARTNER_URL": pipeline.service_url,
+        "API_URL": pipeline.service_url,
+        "ADMIN_URL": f"{pipeline.service_url}/admin",
+        "ADMIN_TOKEN": ADMIN_TOKEN,
+        "CONTROL_URL": f"{pipeline.operator_url}/control",
+        "API_KEY": API_KEY,
+        "APP_ID": APP.id,
+        "APP_TOKEN": pipeline.app_token,
+        "SOURCE": APP.phone_number,
+        "SRC_NAME": APP.name,
+        "WABA_ID": ACCOUNT.id,
+        "PHONE_NUMBER_ID": APP.phone_number_id,
+        "DESTINATION": ANN,
+        "TEMPLATE_ID": await pipeline.approved_template(),
+    }
+
+
+@pytest.fixture
+def env_file(variables: dict[str, str], tmp_path: Path) -> Path:
+    file = tmp_path / "of-the-pipeline.env"
+    file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
+    return file
+
+
+async def run(*arguments: str, **env: str) -> Result:
+    return await asyncio.to_thread(CliRunner(env=env).invoke, commands, list(arguments))
+
+
+def words_of(body: Any) -> Iterator[str]:
+    """Yield every name and text in a callback."""
+    match body:
+        case dict():
+            for name, value in cast("dict[str, Any]", body).items():
+                yield name
+                yield from words_of(value)
+        case list():
+            for value in cast("list[Any]", body):
+                yield from words_of(value)
+        case _:
+            yield str(body)
+
+
+def test_every_kind_that_the_operator_causes_can_be_triggered() -> None:
+    names_v2 = {kind.inner_type for kind in (*STATUS_KINDS.values(), *INBOUND_KINDS.values()) if kind.type == "message"}
+
+    assert set(EVENTS) >= {*CHANGE_KINDS, *STATUS_KINDS, *names_v2}
+
+
+@pytest.mark.timeout(120)
+async def test_every_event_causes_its_callback(pipeline: PipelineHarness, variables: dict[str, str]) -> None:
+    missing: list[str] = []
+    async with open_version_3_receiver(pipeline, "ALL") as receiver_v3:
+        for name, event in EVENTS.items():
+            seen = len(pipeline.callbacks), len(receiver_v3.sink.callbacks)
+            await cause_event(variables, event, {})
+            words = {name, *({"flagged"} if name == "status-update" else ())}
+
+            async def is_called_back(seen: tuple[int, int] = seen, words: set[str] = words) -> bool:
+                new_v2 = pipeline.callbacks[seen[0] :]
+                new_v3 = receiver_v3.sink.callbacks[seen[1] :]
+                return any(words & {*event_names(body)} for body in new_v2) or any(
+                    words & set(words_of(body)) for body in new_v3
+                )
+
+            try:
+                await poll_until(is_called_back, within_s=10)
+            except TimeoutError:
+                missing.append(name)
+
+    assert missing == []
+
+
+async def test_override_changes_the_call(pipeline: PipelineHarness, env_file: Path) -> None:
+    result = await run("trigger", "text", "--set", "text=Good morning", "--env-file", str(env_file), "--json")
+
+    assert result.exit_code == 0, result.output
+    callback = await pipeline.wait_for_callback(is_event("message", id=json.loads(result.stdout)["wamid"]))
+    assert callback["payload"]["payload"] == {"text": "Good morning"}
+
+
+async def test_text_and_template_are_sent(pipeline: PipelineHarness, env_file: Path) -> None:
+    await pipeline.open_window()
+    more = ("--env-file", str(env_file), "--json")
+
+    text = await run("send", "Hello Ann", *more)
+    template = await run("send", "--template", read_variable(env_file, "TEMPLATE_ID"), "--param", "Ann", *more)
+
+    for result in (text, template):
+        assert result.exit_code == 0, result.output
+        await pipeline.events_of(json.loads(result.stdout)["message_id"], until="delivered")
+
+
+def read_variable(env_file: Path, name: str) -> str:
+    return dict(line.split("=", 1) for line in env_file.read_text().splitlines())[name]
+
+
+async def test_tail_shows_messages_and_their_callbacks(pipeline: PipelineHarness) -> None:
+    await pipeline.open_window()
+    message_id = await pipeline.send_text()
+    await pipeline.events_of(message_id, until="delivered")
+    env = {"WAYPOST_ADMIN_URL": pipeline.service_url, "WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN}
+
+    as_text = (await run("tail", "--no-follow", "-n", "100", **env)).stdout.splitlines()
+    as_json = [json.loads(line) for line in (await run("tail", "--no-follow", "--json", **env)).stdout.splitlines()]
+
+    assert any(f"message   {message_id}  delivered" in line for line in as_text)
+    assert any(f"delivered  of {message_id} to subscription " in line for line in as_text), as_text
+    assert {row["kind"] for row in as_json} == {"message", "callback"}
+
+
+async def receive(options: ListenOptions, callback: Any) -> tuple[int, list[str]]:
+    """Let a listener receive one callback; return the status of its response, and the lines it prints."""
+    lines: list[str] = []
+    sent: list[dict[str, Any]] = []
+
+    async def next_part() -> dict[str, Any]:
+        return {"type": "http.request", "body": json.dumps(callback).encode(), "more_body": False}
+
+    async def send(part: dict[str, Any]) -> None:
+        sent.append(part)
+
+    headers = [(b"content-type", b"application/json"), (b"x-waypost-test", b"1"), (b"host", b"x")]
+    await ListeningReceiver(options, lines.append)({"headers": headers}, next_part, send)
+    return sent[0]["status"], lines
+
+
+async def test_listener_forwards_a_callback_and_responds_with_the_applications_status() -> None:
+    application = CallbackSink()
+    application.choose_status = respond_always(503)
+    await application.open()
+
+    status, lines = await receive(ListenOptions("ALL", forward_to=application.url, pretty=True), CALLBACK)
+    await application.close()
+
+    assert status == 503
+    assert len(application.requests) == 1
+    [line] = lines
+    assert f"delivered             m-1  {ANN}  -> {application.url}  503 in " in line
+
+
+async def test_application_that_is_away_is_a_failed_delivery() -> None:
+    status, [_, line] = await receive(ListenOptions("ALL", forward_to="http://127.0.0.1:9/hook"), CALLBACK)
+
+    assert status == 502
+    assert "no response in " in line
+
+
+@pytest.mark.parametrize(("events", "count"), [("delivered", 1), ("message-event", 1), ("read", 0)])
+async def test_listener_passes_over_other_events(events: str, count: int) -> None:
+    status, lines = await receive(ListenOptions("ALL", events=frozenset({events})), CALLBACK)
+
+    assert (status, len(lines)) == (200, count)
+
+
+# fmt: off
+WRONG: Final = (
+    # command                                    text
+    (("trigger", "delivred"),                    "Did you mean delivered?"),
+    (("trigger", "text", "--set", "x"),          "--set must be NAME=VALUE"),
+    (("send",),                                  "give one of a text, --template and --message"),
+    (("send", "a", "--param", "b"),              "--param needs --template"),
+    (("listen", "--forward-to", "localhost"),    "--forward-to must be a URL"),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(("command", "text"), WRONG, ids=[" ".join(row[0]) for row in WRONG])
+async def test_wrong_use_is_an_error_in_one_line(command: tuple[str, ...], text: str) -> None:
+    result = await run(*command)
+
+    assert result.exit_code == 2
+    assert text in result.stderr
+    assert result.stderr.count("\n") == 1

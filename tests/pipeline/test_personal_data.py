@@ -1,0 +1,272 @@
+"""The export of one person's data, from a store with the traffic of two."""
+
+import asyncio
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Connection, func, select
+from typer.testing import CliRunner, Result
+
+from tests.support.builders import ANN, APP
+from tests.support.callback_sink import respond_always, respond_in_turn
+from tests.support.media_samples import sample
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
+from tests.support.polling import poll_until
+from waypost.admin.personal import erasure as admin_erasure
+from waypost.cli.main import app
+from waypost.store.compressed_texts import CALLBACK_BODIES, REQUESTS
+from waypost.store.personal import erasure as store_erasure
+from waypost.store.personal import export
+from waypost.store.tables import callbacks, metadata, queue_jobs
+
+BOB: Final = "4915123456702"
+EVE: Final = "4917699987123"
+
+
+async def run_export(pipeline: PipelineHarness, *arguments: str) -> Result:
+    """Run `waypost recipient export` against the running service."""
+    env = {"WAYPOST_ADMIN_URL": pipeline.service_url, "WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN}
+    return await asyncio.to_thread(CliRunner(env=env).invoke, app, ["recipient", "export", *arguments])
+
+
+async def exchange(pipeline: PipelineHarness, phone: str, name: str) -> None:
+    """Let a person write, send an answer, and wait until its callbacks are delivered."""
+    await pipeline.control("PUT", f"phones/{phone}", {"name": f"Name of {name}"})
+    await pipeline.open_window(phone)
+    await pipeline.reply(phone, f"question from {name}")
+    message_id = await pipeline.send_text(f"answer to {name}", to=phone)
+    await pipeline.events_of(message_id, until="delivered")
+
+
+async def test_export_has_everything_of_one_person_and_nothing_of_another(
+    pipeline: PipelineHarness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MAX_WINDOW_ROWS", 2)
+    monkeypatch.setattr(export, "MAX_PAGE_RECORDS", 1)
+    await exchange(pipeline, ANN, "ann")
+    await exchange(pipeline, BOB, "bob")
+
+    printed = await run_export(pipeline, f"+{ANN[:2]} ({ANN[2:5]}) {ANN[5:]}")
+    output = tmp_path / "bob.ndjson"
+    written = await run_export(pipeline, BOB, "--output", str(output))
+
+    assert (printed.exit_code, written.exit_code) == (0, 0), printed.output + written.output
+    for lines, own, other, other_number in (
+        (printed.stdout.splitlines(), "ann", "bob", BOB),
+        (output.read_text(encoding="utf-8").splitlines(), "bob", "ann", ANN),
+    ):
+        records = [json.loads(line) for line in lines]
+        assert {record["record"] for record in records} >= {"recipient", "message", "inbound_message", "callback"}
+        identities = [json.dumps(record, sort_keys=True) for record in records]
+        assert len(set(identities)) == len(identities)
+        text = "\n".join(lines)
+        for expected in (f"question from {own}", f"answer to {own}", f"Name of {own}"):
+            assert expected in text
+        for foreign in (f"question from {other}", f"answer to {other}", f"Name of {other}", other_number):
+            assert foreign not in text
+
+
+async def test_message_that_no_recipient_is_known_for_yet_is_exported(make_pipeline: Any) -> None:
+    pipeline: PipelineHarness = await make_pipeline()
+    await pipeline.open_window()
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text("still in the queue")
+    await poll_until(pipeline.submission_attempts)
+
+    result = await run_export(pipeline, ANN)
+
+    messages = [json.loads(line) for line in result.stdout.splitlines() if '"record": "message"' in line]
+    assert [message["id"] for message in messages if "still in the queue" in json.dumps(message)] == [message_id]
+
+
+async def test_wrong_number_position_and_file_are_rejected(pipeline: PipelineHarness, tmp_path: Path) -> None:
+    existing = tmp_path / "existing"
+    existing.write_text("mine", encoding="utf-8")
+
+    number = await run_export(pipeline, "12")
+    file = await run_export(pipeline, ANN, "--output", str(existing))
+    failed = await run_export(pipeline, "12", "--output", str(tmp_path / "new"))
+    response = await pipeline.http.post(
+        f"{pipeline.service_url}/admin/recipients/export",
+        json={"number": ANN, "position": "nothing:1"},
+        headers={"Authorization": f"Bearer {ADMIN_TOKEN}"},
+    )
+
+    assert number.exit_code == 1
+    assert "number must be a phone number of 8 to 15 digits" in number.output
+    assert file.exit_code == 1
+    assert existing.read_text(encoding="utf-8") == "mine"
+    assert failed.exit_code == 1
+    assert not (tmp_path / "new").exists()
+    assert response.status == 400
+    assert "position must be the value of next" in await response.text()
+
+
+async def run_erase(pipeline: PipelineHarness, *arguments: str) -> Result:
+    """Run `waypost recipient erase` against the running service."""
+    env = {"WAYPOST_ADMIN_URL": pipeline.service_url, "WAYPOST_ADMIN_TOKEN": ADMIN_TOKEN}
+    return await asyncio.to_thread(CliRunner(env=env).invoke, app, ["recipient", "erase", *arguments])
+
+
+def contents_of(connection: Connection) -> bytes:
+    """Return every text and binary value of the store, compressed ones as they were before and secrets left out."""
+    values: list[bytes] = []
+    for table in metadata.sorted_tables:
+        for row in connection.execute(select(table)):
+            for value in row:
+                if isinstance(value, str):
+                    values.append(value.encode())
+                elif isinstance(value, bytes):
+                    stored = value
+                    values += [stored, *map(decompressed, [stored] * 3, DECOMPRESSORS)]
+    return b"\n".join(values)
+
+
+def decompressed(stored: bytes, decompress: Callable[[bytes], bytes]) -> bytes:
+    try:
+        return decompress(stored)
+    except zlib.error:
+        return b""
+
+
+DECOMPRESSORS: Final = (zlib.decompress, CALLBACK_BODIES.decompress, REQUESTS.decompress)
+
+
+def files_of(pipeline: PipelineHarness, connection: Connection) -> bytes:
+    """Return the bytes of every file of the store and of its media; those of PostgreSQL without its log."""
+    folders = [pipeline.folder]
+    if connection.dialect.name == "postgresql":
+        place = connection.exec_driver_sql(
+            "SELECT current_setting('data_directory'), oid FROM pg_database WHERE datname = current_database()"
+        ).one()
+        folders.append(Path(place[0]) / "base" / str(place[1]))
+    paths = [path for folder in folders for path in folder.rglob("*") if "simulator.db" not in str(path)]
+    return b"\n".join(path.read_bytes() for path in paths if path.is_file())
+
+
+def forms_of(number: str, name: str) -> list[bytes]:
+    """Return the forms in which a person may be found: number, name, texts, and ids that encode the number."""
+    encoded = [base64.b64encode(b"x" * shift + number.encode())[4 if shift else 0 : -4] for shift in range(3)]
+    return [number.encode(), name.encode(), *encoded]
+
+
+def picture_of(name: str) -> bytes:
+    """Return a picture that no other person sends."""
+    return sample("png") + name.encode()
+
+
+async def send_picture(pipeline: PipelineHarness, phone: str, content: bytes) -> None:
+    """Send a picture from a phone, and wait until the service has stored it."""
+    picture = {"content": base64.b64encode(content).decode(), "mime_type": "image/png", "file_name": "picture.png"}
+    body = {"to": APP.phone_number, "type": "image", "media": picture}
+    await pipeline.control("POST", f"phones/{phone}/messages", body)
+    stored = pipeline.folder / "media" / hashlib.sha256(content).hexdigest()
+
+    async def is_stored() -> bool:
+        return stored.exists()
+
+    await poll_until(is_stored)
+
+
+async def exchange_everything(pipeline: PipelineHarness, phone: str, name: str) -> None:
+    """Leave traces of a person wherever the service stores any."""
+    await exchange(pipeline, phone, name)
+    await send_picture(pipeline, phone, picture_of(name))
+    headers = {"Authorization": pipeline.app_token, "Idempotency-Key": f"order for {phone}"}
+    text = {"to": phone, "type": "text", "text": json.dumps({"body": f"passthrough to {name}"})}
+    sent = await pipeline.send_request("POST", f"/partner/app/{APP.id}/v3/message", text, headers)
+    assert sent.status == 200, sent
+    await pipeline.events_of(sent.body["messages"][0]["id"], until="delivered")
+    # A failed delivery leaves an attempt of its own.
+    pipeline.sink.choose_status = respond_in_turn(500, 200)
+    pipeline.sink.choose_headers = lambda _: {"X-Echo": name}
+    await pipeline.reply(phone, f"again from {name}")
+    pipeline.sink.choose_status = respond_always(200)
+    await wait_until_idle(pipeline)
+    pipeline.sink.choose_headers = lambda _: {}
+
+
+def count_open(connection: Connection) -> int:
+    """Return how many jobs and callbacks are not done."""
+    open_callbacks = select(func.count()).where(callbacks.c.ended_on_ms.is_(None))
+    jobs = select(func.count()).select_from(queue_jobs)
+    return connection.execute(open_callbacks).scalar_one() + connection.execute(jobs).scalar_one()
+
+
+async def wait_until_idle(pipeline: PipelineHarness) -> None:
+    await poll_until(lambda: pipeline.waypost.database.read(count_open), lambda count: count == 0)
+
+
+async def test_nothing_of_an_erased_person_is_left_in_the_store_or_its_files(pipeline: PipelineHarness) -> None:
+    people = {EVE: "Evelyn-Unmistakable", BOB: "Robert-Unmistakable"}
+    for number, name in people.items():
+        await exchange_everything(pipeline, number, name)
+    await wait_until_idle(pipeline)
+    read = pipeline.waypost.database.read
+    before = await read(contents_of), await read(partial(files_of, pipeline))
+
+    erased = await run_erase(pipeline, f"+{EVE}", "--yes")
+    again = await run_erase(pipeline, EVE, "--yes")
+    export = await run_export(pipeline, EVE)
+
+    assert erased.exit_code == 0, erased.output
+    assert "Nothing is stored about this number any more" in erased.stdout
+    assert again.exit_code == 0
+    assert "erased from" not in again.stdout
+    assert export.stdout == ""
+    after = await read(contents_of), await read(partial(files_of, pipeline))
+    for number, name in people.items():
+        found_before = [form for form in forms_of(number, name) if form in before[0]]
+        assert {number.encode(), name.encode()} <= set(found_before)
+    assert [form for content in after for form in forms_of(EVE, people[EVE]) if form in content] == []
+    for form in (BOB.encode(), people[BOB].encode()):
+        assert before[0].count(form) == after[0].count(form)
+    assert not (pipeline.folder / "media" / hashlib.sha256(picture_of(people[EVE])).hexdigest()).exists()
+    assert (pipeline.folder / "media" / hashlib.sha256(picture_of(people[BOB])).hexdigest()).exists()
+
+
+async def test_what_work_is_still_done_for_is_left_and_erased_by_the_next_run(pipeline: PipelineHarness) -> None:
+    await exchange(pipeline, EVE, "eve")
+    await pipeline.close_operator()
+    message_id = await pipeline.send_text("still in the queue", to=EVE)
+
+    waiting = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+    await pipeline.open_operator()
+    await pipeline.events_of(message_id, until="delivered")  # the service is idle between two statuses too
+    await wait_until_idle(pipeline)
+    erased = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+
+    assert waiting.exit_code == 1
+    assert "work is still done for 1 of messages" in waiting.output
+    assert erased.exit_code == 0, erased.output
+    assert "erased from recipients" in erased.stdout
+
+
+async def test_erasure_in_many_steps_is_continued_by_beginning_again(
+    pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_erasure, "MAX_SEARCHED_ROWS", 1)
+    monkeypatch.setattr(admin_erasure, "MAX_WINDOWS", 1)
+    await exchange(pipeline, EVE, "eve")
+    await wait_until_idle(pipeline)
+    url = f"{pipeline.service_url}/admin/recipients/erase"
+    headers = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    for position in (None, None):  # interrupted twice after its first step
+        async with pipeline.http.post(url, json={"number": EVE, "position": position}, headers=headers) as response:
+            step = await response.json()
+            assert not step["complete"]
+
+    erased = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+
+    assert erased.exit_code == 0, erased.output
+    assert EVE.encode() not in await pipeline.waypost.database.read(contents_of)
+    async with pipeline.http.post(url, json={"number": EVE, "position": "x"}, headers=headers) as response:
+        assert response.status == 400
+        assert "position must be the value of next" in await response.text()

@@ -1,0 +1,184 @@
+"""One person keeps one recipient while its names become known, change, and pass to others."""
+
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, func, insert, select, update
+
+from tests.support.builders import ANN, APP, AT_MS, BEN, message
+from waypost.store.accounts.partners import add_app
+from waypost.store.database import Database
+from waypost.store.messages.messages import record_messages
+from waypost.store.messages.persons import PersonNames, record_number_change, record_user_id_change
+from waypost.store.messages.recipients import get_or_create_recipient, get_or_create_recipients
+from waypost.store.personal.export import find_person
+from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions
+
+A, B, PARENT = "US.1349", "US.1350", "US.ENT.99"
+
+
+def find(
+    connection: Connection, phone_number: str | None, user_id: str | None = None, parent_id: str | None = None
+) -> int:
+    return get_or_create_recipient(connection, APP, phone_number, user_id, parent_id)
+
+
+def change_user_id(connection: Connection, previous: str, *names: str | None) -> int:
+    return record_user_id_change(connection, APP, previous, PersonNames(*names), {})
+
+
+def change_number(connection: Connection, previous: str, *names: str | None) -> int:
+    return record_number_change(connection, APP, previous, PersonNames(*names), {})
+
+
+async def test_person_is_one_recipient_from_the_number_alone_to_the_user_id_alone(database: Database) -> None:
+    ids = [await database.write(find, *names) for names in [(ANN,), (ANN, A), (None, A), (ANN,), (ANN, A)]]
+
+    assert len(set(ids)) == 1
+
+
+async def test_rows_of_one_person_become_one_and_messages_follow(database: Database) -> None:
+    by_number = await database.write(find, ANN)
+    by_user = await database.write(find, None, A)
+    await database.write(record_messages, [message(1)])
+    await database.write(set_recipient, message(1).id, by_user)
+
+    person = await database.write(find, ANN, A)
+
+    assert person == by_number != by_user
+    assert [await database.write(find, *names) for names in [(ANN,), (None, A)]] == [person, person]
+    assert await database.read(recipient_of, message(1).id) == person
+    await database.write(add_app, APP, "hash")
+    assert set((await database.read(find_person, A)).recipient_ids) == {by_number, by_user}
+    names = {(APP.id, APP.partner_id, name) for name in (ANN, A)}
+    assert set((await database.write(get_or_create_recipients, names)).values()) == {person}
+
+
+@pytest.mark.parametrize("last", ["number", "user id"])
+async def test_row_with_the_newest_undelivered_callbacks_counts(database: Database, last: str) -> None:
+    by_number = await database.write(find, ANN)
+    by_user = await database.write(find, None, A)
+    newest, oldest = (by_number, by_user) if last == "number" else (by_user, by_number)
+    await database.write(add_open_callbacks, [str(oldest), str(newest), "t:1"])
+
+    assert await database.write(find, ANN, A) == newest
+
+
+async def test_number_that_passes_to_another_person_leaves_its_former_owner(database: Database) -> None:
+    former = await database.write(find, ANN, A)
+    other = await database.write(find, BEN, B)
+
+    assert await database.write(find, ANN, B) == other
+    assert await database.write(find, None, A) == former
+    assert await database.write(find, ANN) == other
+    assert await database.write(find, BEN) not in (former, other)
+
+
+async def test_user_id_that_replaces_another_without_notice_leads_nowhere_near_the_former_one(
+    database: Database,
+) -> None:
+    person = await database.write(find, ANN, A)
+
+    assert await database.write(find, ANN, B) == person
+    assert await database.write(find, None, B) == person
+    assert await database.write(find, None, A) != person
+
+
+async def test_new_number_of_a_user_id_takes_the_place_of_the_one_before(database: Database) -> None:
+    person = await database.write(find, ANN, A)
+
+    assert await database.write(find, BEN, A) == person
+    assert await database.write(find, ANN) != person
+
+
+@pytest.mark.parametrize("known", [(), ("US.1350",), (None, BEN)], ids=["new", "with a row", "with a number"])
+async def test_person_whose_user_id_changes_keeps_its_row_under_both(
+    database: Database, known: tuple[str | None, ...]
+) -> None:
+    person = await database.write(find, ANN, A)
+    if known:
+        await database.write(find, None, B)
+
+    changed = await database.write(change_user_id, A, None, B, PARENT)
+
+    assert changed == person
+    for names in [(None, A), (None, B), (ANN,), (ANN, B), (None, None, PARENT), (None, A, PARENT)]:
+        assert await database.write(find, *names) == person
+    await database.write(add_app, APP, "hash")
+    assert set((await database.read(find_person, A)).names) == {ANN, A, B, PARENT}
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "with a row"])
+async def test_person_whose_number_changes_keeps_its_row(database: Database, is_known: bool) -> None:
+    person = await database.write(find, ANN, A)
+    if is_known:
+        await database.write(find, BEN)
+
+    changed = await database.write(change_number, ANN, BEN, None)
+
+    assert await database.write(find, BEN, A) == changed == await database.write(find, None, A)
+    assert is_known or changed == person
+    assert await database.write(find, ANN) != changed
+
+
+async def test_person_of_a_parent_id_is_found_by_each_name(database: Database) -> None:
+    person = await database.write(find, None, None, PARENT)
+
+    assert await database.write(find, None, A, PARENT) == person
+    assert await database.write(find, ANN, A, PARENT) == person
+    for names in [(ANN,), (None, A), (None, None, PARENT)]:
+        assert await database.write(find, *names) == person
+
+
+async def test_opt_out_under_a_user_id_counts_for_the_number_once_it_is_known(database: Database) -> None:
+    await database.write(find, None, A)
+    row = {"app_id": APP.id, "partner_id": APP.partner_id, "phone_number": A, "opted_in": False, "opted_on_ms": AT_MS}
+    await database.write(add_user, row)
+
+    await database.write(find, ANN, A)
+
+    assert await database.read(read_users) == [(ANN, False)]
+
+
+async def test_nobody_is_no_recipient(database: Database) -> None:
+    with pytest.raises(ValueError, match="number or a user id"):
+        await database.write(find, None, None)
+
+    assert await database.read(count_recipients) == 0
+
+
+def add_user(connection: Connection, row: dict[str, Any]) -> None:
+    connection.execute(insert(app_users).values(**row))
+
+
+def read_users(connection: Connection) -> list[tuple[str, bool]]:
+    query = select(app_users.c.phone_number, app_users.c.opted_in)
+    return [(row.phone_number, row.opted_in) for row in connection.execute(query)]
+
+
+def count_recipients(connection: Connection) -> int:
+    return connection.execute(select(func.count()).select_from(recipients)).scalar_one()
+
+
+def set_recipient(connection: Connection, message_id: str, recipient_id: int) -> None:
+    connection.execute(update(messages).where(messages.c.id == message_id).values(recipient_id=recipient_id))
+
+
+def recipient_of(connection: Connection, message_id: str) -> int | None:
+    return connection.execute(select(messages.c.recipient_id).where(messages.c.id == message_id)).scalar_one()
+
+
+def add_open_callbacks(connection: Connection, subjects: list[str]) -> None:
+    """Store a subscription with an undelivered callback to each subject, oldest first."""
+    common: dict[str, Any] = {"partner_id": APP.partner_id, "app_id": APP.id, "created_on_ms": AT_MS}
+    subscription = {
+        **common, "tag": "all", "url": "https://shop.example", "version": 2, "modes": "SENT", "active": True,
+        "show_on_ui": False, "modified_on_ms": AT_MS,
+    }  # fmt: skip
+    [subscription_id] = connection.execute(insert(subscriptions).values(**subscription)).inserted_primary_key or [0]
+    for position, subject in enumerate(subjects, 1):
+        row = {
+            **common, "id": f"c-{position}", "subscription_id": subscription_id, "subject": subject, "sequence": 1,
+            "event": "sent", "body": b"", "position": position,
+        }  # fmt: skip
+        connection.execute(insert(callbacks).values(**row))

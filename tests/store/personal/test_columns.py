@@ -1,0 +1,32 @@
+"""The lists of columns with and without personal data are complete."""
+
+from sqlalchemy import LargeBinary, Text
+
+from waypost.store.personal.columns import COLUMNS_WITHOUT_PERSONAL_DATA, PERSONAL_COLUMNS
+from waypost.store.personal.erasure import ERASED_TABLES
+from waypost.store.personal.export import EXPORT_KINDS
+from waypost.store.tables import metadata
+
+
+def test_every_text_and_binary_column_is_in_exactly_one_list() -> None:
+    listed = [column.name for column in PERSONAL_COLUMNS]
+    listed += [f"{table}.{name}" for table, names in COLUMNS_WITHOUT_PERSONAL_DATA.items() for name in names.split()]
+
+    stored = [
+        f"{table.name}.{column.name}"
+        for table in metadata.tables.values()
+        for column in table.columns
+        if isinstance(column.type, Text | LargeBinary)
+    ]
+    assert sorted(listed) == sorted(stored)
+
+
+def test_exported_columns_name_kinds_of_records() -> None:
+    assert {column.exported for column in PERSONAL_COLUMNS} - {""} == set(EXPORT_KINDS)
+
+
+def test_every_table_with_personal_data_is_erased() -> None:
+    tables = {column.name.partition(".")[0] for column in PERSONAL_COLUMNS}
+
+    # Uploads belong to their partner and expire; a job is waited for.
+    assert tables - {table.name for table in ERASED_TABLES} == {"media", "queue_jobs"}
