@@ -110,9 +110,13 @@ class KnownNames:
     def __init__(self) -> None:
         self._pairs: dict[tuple[str, str, str], None] = {}
 
-    def add(self, app: App, phone_number: str, user_id: str) -> bool:
+    def has(self, app_id: str, phone_number: str, user_id: str) -> bool:
+        """Return True if the store has this pair."""
+        return (app_id, phone_number, user_id) in self._pairs
+
+    def add(self, app_id: str, phone_number: str, user_id: str) -> bool:
         """Add a pair; return False if it was there already."""
-        pair = (app.id, phone_number, user_id)
+        pair = (app_id, phone_number, user_id)
         if pair in self._pairs:
             return False
         if len(self._pairs) >= MAX_KNOWN_NAMES:

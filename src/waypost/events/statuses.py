@@ -1,5 +1,6 @@
 """Applies the operator's statuses of our messages: progress, price, recipient."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -12,6 +13,7 @@ from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import EventContext
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
+from waypost.store.messages.recipients import AppUser, add_user_ids
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
@@ -56,6 +58,34 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
         _emit_mismatch(context, app, row, event, recipient)
     if event.pricing and recorder.has_subscription(app, BILLING.mode):
         _emit_billing(context, app, row, event, recipient, is_first=state in _STATES_BEFORE_STATUSES)
+
+
+def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusEvent]]) -> None:
+    """Store the user ids that statuses give for numbers, all together, before each status is applied.
+
+    What concerns more than one row is left to the status itself.
+
+    Args:
+        context: of the transaction.
+        statuses: each with the id of the operator account that it came from.
+    """
+    user_ids: dict[tuple[str, str], AppUser | None] = {}
+    numbers: dict[tuple[str, str], AppUser | None] = {}
+    for account_id, event in statuses:
+        row = context.lookup.find_message(event.message_id, event.operator_message_id)
+        number, user_id = event.recipient, event.recipient_user_id
+        if row is None or row.recipient_id is None or not number or not user_id or event.recipient_parent_id:
+            continue
+        app = context.lookup.app_of_message(row, account_id)
+        if app is None or event.is_of_group or context.known_names.has(app.id, number, user_id):
+            continue
+        user = AppUser(app.id, row.recipient_id, number, user_id)
+        for users, key in ((user_ids, user_id), (numbers, number)):  # None: two numbers or ids of one person
+            users[app.id, key] = user if users.get((app.id, key), user) == user else None
+    unique = [user for user in user_ids.values() if user and numbers[user.app_id, user.phone_number]]
+    if unique:
+        for user in add_user_ids(context.connection, unique):
+            context.known_names.add(user.app_id, user.phone_number, user.user_id)
 
 
 def _is_known(context: EventContext, row: MessageRow, state: MessageState) -> bool:
@@ -142,7 +172,7 @@ def _has_new_names(context: EventContext, app: App, name: str | None, event: Sta
     """True if the store may not know yet that the names of a status belong together."""
     if not name or not event.recipient_user_id:
         return False
-    return context.known_names.add(app, name, event.recipient_user_id)
+    return context.known_names.add(app.id, name, event.recipient_user_id)
 
 
 def _emit_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:

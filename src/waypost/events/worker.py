@@ -29,7 +29,7 @@ from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
 from waypost.events.lookup import EventContext, EventLookup, KnownNames
-from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status
+from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
 from waypost.events.templates import apply_template_event
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator, Operators
@@ -233,6 +233,9 @@ class EventIngester:
         lookup = EventLookup(connection, (item.event for item in items))
         recorder.read_subscriptions(lookup.app_ids)
         context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url, self._known_names)
+        if not any(_may_change_names(item.event) for item in items):  # else each is applied in its turn
+            statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
+            record_user_ids(context, statuses)
         for item in items:
             account_id = item.operator_account_id
             match item.event:
@@ -279,6 +282,11 @@ def _is_idempotent(event: Event | None) -> bool:
     provider's message has none.
     """
     return isinstance(event, StatusEvent) and not event.is_of_group and not event.is_ai_price
+
+
+def _may_change_names(event: Event) -> bool:
+    """Return True if an event may say that a number or a user id belongs to another person than before."""
+    return isinstance(event, AccountEvent) or (isinstance(event, InboundEvent) and event.kind == "system")
 
 
 def _event_label(event: Event) -> str:

@@ -10,7 +10,7 @@ from waypost.store.accounts.partners import add_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
 from waypost.store.messages.persons import PersonNames, record_number_change, record_user_id_change
-from waypost.store.messages.recipients import get_or_create_recipient, get_or_create_recipients
+from waypost.store.messages.recipients import AppUser, add_user_ids, get_or_create_recipient, get_or_create_recipients
 from waypost.store.personal.export import find_person
 from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions
 
@@ -52,6 +52,35 @@ async def test_rows_of_one_person_become_one_and_messages_follow(database: Datab
     assert set((await database.read(find_person, A)).recipient_ids) == {by_number, by_user}
     names = {(APP.id, APP.partner_id, name) for name in (ANN, A)}
     assert set((await database.write(get_or_create_recipients, names)).values()) == {person}
+
+
+async def test_user_ids_are_stored_with_their_numbers_unless_another_row_is_concerned(database: Database) -> None:
+    ann = await database.write(find, ANN)
+    ben = await database.write(find, BEN, B)
+    given = {
+        "new": AppUser(APP.id, ann, ANN, A),
+        "stored before": AppUser(APP.id, ben, BEN, B),
+        "of another person": AppUser(APP.id, ann, ANN, B),
+        "another of a number": AppUser(APP.id, ben, BEN, A),
+        "of another recipient": AppUser(APP.id, ben, ANN, A),
+        "of an unknown number": AppUser(APP.id, ann, "15550001111", A),
+        "of another app": AppUser("another", ann, ANN, A),
+    }
+
+    stored = {name: await database.write(add_user_ids, [user]) == {user} for name, user in reversed(given.items())}
+
+    assert {name for name, is_stored in stored.items() if is_stored} == {"new", "stored before"}
+    assert [await database.write(find, None, user_id) for user_id in (A, B)] == [ann, ben]
+
+
+async def test_many_user_ids_are_stored_at_once(database: Database) -> None:
+    numbers = [f"1555000{n:04}" for n in range(50)]
+    rows = [await database.write(find, number) for number in numbers]
+    users = [AppUser(APP.id, row, number, f"US.{number}") for row, number in zip(rows, numbers, strict=True)]
+
+    assert await database.write(add_user_ids, users) == set(users)
+
+    assert [await database.write(find, None, user.user_id) for user in users] == rows
 
 
 @pytest.mark.parametrize("last", ["number", "user id"])

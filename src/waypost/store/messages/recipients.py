@@ -1,14 +1,24 @@
 """Recipients: the users that a number exchanges messages with, by phone number, business-scoped id, or both."""
 
 from collections.abc import Collection, Set
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, case, func, select, update
 
 from waypost.domain.app import App
-from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect
+from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect, BulkUpdate
 from waypost.store.messages.persons import PersonNames, link_names
 from waypost.store.tables import recipients
+
+
+class AppUser(NamedTuple):
+    """A number of a recipient, and the business-scoped id that the operator gave for it."""
+
+    app_id: str
+    recipient_id: int
+    phone_number: str
+    user_id: str
 
 
 def get_or_create_recipient(
@@ -75,6 +85,39 @@ def get_or_create_recipients(
         )
         ids |= _find_ids(connection, new)
     return ids
+
+
+def add_user_ids(connection: Connection, identities: Collection[AppUser]) -> set[AppUser]:
+    """Store business-scoped ids with the numbers that they belong to, where neither is anybody else's.
+
+    These are nearly all: the operator gives a user id with the first status to a number. The others change more than
+    one row: see `link_names`.
+
+    Args:
+        connection: the writer's.
+        identities: each number and each user id of an app at most once.
+
+    Returns:
+        Those that the store has now.
+    """
+    app_ids = {identity.app_id for identity in identities}
+    by_number = _USERS_BY_PHONE_NUMBER.run(connection, app_ids, {identity.phone_number for identity in identities})
+    by_user_id = _IDS_BY_USER_ID.run(connection, app_ids, {identity.user_id for identity in identities})
+    users = {(row.app_id, row.phone_number): row for row in by_number if row.same_as is None}
+    used_ids = {(row.app_id, row.user_id) for row in by_user_id}
+    stored: set[AppUser] = set()
+    new: list[tuple[str, int]] = []
+    for identity in identities:
+        row = users.get((identity.app_id, identity.phone_number))
+        if row is None or row.id != identity.recipient_id or row.user_id not in (None, identity.user_id):
+            continue
+        if row.user_id is None:
+            if (identity.app_id, identity.user_id) in used_ids:
+                continue
+            new.append((identity.user_id, row.id))
+        stored.add(identity)
+    _SET_USER_IDS.run(connection, sorted(new, key=itemgetter(1)))
+    return stored
 
 
 def _find_ids(connection: Connection, identities: Collection[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
@@ -153,6 +196,14 @@ class _IdByUserId(NamedTuple):
     same_as: int | None
 
 
+class _UserByPhoneNumber(NamedTuple):
+    id: int
+    app_id: str
+    phone_number: str
+    user_id: str | None
+    same_as: int | None
+
+
 _INSERT_RECIPIENTS: Final = BulkInsert(  # another process may insert them first
     recipients, "partner_id", "app_id", "phone_number", "user_id", "name", skips_existing=True
 )
@@ -160,6 +211,8 @@ _IDS_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _IdByPhoneNumber, "app_id",
 _IDS_BY_USER_ID: Final = BulkSelect(recipients, _IdByUserId, "app_id", "user_id", is_locked=False)
 _BY_PHONE_NUMBER: Final = BulkSelect(recipients, _RecipientRow, "app_id", "phone_number", is_locked=False)
 _BY_USER_ID: Final = BulkSelect(recipients, _RecipientRow, "app_id", "user_id", is_locked=False)
+_USERS_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _UserByPhoneNumber, "app_id", "phone_number", is_locked=False)
+_SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
 _NEW_COLUMNS: Final = ("partner_id", "app_id", "phone_number", "user_id")
 _INSERT_BY_PHONE_NUMBER: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "phone_number"), returned="id")
 _INSERT_BY_USER_ID: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "user_id"), returned="id")
