@@ -106,6 +106,7 @@ class PostgresEngine:
                 with self.write() as connection:
                     check_server(connection, needed_connections=self._processes * self._budget.total)
                     connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
+                    connection.execute(text("SET LOCAL enable_seqscan = on"))  # a migration does read whole tables
                     create_or_check_schema(connection, upgrade=self._upgrade)
             except Exception as error:
                 if self.is_unavailable(error):

@@ -16,6 +16,7 @@ SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaul
     ("idle_in_transaction_session_timeout", "10s"),  # a process that hangs in a transaction delays reads of the others
     ("lock_timeout",                        "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
     ("timezone",                            "UTC"),
+    ("enable_seqscan",                      "off"),  # plans made while a table is small are kept while it grows (decision 0109)
     ("client_min_messages",                 "warning"),  # a warning reports that a commit is on one server only
 )
 CONNECT_PARAMETERS: Final = {  # an unreachable server is noticed within seconds
