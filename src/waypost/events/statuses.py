@@ -13,7 +13,7 @@ from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import EventContext
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
-from waypost.store.messages.recipients import AppUser, add_user_ids
+from waypost.store.messages.recipients import NumberWithUserId, add_user_ids
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
@@ -69,8 +69,8 @@ def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusE
         context: of the transaction.
         statuses: each with the id of the operator account that it came from.
     """
-    user_ids: dict[tuple[str, str], AppUser | None] = {}
-    numbers: dict[tuple[str, str], AppUser | None] = {}
+    user_ids: dict[tuple[str, str], NumberWithUserId | None] = {}
+    numbers: dict[tuple[str, str], NumberWithUserId | None] = {}
     for account_id, event in statuses:
         row = context.lookup.find_message(event.message_id, event.operator_message_id)
         number, user_id = event.recipient, event.recipient_user_id
@@ -79,7 +79,7 @@ def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusE
         app = context.lookup.app_of_message(row, account_id)
         if app is None or event.is_of_group or context.known_names.has(app.id, number, user_id):
             continue
-        user = AppUser(app.id, row.recipient_id, number, user_id)
+        user = NumberWithUserId(app.id, row.recipient_id, number, user_id)
         for users, key in ((user_ids, user_id), (numbers, number)):  # None: two numbers or ids of one person
             users[app.id, key] = user if users.get((app.id, key), user) == user else None
     unique = [user for user in user_ids.values() if user and numbers[user.app_id, user.phone_number]]

@@ -10,7 +10,12 @@ from waypost.store.accounts.partners import add_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
 from waypost.store.messages.persons import PersonNames, record_number_change, record_user_id_change
-from waypost.store.messages.recipients import AppUser, add_user_ids, get_or_create_recipient, get_or_create_recipients
+from waypost.store.messages.recipients import (
+    NumberWithUserId,
+    add_user_ids,
+    get_or_create_recipient,
+    get_or_create_recipients,
+)
 from waypost.store.personal.export import find_person
 from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions
 
@@ -58,13 +63,13 @@ async def test_user_ids_are_stored_with_their_numbers_unless_another_row_is_conc
     ann = await database.write(find, ANN)
     ben = await database.write(find, BEN, B)
     given = {
-        "new": AppUser(APP.id, ann, ANN, A),
-        "stored before": AppUser(APP.id, ben, BEN, B),
-        "of another person": AppUser(APP.id, ann, ANN, B),
-        "another of a number": AppUser(APP.id, ben, BEN, A),
-        "of another recipient": AppUser(APP.id, ben, ANN, A),
-        "of an unknown number": AppUser(APP.id, ann, "15550001111", A),
-        "of another app": AppUser("another", ann, ANN, A),
+        "new": NumberWithUserId(APP.id, ann, ANN, A),
+        "stored before": NumberWithUserId(APP.id, ben, BEN, B),
+        "of another person": NumberWithUserId(APP.id, ann, ANN, B),
+        "another of a number": NumberWithUserId(APP.id, ben, BEN, A),
+        "of another recipient": NumberWithUserId(APP.id, ben, ANN, A),
+        "of an unknown number": NumberWithUserId(APP.id, ann, "15550001111", A),
+        "of another app": NumberWithUserId("another", ann, ANN, A),
     }
 
     stored = {name: await database.write(add_user_ids, [user]) == {user} for name, user in reversed(given.items())}
@@ -76,7 +81,7 @@ async def test_user_ids_are_stored_with_their_numbers_unless_another_row_is_conc
 async def test_many_user_ids_are_stored_at_once(database: Database) -> None:
     numbers = [f"1555000{n:04}" for n in range(50)]
     rows = [await database.write(find, number) for number in numbers]
-    users = [AppUser(APP.id, row, number, f"US.{number}") for row, number in zip(rows, numbers, strict=True)]
+    users = [NumberWithUserId(APP.id, row, number, f"US.{number}") for row, number in zip(rows, numbers, strict=True)]
 
     assert await database.write(add_user_ids, users) == set(users)
 

@@ -12,7 +12,7 @@ from waypost.store.messages.persons import PersonNames, link_names
 from waypost.store.tables import recipients
 
 
-class AppUser(NamedTuple):
+class NumberWithUserId(NamedTuple):
     """A number of a recipient, and the business-scoped id that the operator gave for it."""
 
     app_id: str
@@ -87,7 +87,7 @@ def get_or_create_recipients(
     return ids
 
 
-def add_user_ids(connection: Connection, identities: Collection[AppUser]) -> set[AppUser]:
+def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId]) -> set[NumberWithUserId]:
     """Store business-scoped ids with the numbers that they belong to, where neither is anybody else's.
 
     These are nearly all: the operator gives a user id with the first status to a number. The others change more than
@@ -105,7 +105,7 @@ def add_user_ids(connection: Connection, identities: Collection[AppUser]) -> set
     by_user_id = _IDS_BY_USER_ID.run(connection, app_ids, {identity.user_id for identity in identities})
     users = {(row.app_id, row.phone_number): row for row in by_number if row.same_as is None}
     used_ids = {(row.app_id, row.user_id) for row in by_user_id}
-    stored: set[AppUser] = set()
+    stored: set[NumberWithUserId] = set()
     new: list[tuple[str, int]] = []
     for identity in identities:
         row = users.get((identity.app_id, identity.phone_number))
