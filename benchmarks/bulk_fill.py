@@ -100,7 +100,8 @@ def _drop_indexes(connection: Connection) -> list[str]:
     for name, _ in indexes:
         connection.exec_driver_sql(f'DROP INDEX "{name}"')
     connection.commit()
-    return [statement for _, statement in indexes]
+    # PostgreSQL describes an index of a partitioned table without those of its partitions.
+    return [statement.replace(" ON ONLY ", " ON ") for _, statement in indexes]
 
 
 def _inserts(dialect: str, apps: Sequence[tuple[str, str]], partner_id: int, count: int, now_ms: int) -> list[str]:

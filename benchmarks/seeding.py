@@ -15,14 +15,14 @@ from waypost.config import Settings
 def connect_store(store: Store) -> Generator[Connection]:
     """Yield a new connection; its user commits."""
     if store.url is None:
-        url = f"sqlite:///{Settings(data=store.folder).store_path}"
-    else:
-        url = store.url.replace("postgresql://", "postgresql+psycopg://")
-    engine = create_engine(url, poolclass=NullPool)
-    if store.url is None:
+        engine = create_engine(f"sqlite:///{Settings(data=store.folder).store_path}", poolclass=NullPool)
         event.listen(
             engine, "connect", lambda connection_made, _: connection_made.execute("PRAGMA busy_timeout = 5000")
         )
+    else:
+        url = store.url.replace("postgresql://", "postgresql+psycopg://")
+        options = "-c enable_seqscan=off"  # as the sessions of the service: plans of its statements are explained here
+        engine = create_engine(url, poolclass=NullPool, connect_args={"options": options})
     with engine.connect() as connection:
         yield connection
     engine.dispose()

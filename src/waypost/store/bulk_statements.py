@@ -50,23 +50,21 @@ class BulkInsert:
 
 
 class BulkInsertNew:
-    """New rows of a table, except those that it has already by a unique key.
+    """New rows of a table, except those that it has already by any unique key.
 
     Args:
         table: the table.
         columns: those that are given, in the order of the tuples' values.
-        key: the columns of the unique key.
-        returned: a column that the table sets.
+        returned: columns of the new rows: one that the table sets, and those that identify a row.
     """
 
-    def __init__(self, table: Table, *columns: str, key: tuple[str, ...], returned: str) -> None:
+    def __init__(self, table: Table, *columns: str, returned: Sequence[str]) -> None:
         self.table = table
         self.columns = columns
-        self.key = key
-        self.returned = returned
+        self.returned = tuple(returned)
 
     def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert the rows in order; return the returned column and the key of those that were new, in any order."""
+        """Insert the rows in order; return the returned columns of those that were new, in any order."""
         return _get_bulk_statements(connection).insert_new(connection, self, rows) if rows else []
 
 
@@ -143,16 +141,25 @@ class BulkSelect(Generic[RowTuple]):
         keys: a column for each list: a row has one of the list's values in it.
         condition: a boolean column that is true.
         is_locked: False for rows that are not locked, because nothing is decided from them that others may change.
+        index: which SQLite has to use. Its statistics count rows with NULL in a key as if they were alike: where most
+            have none, it would expect an index to find most of the table, and read the table instead.
     """
 
     def __init__(
-        self, table: Table, row: type[RowTuple], *keys: str, condition: str | None = None, is_locked: bool = True
+        self,
+        table: Table,
+        row: type[RowTuple],
+        *keys: str,
+        condition: str | None = None,
+        is_locked: bool = True,
+        index: str | None = None,
     ) -> None:
         self.table = table
         self.columns: tuple[str, ...] = row._fields
         self.keys = keys
         self.condition = condition
         self.is_locked = is_locked
+        self.index = index
         self._make = cast("Any", row)._make
         flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
         self._flags = tuple(flags)
@@ -196,7 +203,7 @@ class BulkStatements(Protocol):
         ...
 
     def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert rows that are new; return their returned column and key."""
+        """Insert rows that are new; return their returned columns."""
         ...
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
@@ -315,9 +322,8 @@ class SqliteBulkStatements:
             conditions = [f"{_quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]  # noqa: S608
             if statement.condition is not None:
                 conditions.append(_quote(statement.condition))
-            text = self._texts[statement] = (
-                f"SELECT {names} FROM {statement.table.name} WHERE {' AND '.join(conditions)}"  # noqa: S608
-            )
+            table = statement.table.name + (f" INDEXED BY {statement.index}" if statement.index else "")
+            text = self._texts[statement] = f"SELECT {names} FROM {table} WHERE {' AND '.join(conditions)}"  # noqa: S608
         return driver_connection(connection).execute(text, list(map(_encode_list, lists))).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
@@ -354,8 +360,7 @@ def skip_existing(statement: BulkInsert) -> str:
 
 def return_new(statement: BulkInsertNew) -> str:
     """Return the end of a statement that inserts new rows; both engines understand it."""
-    key = ", ".join(map(_quote, statement.key))
-    return f"ON CONFLICT ({key}) DO NOTHING RETURNING {_quote(statement.returned)}, {key}"
+    return f"ON CONFLICT DO NOTHING RETURNING {', '.join(map(_quote, statement.returned))}"
 
 
 def upsert_counter(statement: BulkCount) -> str:

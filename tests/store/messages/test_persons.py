@@ -1,11 +1,15 @@
 """One person keeps one recipient while its names become known, change, and pass to others."""
 
+import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
+from benchmarks.statements import Statements
 from tests.support.builders import ANN, APP, AT_MS, BEN, message
+from tests.support.store_locations import StoreLocation
 from waypost.store.accounts.partners import add_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
@@ -86,6 +90,40 @@ async def test_many_user_ids_are_stored_at_once(database: Database) -> None:
     assert await database.write(add_user_ids, users) == set(users)
 
     assert [await database.write(find, None, user.user_id) for user in users] == rows
+
+
+@pytest.mark.parametrize("engine", ["sqlite"])
+async def test_recipients_are_found_by_their_names_where_most_have_none(
+    database: Database, store_location: StoreLocation
+) -> None:
+    """SQLite's statistics count rows with NULL as if they were alike."""
+    await database.write(_add_numbers, 2000)
+    await database.write(_analyze)
+    statements = Statements(store_location.name)
+    try:
+        await database.write(find, ANN, A)
+        await database.write(add_user_ids, [NumberWithUserId(APP.id, 1, ANN, A)])
+        await database.write(get_or_create_recipients, {(APP.id, APP.partner_id, name) for name in (ANN, A)})
+    finally:
+        statements.end()
+
+    with closing(sqlite3.connect(store_location.name)) as connection:  # one that has read the statistics
+        plans = {
+            one.text: [step[3] for step in connection.execute(f"EXPLAIN QUERY PLAN {one.text}", one.parameters)]
+            for one in statements.all()
+        }
+
+    assert len(plans) > 4
+    assert {text for text, steps in plans.items() if "SCAN recipients" in steps} == set()
+
+
+def _analyze(connection: Connection) -> None:
+    connection.exec_driver_sql("ANALYZE")
+
+
+def _add_numbers(connection: Connection, count: int) -> None:
+    identities = {(APP.id, APP.partner_id, f"1555{n:07}") for n in range(count)}
+    get_or_create_recipients(connection, identities)
 
 
 @pytest.mark.parametrize("last", ["number", "user id"])

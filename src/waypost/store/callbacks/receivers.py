@@ -172,7 +172,11 @@ def _count_queued(connection: Connection, id: int, max_counted: int) -> dict[str
 # Unordered: with an order, PostgreSQL may sort all of them before it stops
 _of_subscription = open_callbacks.c.subscription_id == bindparam("id")
 _COUNT_OPEN: Final = select(func.count()).select_from(
-    select(open_callbacks.c.position).where(_of_subscription).limit(bindparam("limit")).subquery()
+    select(open_callbacks.c.position)
+    .where(_of_subscription)
+    .order_by(open_callbacks.c.position)  # so that the index of open callbacks is read, and no further than the limit
+    .limit(bindparam("limit"))
+    .subquery()
 )
 _COUNT_REPLAYS: Final = select(func.count()).select_from(
     select(queue_jobs.c.position)

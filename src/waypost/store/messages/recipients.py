@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Set
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sqlalchemy import ColumnElement, Connection, case, func, select, update
 
@@ -10,6 +10,8 @@ from waypost.domain.app import App
 from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect, BulkUpdate
 from waypost.store.messages.persons import PersonNames, link_names
 from waypost.store.tables import recipients
+
+_Row = TypeVar("_Row", bound=NamedTuple)
 
 
 class NumberWithUserId(NamedTuple):
@@ -59,8 +61,7 @@ def get_or_create_recipient(
 def _create_recipient(connection: Connection, app: App, phone_number: str | None, user_id: str | None) -> int:
     if not phone_number and not user_id:
         raise ValueError("a recipient has a number or a user id")
-    insert = _INSERT_BY_PHONE_NUMBER if phone_number else _INSERT_BY_USER_ID
-    new = insert.run(connection, [(app.partner_id, app.id, phone_number, user_id)])
+    new = _INSERT_RECIPIENT.run(connection, [(app.partner_id, app.id, phone_number, user_id)])
     # Another process may have inserted it meanwhile.
     return new[0][0] if new else get_or_create_recipient(connection, app, phone_number, user_id)
 
@@ -182,6 +183,11 @@ def _find_recipient(
     return rows[0] if rows else None
 
 
+def _select_by(column: str, row: type[_Row]) -> BulkSelect[_Row]:
+    """Return a statement that finds recipients by their app and one name."""
+    return BulkSelect(recipients, row, "app_id", column, is_locked=False, index=f"recipients_by_{column}")
+
+
 class _IdByPhoneNumber(NamedTuple):
     id: int
     app_id: str
@@ -207,12 +213,10 @@ class _UserByPhoneNumber(NamedTuple):
 _INSERT_RECIPIENTS: Final = BulkInsert(  # another process may insert them first
     recipients, "partner_id", "app_id", "phone_number", "user_id", "name", skips_existing=True
 )
-_IDS_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _IdByPhoneNumber, "app_id", "phone_number", is_locked=False)
-_IDS_BY_USER_ID: Final = BulkSelect(recipients, _IdByUserId, "app_id", "user_id", is_locked=False)
-_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _RecipientRow, "app_id", "phone_number", is_locked=False)
-_BY_USER_ID: Final = BulkSelect(recipients, _RecipientRow, "app_id", "user_id", is_locked=False)
-_USERS_BY_PHONE_NUMBER: Final = BulkSelect(recipients, _UserByPhoneNumber, "app_id", "phone_number", is_locked=False)
+_IDS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _IdByPhoneNumber)
+_IDS_BY_USER_ID: Final = _select_by("user_id", _IdByUserId)
+_BY_PHONE_NUMBER: Final = _select_by("phone_number", _RecipientRow)
+_BY_USER_ID: Final = _select_by("user_id", _RecipientRow)
+_USERS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _UserByPhoneNumber)
 _SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
-_NEW_COLUMNS: Final = ("partner_id", "app_id", "phone_number", "user_id")
-_INSERT_BY_PHONE_NUMBER: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "phone_number"), returned="id")
-_INSERT_BY_USER_ID: Final = BulkInsertNew(recipients, *_NEW_COLUMNS, key=("app_id", "user_id"), returned="id")
+_INSERT_RECIPIENT: Final = BulkInsertNew(recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"])

@@ -137,8 +137,7 @@ _INSERT_NEW_ITEMS: Final = BulkInsertNew(
     "path",
     "item",
     "received_on_ms",
-    key=("operator_account_id", "dedupe_key"),
-    returned="id",
+    returned=["id", "operator_account_id", "dedupe_key"],
 )
 _ITEMS_BY_IDS: Final = BulkSelect(webhook_items, WebhookItemRow, "id")
 _BUSY_GROUPS: Final = BulkFilter(
