@@ -18,6 +18,9 @@ from benchmarks.profiling import Sampler, format_table
 from benchmarks.stores import Store, Stores
 
 SERVER_CORE, LOAD_CORE = 0, 1
+UNLOGGED = " without the request log"
+"""Ends the name of a server that is the same but for that; it is measured in one case."""
+UNLOGGED_CASE = ("session text", 64)
 WARM_S = 0.3
 # fmt: off
 TARGETS = {  # Source: decision 0087, T1: by engine and connections, the required ratio and the aim
@@ -27,6 +30,7 @@ TARGETS = {  # Source: decision 0087, T1: by engine and connections, the require
     ("postgresql", 64): (0.65, 0.75),
 }
 P99_OF_P50 = 5      # Source: decision 0087, T1; at every number of connections
+LOGGED = 0.98       # Source: decision 0108: at most 2 percent
 CPU_AIM_US = 75     # Source: decision 0087, T2; on PostgreSQL 55 in the service and 20 in the database
 REQUEST_KINDS = {"session text": session_text, "template": template_message}
 # fmt: on
@@ -54,6 +58,9 @@ async def measure(
         for engine, engine_stores in stores.items():
             servers[engine] = start_server(engine_stores.new(), "--core", str(SERVER_CORE))
             stack.callback(servers[engine].child.end)
+            unlogged = f"{engine}{UNLOGGED}"
+            servers[unlogged] = start_server(engine_stores.new(), "--core", str(SERVER_CORE), "--no-request-log")
+            stack.callback(servers[unlogged].child.end)
         for server in servers.values():
             server.child.wait_ready()
         rows = await _rounds(servers, options)
@@ -91,6 +98,8 @@ async def _rounds(servers: Mapping[str, Server], options: argparse.Namespace) ->
     for _ in range(options.rounds):
         for kind, connections in cases:
             for name, server in servers.items():
+                if name.endswith(UNLOGGED) and (kind, connections) != UNLOGGED_CASE:
+                    continue
                 round_values = await run_round([server], kind, connections, options.seconds)
                 rounds_of.setdefault((kind, connections, name), []).append(round_values)
     rows: list[dict[str, Any]] = []
@@ -98,7 +107,9 @@ async def _rounds(servers: Mapping[str, Server], options: argparse.Namespace) ->
         row: dict[str, Any] = {"kind": kind, "connections": connections}
         bare = rounds_of[kind, connections, "bare"]
         for name in servers:
-            rounds = rounds_of[kind, connections, name]
+            rounds = rounds_of.get((kind, connections, name))
+            if rounds is None:
+                continue
             row[name] = {what: statistics.median(values[what] for values in rounds) for what in rounds[0]}
             ratios = [values["per_s"] / bare_values["per_s"] for values, bare_values in zip(rounds, bare, strict=True)]
             row[name]["ratio"] = statistics.median(ratios)
@@ -172,10 +183,15 @@ def _measurements(rows: Sequence[dict[str, Any]], engines: Sequence[str]) -> Ite
                 note=f"bare {row['bare']['p99_ms'] / row['bare']['p50_ms']:.1f}",
             )  # fmt: skip
     for row in rows:
-        if (row["kind"], row["connections"]) != ("session text", 64):
+        if (row["kind"], row["connections"]) != UNLOGGED_CASE:
             continue
         for engine in engines:
-            values = row[engine]
+            values, unlogged = row[engine], row[f"{engine}{UNLOGGED}"]
+            yield Measurement(
+                "T1", engine, "acknowledged with the request log / without it, 64 at once",
+                values["per_s"] / unlogged["per_s"], "x", LOGGED, is_ratio=True,
+                note=f"processor time an acknowledgement {values['cpu_us']:.1f} and {unlogged['cpu_us']:.1f} us",
+            )  # fmt: skip
             yield Measurement(
                 "T2", engine, "processor time an acknowledgement, 64 at once",
                 values["cpu_us"] + values["database_us"], "us", aim=CPU_AIM_US, lower_is_better=True,

@@ -29,6 +29,7 @@ from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.store.properties import seed_template
 
 NETWORK = ("127.0.0.0/8",)
+REQUEST_LOG_ROWS = Settings.model_fields["request_log_rows"].default
 
 
 async def serve(options: argparse.Namespace) -> None:
@@ -44,6 +45,7 @@ async def serve(options: argparse.Namespace) -> None:
         per_second=options.per_second,
         uncertain_for_s=options.uncertain_for_s,
         allowed_networks=NETWORK,
+        request_log_rows=0 if options.no_request_log else REQUEST_LOG_ROWS,
     )
     bound = bind_socket("127.0.0.1", options.port, option="--port")
     waypost = Waypost(settings, clock, RandomIds(clock))
@@ -54,11 +56,16 @@ async def serve(options: argparse.Namespace) -> None:
     await server.start()
     if options.stages:
         waypost.start()
+    elif waypost.recorder is not None:  # what the API stage alone does besides
+        recording = asyncio.create_task(waypost.recorder.run())
     tune_garbage_collector()
     await wait_for_signal()
     await server.stop()
     if options.stages:
         await waypost.drain()
+    elif waypost.recorder is not None:
+        waypost.recorder.stop()
+        await recording
     await waypost.close()
     if statements is not None:
         statements.write(options.collect)
@@ -114,6 +121,7 @@ if __name__ == "__main__":
     parser.add_argument("--uncertain-for-s", type=int, default=900)
     parser.add_argument("--database-url")
     parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
+    parser.add_argument("--no-request-log", action="store_true")
     parser.add_argument("--collect", type=Path, help="Write every executed statement to this file.")
     options = parser.parse_args()
     if options.core is not None:

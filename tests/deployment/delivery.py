@@ -1,5 +1,6 @@
 """One message through the proxy to a phone of the simulator, and its callbacks; everything over HTTP."""
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -85,9 +86,13 @@ class Delivery:
     async def app_call(self, app: Json, path: str, form: Json | None = None) -> Json:
         url = f"{self._addresses.proxy}/partner/app/{app['id']}/{path}"
         headers = {"Authorization": app["app_token"]}
-        async with self._http.request("POST" if form else "GET", url, data=form, headers=headers) as response:
-            assert response.status == 200, await response.text()
-            return await response.json()
+        while True:
+            async with self._http.request("POST" if form else "GET", url, data=form, headers=headers) as response:
+                if response.status == 429:  # the documented rates are in force
+                    await asyncio.sleep(float(response.headers["Retry-After"]))
+                    continue
+                assert response.status == 200, await response.text()
+                return await response.json()
 
     async def wait_until(
         self, condition: Callable[[], Awaitable[bool]], description: str, *, within_s: float = TIMEOUT_S
