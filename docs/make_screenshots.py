@@ -66,6 +66,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/simulator/fleets/{name}":                                  ("fleet", False),
     "/simulator/snapshots":                                      ("snapshots", False),
     "/simulator/rules":                                          ("rules", False),
+    "/partners":                                                 ("partners", True),
     "/settings":                                                 ("settings", True),
     "/settings/password":                                        ("password", False),
     "/settings/secrets":                                         ("client-secrets", False),
@@ -78,7 +79,9 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/apps/{app_id}/settings":                                   ("app-settings", False),
 }
 ELSEWHERE: Final = ("/",)  # leads to another page
-QUERIES: Final = {"/phones": (f"?show={ANN},{BEN},{CHI}", f"?show={ANN}")}  # wide, and narrow
+QUERIES: Final = {  # wide, and narrow
+    "/phones":                (f"?show={ANN},{BEN},{CHI}", f"?show={ANN}"),
+}
 # fmt: on
 
 REDUCE: Final = """async (png) => {

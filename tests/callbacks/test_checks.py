@@ -28,6 +28,8 @@ async def test_check_sends_the_ping_of_the_version_signed_with_the_headers_of_th
     assert check["sent"].encode() == ping.body
     assert ("sandbox-start" in check["sent"]) is (version == "2")
     assert ping.headers["X-Own"] == "kept"
+    assert check["request_headers"]["X-Own"] == "(hidden)"
+    assert check["request_headers"]["webhook-id"] == ping.headers["webhook-id"]
     key = (await service.admin("GET", f"subscriptions/{subscription}/key"))["key"]
     names = ("webhook-id", "webhook-timestamp", "webhook-signature")
     Webhook(key).verify(ping.body, {name: ping.headers[name] for name in names})

@@ -32,6 +32,7 @@ OWN_APP: Final = "Elsewhere"
 # fmt: off
 SHARED: Final = (  # shared by all partners of a test bench: faults, fleets, snapshots, and phones as such
     "/simulator/faults/", "/simulator/fleets/", "/simulator/snapshots/", "/phones/{phone}",
+    "/partners/",  # the partners of a demonstration
 )
 _CHAT: Final = "/phones/{phone}/chats/{number}"
 FORMS: Final[dict[str, dict[str, str]]] = {  # fields that an action needs before it checks access

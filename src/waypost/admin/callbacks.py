@@ -22,7 +22,7 @@ from waypost.store.callbacks.replays import ReplayFilter, count_replays, enqueue
 from waypost.store.callbacks.subscriptions import subscriptions_by_ids
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.signatures import key_text, merge_headers, signature_headers
-from waypost.wire.redaction import redact_callback
+from waypost.wire.redaction import HIDDEN_SECRET, redact_callback
 
 MAX_KEEP_OLD_S: Final = 30 * 86_400
 MAX_REPLAYED: Final = 100_000
@@ -91,7 +91,10 @@ async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
 
 
 async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
-    """Send a signed ping to a subscription's URL, and return the response."""
+    """Send a signed ping to a subscription's URL, and return the request and the response.
+
+    Of the partner's own headers only the names are returned.
+    """
     read = context.database.read
     subscriptions = await read(subscriptions_by_ids, {subscription_id}, context.directory.unseal)
     subscription = subscriptions.get(subscription_id)
@@ -110,6 +113,11 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
         "status": response.status,
         "duration_ms": response.duration_ms,
         "error": response.error,
+        "url": subscription.url,
+        "request_headers": {
+            name: HIDDEN_SECRET if name in subscription.headers else text for name, text in headers.items()
+        },
+        "response_headers": dict(response.headers or {}),
         "response_body": response.body.decode("utf-8", "replace"),
         "sent": body.decode(),
     }

@@ -101,6 +101,7 @@ def make_console(
             ),
             has_admin_token=settings.admin_token is not None,
             public_url=settings.address,
+            simulator_url=settings.simulator_url,
             demo_partner_id=options.demo_partner_id,
             hosts=settings.admin_hosts,
             show_text=settings.show_text,

@@ -75,6 +75,7 @@ COMMANDS: Final = (
     Command("Fleets",                            "Simulator", "/simulator/fleets"),
     Command("Snapshots and reset",               "Simulator", "/simulator/snapshots"),
     Command("Operator rules",                    "Simulator", "/simulator/rules"),
+    Command("New partner",                       "Settings",  "/partners"),
     Command("Change password",                   "Settings",  "/settings/password"),
     Command("Client secrets",                    "Settings",  "/settings/secrets"),
     Command("API keys",                          "Settings",  "/settings/keys"),

@@ -26,7 +26,8 @@ class PageTools:
     async def page(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""
         shell = await self.page_context()
-        return self.services.pages.respond(name, page_request, status, shell=shell, **values)
+        shown = {"is_administrator": self.is_administrator(page_request), **values}
+        return self.services.pages.respond(name, page_request, status, shell=shell, **shown)
 
     def fragment(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a page fragment that has its own template file."""

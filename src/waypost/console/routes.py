@@ -7,6 +7,7 @@ from waypost.console.callbacks.routes import CALLBACKS
 from waypost.console.conversations.routes import CONVERSATIONS
 from waypost.console.messages.routes import MESSAGES
 from waypost.console.overview.routes import OVERVIEW
+from waypost.console.partners.routes import PARTNERS
 from waypost.console.phones.routes import PHONES
 from waypost.console.requests.routes import REQUESTS
 from waypost.console.route import Audience, PageRoute, RouteKind
@@ -27,7 +28,7 @@ BASE_ROUTES: Final = (  # Source: decision 0057
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
     PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")
-    for place in ("apps", "phones", "requests", "simulator", "settings")
+    for place in ("apps", "partners", "phones", "requests", "simulator", "settings")
 )
 # fmt: on
 
@@ -37,6 +38,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *CALLBACKS,
     *CONVERSATIONS,
     *MESSAGES,
+    *PARTNERS,
     *PHONES,
     *REQUESTS,
     *SETTINGS,

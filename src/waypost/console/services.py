@@ -83,6 +83,7 @@ class ConsoleServices:
         is_admin_token: checks a text against the service's admin token.
         has_admin_token: True if the service has an admin token.
         public_url: URL at which partners and receivers reach the service, without a trailing slash.
+        simulator_url: URL of the simulator that is the operator of new partners; None without one.
         demo_partner_id: partner that a demo signs in as; None under `serve`.
         hosts: allowed host names of a demo, besides loopback.
         show_text: True if message texts are shown without a click.
@@ -108,6 +109,7 @@ class ConsoleServices:
     is_admin_token: Callable[[str], bool]
     has_admin_token: bool
     public_url: str
+    simulator_url: str | None = None
     demo_partner_id: int | None = None
     hosts: tuple[str, ...] = ()
     show_text: bool = False

@@ -60,7 +60,7 @@ async def sign_in(tools: PageTools, page_request: PageRequest) -> Response:
         _log.info("sign-in failed", address=address)
         return await _form(tools, page_request, next_page, email, INCORRECT_CREDENTIALS, 401)
     await attempt.refund()
-    return await _start_session(tools, page_request, facts.partner, next_page)
+    return await start_session(tools, page_request, facts.partner, next_page)
 
 
 async def enter(tools: PageTools, page_request: PageRequest) -> Response:
@@ -72,7 +72,7 @@ async def enter(tools: PageTools, page_request: PageRequest) -> Response:
     partner = await parts.database.read(partner_by_id, parts.demo_partner_id)
     if partner is None:
         raise NotFound("The demo partner is missing. Reset the demo.")
-    return await _start_session(tools, page_request, partner, local_path(await page_request.field("next", "/")))
+    return await start_session(tools, page_request, partner, local_path(await page_request.field("next", "/")))
 
 
 async def sign_out(tools: PageTools, page_request: PageRequest) -> Response:
@@ -102,7 +102,8 @@ def local_path(path: str) -> str:
     return path if is_ours and len(path) < 1000 and "\\" not in path else "/"
 
 
-async def _start_session(tools: PageTools, page_request: PageRequest, partner: Partner, next_page: str) -> Response:
+async def start_session(tools: PageTools, page_request: PageRequest, partner: Partner, next_page: str) -> Response:
+    """End the browser's session, start one for a partner, and redirect to a page."""
     old = page_request.request.cookies.get(cookie_name(tools), "")
     if old:
         await tools.services.sessions.end(old)

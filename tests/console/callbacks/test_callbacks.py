@@ -161,6 +161,46 @@ async def test_pause_resume_and_ping_update_the_open_card(
     assert await page.locator(".sparks svg").count() == 1
 
 
+async def test_test_of_a_subscription_shows_the_request_and_the_response(
+    tabs: Tabs, console: ConsoleClient, receiver: CallbackSink
+) -> None:
+    meta = '{"headers":{"X-Receiver-Password":"not for the page"}}'
+    subscription_id = await subscribe(console, receiver.url, meta=meta)
+    tab = await tabs(f"{base_path(console)}/subscriptions/{subscription_id}")
+    test = tab.page.locator("#test")
+
+    await test.get_by_role("button", name="Send test").click()
+    await test.get_by_text("Delivered after").wait_for()
+    shown = await test.inner_text()
+    receiver.choose_status = respond_always(503)
+    await test.get_by_role("button", name="Send again").click()
+    await test.get_by_text("Not delivered: a receiver must respond with 2xx").wait_for()
+
+    ping = receiver.requests[0]
+    assert receiver.url in shown
+    assert ping.headers["webhook-signature"] in shown
+    assert "sandbox-start" in shown
+    assert "Response headers" in shown
+    assert "not for the page" not in shown
+    assert (ping.headers["X-Receiver-Password"], len(receiver.requests)) == ("not for the page", 2)
+
+
+async def test_test_of_a_subscription_says_why_there_was_no_response(
+    console: ConsoleClient, receiver: CallbackSink
+) -> None:
+    subscription_id = await subscribe(console, receiver.url)
+    await receiver.close()
+    body = {"csrf": await console.csrf()}
+
+    path = f"{base_path(console)}/subscriptions/{subscription_id}/check"
+    async with console.http.post(console.base_url + path, data=body) as response:
+        page = await response.text()
+
+    assert response.status == 200
+    assert "Could not connect: the connection was refused" in page
+    assert "Response headers" not in page
+
+
 async def test_key_rotation_shows_both_keys_and_both_sign(
     tabs: Tabs, console: ConsoleClient, receiver: CallbackSink
 ) -> None:

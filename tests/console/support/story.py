@@ -116,6 +116,7 @@ async def name_values(scene: Scene) -> None:
         "phone": ANN,
         "number": demo.SOURCE,
         "position": "1",
+        "partner_id": str(demo.PARTNER.id),
         "recipient_id": "1",
         "wamid": messages[-1]["wamid"],
         "item_id": messages[-1]["wamid"],

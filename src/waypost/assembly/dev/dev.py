@@ -136,6 +136,7 @@ class DevServer:
         self._settings = settings.model_copy(
             update={
                 "public_url": settings.public_url or self._urls.base_url,
+                "simulator_url": self._urls.graph_url,
                 "secret_key": self._secret_key,
                 "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
                 "show_text": settings.show_text or "show_text" not in settings.model_fields_set,

@@ -61,9 +61,12 @@ async def change(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
-    """Send a ping and return a notice with the result."""
+    """Send a ping; show the request and the response on its page, or a notice where the page stays open."""
     subscription = await get_subscription(tools, page_request)
     result = await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
+    if not page_request.is_quiet:
+        fields = subscription_fields(subscription)
+        return await subscription_page(tools, page_request, subscription, fields, ping=result)
     took = format_duration(result["duration_ms"])
     if result["delivered"]:
         return respond(

@@ -80,7 +80,7 @@ async def new_page(
 
 async def subscription_page(
     tools: PageTools, page_request: PageRequest, subscription: Subscription, fields: SubscriptionFields,
-    *, keys: dict[str, Any] | None = None, status: int = 200,
+    *, keys: dict[str, Any] | None = None, ping: dict[str, Any] | None = None, status: int = 200,
 ) -> Response:  # fmt: skip
     """Return the page of one subscription: its health, form and signing key.
 
@@ -90,6 +90,7 @@ async def subscription_page(
         subscription: the subscription.
         fields: the values of the form.
         keys: as the admin API returns them; None: they are not shown.
+        ping: the request and response of a ping, likewise.
         status: of the response.
     """
     card = next((card for card in await read_cards(tools, page_request) if card["id"] == int(subscription.id)), None)
@@ -97,7 +98,7 @@ async def subscription_page(
         raise NotFound("This app has no such subscription.")
     return await tools.page(
         page_request, "callbacks/subscription.html", status,
-        card=card, subscription=subscription, keys=keys, **_form_values(fields),
+        card=card, subscription=subscription, keys=keys, ping=ping, **_form_values(fields),
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Getting started: send a template to a simulated phone with one click."""
+"""Getting started: create a sample template, and send a template to a simulated phone, with one click each."""
 
 import json
 from dataclasses import dataclass, replace
@@ -9,9 +9,12 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest
+from waypost.console.templates.submission import encode_draft
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.lifecycle import SENDABLE
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Category, Template
 from waypost.domain.templates.types import TemplateType
@@ -19,6 +22,19 @@ from waypost.domain.templates.variables import example_values, variable_names
 from waypost.store.templates.templates import find_templates
 
 _TEMPLATES_SEARCHED: Final = 50
+SAMPLE_TEMPLATE: Final = TemplateDraft(
+    element_name="order_sample",
+    language_code="en_US",
+    category=Category.UTILITY,
+    template_type=TemplateType.TEXT,
+    vertical="Order updates",
+    content="Hi {{1}}, your order {{2}} is packed. Shall we bring it today?",
+    example="Hi Ann, your order 4711 is packed. Shall we bring it today?",
+    buttons=(
+        TemplateButton(ButtonKind.QUICK_REPLY, "Yes please"),
+        TemplateButton(ButtonKind.QUICK_REPLY, "Another day"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +84,20 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> Fir
         if parameters is not None:
             return FirstMessage(template, parameters, phone)
     return None
+
+
+async def create_sample_template(tools: PageTools, page_request: PageRequest) -> Response:
+    """Submit a template with two buttons through the partner API; the simulator reviews it.
+
+    Raises:
+        ApiResponseError: the partner API rejected it; its error page says why.
+        NotFound: there is no simulator, and an operator's reviewers get no samples.
+    """
+    if tools.services.apis.control is None:
+        raise NotFound("This service has no simulator.")
+    app = page_request.app
+    await tools.services.apis.app(app).form("POST", f"/partner/app/{app.id}/templates", encode_draft(SAMPLE_TEMPLATE))
+    return tools.redirect(f"/apps/{app.id}", "Template submitted for review.")
 
 
 async def send_first_message(tools: PageTools, page_request: PageRequest) -> Response:

@@ -107,6 +107,6 @@ def _read_data(connection: Connection, *, app: App, partner_id: int, now_ms: int
         dead_letters_of_app(connection, app, ids),
         templates_with_problems(connection, partner_id, app.business_account_id, now_ms - REJECTED_TEMPLATE_MS),
         operator_activity(connection, partner_id, app.id),
-        onboarding_progress(connection, partner_id, app.id, ids),
+        onboarding_progress(connection, partner_id, app, ids),
         list_credentials(connection, CredentialKind.CLIENT_SECRET, partner_id),
     )

@@ -32,7 +32,7 @@ class InvalidPageRequest(Exception):
 class AdministratorRequired(Exception):
     """The page or action is only for the administrator."""
 
-    text = "Administrator access required: all partners of this service share the simulator."
+    text = "Administrator access required: this concerns all partners of the service."
     hint = "Enter the admin token under Settings, Administrator."
 
 

@@ -12,6 +12,8 @@ from sqlalchemy import ColumnElement, Connection, FromClause, case, func, select
 
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
+from waypost.domain.lifecycle import SENDABLE
+from waypost.domain.templates.template import TemplateStatus
 from waypost.store.queue.callback_jobs import (
     group_subscription_id,
     is_live_group,
@@ -284,35 +286,48 @@ class OnboardingProgress:
     """Progress of a new partner.
 
     Attributes:
+        has_template: a template that can be sent exists, or existed when the first message was sent.
+        has_pending_template: a template waits for its review.
         has_inbound: a message from a phone has arrived since the first one was sent.
         has_callback: a callback has been delivered.
     """
 
+    has_template: bool
+    has_pending_template: bool
     has_message: bool
     has_inbound: bool
     has_callback: bool
 
 
 def onboarding_progress(
-    connection: Connection, partner_id: int, app_id: str, subscription_ids: Collection[int]
+    connection: Connection, partner_id: int, app: App, subscription_ids: Collection[int]
 ) -> OnboardingProgress:
-    """Return whether an app has ever sent a message, received one and delivered a callback."""
+    """Return whether an app has a template, and has ever sent a message, received one and delivered a callback."""
 
     def exists(query: Any) -> bool:
         return connection.execute(query.limit(1)).first() is not None
 
-    of_app = (messages.c.app_id == app_id, messages.c.partner_id == partner_id)
+    of_app = (messages.c.app_id == app.id, messages.c.partner_id == partner_id)
     first_ms = connection.execute(
         select(messages.c.accepted_on_ms).where(*of_app).order_by(messages.c.accepted_on_ms).limit(1)
     ).scalar_one_or_none()
     if first_ms is None:
-        return OnboardingProgress(False, False, False)
+        of_account = select(templates.c.id).where(
+            templates.c.business_account_id == app.business_account_id, templates.c.partner_id == partner_id
+        )
+        has_template, has_pending = (
+            exists(of_account.where(templates.c.status.in_(statuses)))
+            for statuses in ([*SENDABLE], [TemplateStatus.PENDING])
+        )
+        return OnboardingProgress(has_template, has_pending, False, False, False)
     is_reply = (
-        inbound_messages.c.app_id == app_id,
+        inbound_messages.c.app_id == app.id,
         inbound_messages.c.partner_id == partner_id,
         inbound_messages.c.received_on_ms >= first_ms,
     )
     return OnboardingProgress(
+        True,
+        False,
         True,
         exists(select(inbound_messages.c.operator_message_id).where(*is_reply)),
         any(_has_delivered(connection, subscription_id) for subscription_id in subscription_ids),

@@ -1,0 +1,201 @@
+"""Creation of a partner with its app, number, accounts and key, through the APIs that scripts use too."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from waypost.client.api_client import ApiResponseError
+from waypost.console.page_tools import PageTools
+from waypost.console.partners.fields import is_at_simulator
+
+_ID_DIGITS: Final = 16
+_NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
+_FIELDS_BY_MEMBER: Final = {  # the form's field of an error in a member of the APIs' bodies
+    "email": "email",
+    "password": "password",
+    "phone_number": "phone_number",
+    "id": "business_account_id",
+    "business_account_id": "business_account_id",
+    "operator_account": "operator_account",
+}
+
+
+class PartnerNotCreated(Exception):
+    """The partner was not created.
+
+    Args:
+        field: of the form; empty: of none.
+        text: the reason.
+    """
+
+    def __init__(self, field: str, text: str) -> None:
+        super().__init__(text)
+        self.field = field
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedPartner:
+    """A partner that was created, with its secrets, which are shown once.
+
+    Attributes:
+        operator_account_id: of its business account.
+        webhook_problem: why the operator did not subscribe us to its webhooks; empty: it did.
+    """
+
+    id: int
+    name: str
+    email: str
+    app_id: str
+    app_name: str
+    app_token: str
+    api_key: str
+    phone_number: str
+    business_account_id: str
+    operator_account_id: str
+    webhook_problem: str = ""
+
+
+async def create_partner(tools: PageTools, values: Mapping[str, str]) -> CreatedPartner:
+    """Create a partner; everything is checked before the first step.
+
+    Args:
+        tools: the page tools.
+        values: of the form, by field.
+
+    Raises:
+        PartnerNotCreated: a value is invalid or in use, or the operator does not have the number.
+        ApiUnreachable: the simulator does not respond.
+    """
+    admin = tools.services.apis.admin
+    try:
+        await _check_number_is_free(tools, values["phone_number"])
+        setup = await _simulator_setup(tools, values) if is_at_simulator(tools) else _operator_setup(values)
+        plan = await admin.json("POST", "/admin/setup", {"setup": setup, "dry_run": True})
+        if any(step["kind"] == "partner" and step["action"] != "create" for step in plan["steps"]):
+            raise PartnerNotCreated("email", "Another partner has this e-mail address. Enter another one.")
+        if is_at_simulator(tools):
+            await _create_at_simulator(tools, values, setup)
+        else:
+            await _check_number_at_operator(tools, values)
+        result = await admin.json("POST", "/admin/setup", {"setup": setup})
+    except ApiResponseError as error:
+        field = _FIELDS_BY_MEMBER.get(error.top_field or error.field, "")
+        text = f"Enter {error.accepted}." if field and error.accepted else _describe_error(error)
+        raise PartnerNotCreated(field, text) from error
+    if result["failed"] is not None:
+        raise PartnerNotCreated("", _describe_failure(result))
+    [partner] = setup["partners"]
+    [business_account] = partner["business_accounts"]
+    shown = {step["kind"]: step.get("shown", {}) for step in result["steps"]}
+    keys = [step["shown"]["api_key"] for step in result["steps"] if "api_key" in step.get("shown", {})]
+    return CreatedPartner(
+        id=shown["partner"]["id"],
+        name=partner["name"],
+        email=partner["email"],
+        app_id=shown["app"]["id"],
+        app_name=values["app_name"],
+        app_token=shown["app"]["app_token"],
+        api_key=keys[0],
+        phone_number=_digits(values["phone_number"]),
+        business_account_id=business_account["id"],
+        operator_account_id=business_account["operator_account"],
+        webhook_problem=await _subscribe(tools, business_account["id"]),
+    )
+
+
+async def _check_number_is_free(tools: PageTools, number: str) -> None:
+    digits = _digits(number)
+    apps = (await tools.services.apis.admin.json("GET", "/admin/apps"))["apps"]
+    if any(app["phone_number"] == digits for app in apps):
+        raise PartnerNotCreated("phone_number", "Another app has this number. Enter another one.")
+
+
+async def _simulator_setup(tools: PageTools, values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the set-up of a partner whose accounts and number are new at the simulator."""
+    ids, admin = tools.services.ids, tools.services.apis.admin
+    accounts = (await admin.json("GET", "/admin/operator-accounts"))["operator_accounts"]
+    business_account_id = ids.digits(_ID_DIGITS)
+    account_id = _NOT_IN_IDS.sub("-", values["name"].lower()).strip("-")[:40]
+    if not account_id or any(account["id"] == account_id for account in accounts):
+        account_id = business_account_id
+    account = {
+        "base_url": tools.services.simulator_url,
+        "token": ids.secret(),
+        "app_id": ids.digits(_ID_DIGITS),
+        "app_secret": ids.secret(),
+        "verify_token": ids.secret(),
+    }
+    own = {**values, "business_account_id": business_account_id, "phone_number_id": ids.digits(_ID_DIGITS)}
+    return {**_operator_setup({**own, "operator_account": account_id}), "operator_accounts": {account_id: account}}
+
+
+def _operator_setup(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the set-up of a partner at an operator account that exists."""
+    account_id = values["business_account_id"]
+    app = {
+        "name": values["app_name"],
+        "phone_number": values["phone_number"],
+        "phone_number_id": values["phone_number_id"],
+        "business_account": account_id,
+    }
+    partner = {
+        "email": values["email"].lower(),
+        "name": values["name"],
+        "password": values.get("password") or None,
+        "api_keys": [{"name": values["key_name"]}],
+        "business_accounts": [{"id": account_id, "operator_account": values["operator_account"]}],
+        "apps": [app],
+    }
+    return {"partners": [partner]}
+
+
+async def _create_at_simulator(tools: PageTools, values: Mapping[str, str], setup: dict[str, Any]) -> None:
+    control = tools.services.apis.control
+    assert control is not None, "the caller has checked it"  # noqa: S101  a defect
+    [account] = setup["operator_accounts"].values()
+    [app] = setup["partners"][0]["apps"]
+    account_id = app["business_account"]
+    body = {"name": values["name"], **{name: account[name] for name in ("token", "app_id", "app_secret")}}
+    await control.json("PUT", f"/control/accounts/{account_id}", body)
+    number = {"waba_id": account_id, "phone_number": _digits(app["phone_number"]), "name": values["app_name"]}
+    await control.json("PUT", f"/control/numbers/{app['phone_number_id']}", number)
+
+
+async def _check_number_at_operator(tools: PageTools, values: Mapping[str, str]) -> None:
+    query = urlencode({"business_account_id": values["business_account_id"]})
+    path = f"/admin/operator-accounts/{quote(values['operator_account'], safe='')}/numbers?{query}"
+    try:
+        numbers = (await tools.services.apis.admin.json("GET", path))["numbers"]
+    except ApiResponseError as error:
+        raise PartnerNotCreated("business_account_id", _describe_error(error)) from error
+    listed = {number["id"]: number.get("display_phone_number", "") for number in numbers}
+    if values["phone_number_id"] not in listed:
+        accepted = ", ".join(f"{number_id} ({display})" for number_id, display in listed.items()) or "none yet"
+        raise PartnerNotCreated("phone_number_id", f"The business account has no such number. Its numbers: {accepted}.")
+
+
+async def _subscribe(tools: PageTools, business_account_id: str) -> str:
+    """Subscribe this service to an account's webhooks; return why that failed, or an empty text."""
+    path = f"/admin/business-accounts/{quote(business_account_id, safe='')}/subscribe"
+    try:
+        await tools.services.apis.admin.json("POST", path, {})
+    except ApiResponseError as error:
+        return _describe_error(error)
+    return ""
+
+
+def _describe_error(error: ApiResponseError) -> str:
+    return error.explanation or error.message
+
+
+def _digits(number: str) -> str:
+    return re.sub(r"\D", "", number)
+
+
+def _describe_failure(result: dict[str, Any]) -> str:
+    failed = result["failed"]
+    done = ", ".join(f"{step['kind']} {step['name']}" for step in result["steps"]) or "nothing"
+    return f"{failed['kind']} {failed['name']} failed: {failed['error']} Created before it: {done}."
