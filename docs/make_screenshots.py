@@ -72,6 +72,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/secrets":                                         ("client-secrets", False),
     "/settings/keys":                                            ("api-keys", False),
     "/settings/apps":                                            ("apps", False),
+    "/apps/{app_id}/settings/operator":                          ("operator-switch", False),
     "/settings/operator":                                        ("operator", False),
     "/settings/audit":                                           ("settings-audit", False),
     "/settings/personal-data":                                   ("personal-data", False),

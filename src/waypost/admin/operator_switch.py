@@ -4,7 +4,7 @@ An operator account belongs to a business account, so everything of the business
 together: its apps and its templates (decision 0033).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,7 +23,7 @@ from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
-from waypost.notifications.template_sync import align_templates, make_review_event
+from waypost.notifications.template_sync import align_templates, make_review_event, name_and_language
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.operator_history import (
     AppOperatorIds,
@@ -55,12 +55,14 @@ class SwitchRequest:
         business_account_id: the id at the new operator account.
         phone_number_id: the id of the app's number there.
         submit_templates: submit the templates that the new operator does not have.
+        dry_run: only find out what would change.
     """
 
     operator_account_id: str
     business_account_id: str | None = None
     phone_number_id: str | None = None
     submit_templates: bool = False
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,8 @@ async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest)
     """Switch an app to another operator account; without a restart, and safe to repeat.
 
     The new operator's numbers, namespace and templates are requested first. Only with all three is
-    anything changed, in one transaction. Messages in flight at that moment complete under the old
-    account, whose late events still count.
+    anything changed, in one transaction; a dry run ends before it. Messages in flight at that moment
+    complete under the old account, whose late events still count.
 
     Raises:
         ApiError: the app, its business account or the operator account does not exist; the operator does
@@ -128,6 +130,8 @@ async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest)
     }
     now_ms = context.clock.now_ms()
     after = replace(before, id=target_id, namespace=namespace or before.namespace, operator_account_id=account.id)
+    if request.dry_run:
+        return await _preview(context, before, after, apps, names, templates, request)
     switch = OperatorAccountSwitch(before, after, names, now_ms=now_ms, left_ms=now_ms + DIRECTORY_CACHE_MS)
     try:
         result = await context.database.write(
@@ -138,6 +142,35 @@ async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest)
     context.directory.invalidate()
     _log.info("an app was switched", app=app_id, left=before.operator_account_id, to=account.id)
     return replace(result, left=before.operator_account_id)
+
+
+async def _preview(
+    context: AdminContext,
+    before: BusinessAccount,
+    after: BusinessAccount,
+    apps: Sequence[App],
+    names: Mapping[str, AppOperatorIds],
+    listed: Sequence[OperatorTemplate],
+    request: SwitchRequest,
+) -> SwitchResult:
+    """Return what a switch would result in, without the numbers of a change meanwhile."""
+    read = context.database.read
+    pending_ids = await read(queued_template_ids, before.id)
+    templates = await read(find_templates, before.partner_id, before.id, TemplateFilter())
+    known = {(each.name, each.language.replace("-", "_")) for each in listed if not each.is_being_deleted}
+    missing = [each for each in templates if name_and_language(each) not in known and each.id not in pending_ids]
+    submitted = [each for each in missing if request.submit_templates and each.status in _NEW_SUBMISSION]
+    moved = [
+        replace(
+            app,
+            business_account_id=after.id,
+            phone_number_id=names[app.id].phone_number_id,
+            phone_number=names[app.id].phone_number,
+        )
+        for app in apps
+    ]
+    unsubmitted = [each for each in missing if each not in submitted]
+    return SwitchResult(after, before.operator_account_id, moved, unsubmitted, len(submitted))
 
 
 async def _fetch_operator_state(

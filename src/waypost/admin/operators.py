@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from waypost.admin.doctor.checks import run_checks, run_partner_checks
+from waypost.admin.doctor.checks import run_account_checks, run_checks, run_partner_checks
 from waypost.admin.operator_accounts import (
     AccountChange,
     AccountOverview,
@@ -42,12 +42,14 @@ class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
     business_account_id: str | None = None
     phone_number_id: str | None = None
     submit_templates: bool = False
+    dry_run: bool = False
 
 
 class DoctorQuery(msgspec.Struct):
-    """The partner whose accounts to examine; all if absent."""
+    """The partner whose accounts to examine, or one operator account; all if both are absent."""
 
     partner_id: int | None = None
+    operator_account_id: str = ""
 
 
 async def list_accounts(context: AdminContext) -> Any:
@@ -91,15 +93,17 @@ async def subscribe_account(context: AdminContext, account_id: str) -> Any:
 
 
 async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Any:
-    """Switch an app to another operator account."""
+    """Switch an app to another operator account, or only report what that would do."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))
 
 
 async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
-    """Return the results of all checks, or of those that concern one partner."""
-    if query.partner_id is None:
+    """Return the results of all checks, or of those that concern one partner or one operator account."""
+    if query.operator_account_id:
+        results = await run_account_checks(context, query.operator_account_id)
+    elif query.partner_id is None:
         results = await run_checks(context)
     else:
         results = await run_partner_checks(context, query.partner_id)

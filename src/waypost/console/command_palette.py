@@ -81,6 +81,7 @@ COMMANDS: Final = (
     Command("API keys",                          "Settings",  "/settings/keys"),
     Command("Apps and tokens",                   "Settings",  "/settings/apps"),
     Command("Operator and health check",         "Settings",  "/settings/operator"),
+    Command("Switch operator account",           "Settings",  f"{_APP}/settings/operator"),
     Command("Audit log",                         "Settings",  "/settings/audit"),
     Command("Personal data of a recipient",      "Settings",  "/settings/personal-data"),
     Command("Act as administrator",              "Settings",  "/settings/administrator"),

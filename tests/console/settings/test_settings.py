@@ -432,18 +432,50 @@ async def test_operator_page_shows_the_operator_and_the_result_of_a_check(tabs: 
     assert await tab.page.locator(f'[data-copy="{webhook}"]').count()
 
 
-async def test_demo_app_can_be_switched_to_another_operator_account(console: ConsoleClient) -> None:
+async def test_app_is_switched_to_another_operator_account_and_back_after_its_checks(
+    tabs: Tabs, console: ConsoleClient
+) -> None:
     account = {
         "base_url": console.running.graph_url, "token": demo.GRAPH_TOKEN, "app_id": demo.GRAPH_APP_ID,
         "app_secret": demo.GRAPH_APP_SECRET, "verify_token": demo.VERIFY_TOKEN,
     }  # fmt: skip
     await console.admin.json("PUT", "/admin/operator-accounts/second", account)
 
-    await console.post(f"/apps/{console.app_id}/settings/operator", {"operator_account_id": "second"})
+    path = f"/apps/{console.app_id}/settings/operator"
+    tab = await tabs("/settings/operator")
+    page = tab.page
 
-    page = await console.get("/settings/operator")
-    assert "WaypostDemo now uses operator account second." in page
-    assert "/operator/webhook/second" in page
+    await page.get_by_role("link", name="Switch WaypostDemo").click()
+    await page.get_by_role("link", name="Check second").click()
+    await page.locator("#checks").get_by_text("second: token").wait_for()
+    before = (await console.admin.json("GET", "/admin/operator-accounts"))["operator_accounts"]
+    await page.get_by_label("Name of the app, to confirm").fill("Another")
+    await page.get_by_role("button", name="Switch WaypostDemo to second").click()
+    await page.get_by_text("Enter WaypostDemo to switch the app.").wait_for()
+    assert (await console.admin.json("GET", "/admin/operator-accounts"))["operator_accounts"] == before
+    tab.errors.clear()  # the browser reports the 400
+
+    await page.get_by_label("Name of the app, to confirm").fill("WaypostDemo")
+    await page.get_by_role("button", name="Switch WaypostDemo to second").click()
+    await page.get_by_text("WaypostDemo now uses operator account second.").wait_for()
+    assert "/operator/webhook/second" in await console.get("/settings/operator")
+
+    await console.post(path, {"operator_account_id": "demo", "typed": "WaypostDemo"})
+    assert "now uses operator account demo" in await console.get(path)
+
+
+async def test_switch_that_cannot_succeed_is_not_offered(console: ConsoleClient) -> None:
+    account = {"base_url": console.running.graph_url, "token": "unknown", "app_id": "1", "app_secret": "x"}
+    await console.admin.json("PUT", "/admin/operator-accounts/broken", account)
+    path = f"/apps/{console.app_id}/settings/operator"
+
+    page = await console.get(f"{path}?to=broken")
+    await console.post(path, {"operator_account_id": "broken", "typed": "WaypostDemo"}, status=400)
+
+    assert "WaypostDemo cannot be switched:" in page
+    assert "broken: token" in page
+    assert "to confirm" not in page
+    assert "/operator/webhook/demo" in await console.get("/settings/operator")
 
 
 async def test_every_tab_of_the_settings_fits_a_narrow_window(tabs: Tabs, console: ConsoleClient) -> None:

@@ -305,6 +305,28 @@ async def test_switch_to_an_unreachable_operator_changes_nothing(pipeline: Pipel
     assert await read_operator_of_app(pipeline) == OPERATOR.id
 
 
+async def test_dry_run_reports_what_a_switch_would_do_and_changes_nothing(
+    pipeline: PipelineHarness, cloud: SecondOperator
+) -> None:
+    await pipeline.approved_template()
+    before = await send_admin_request(pipeline, "GET", "/admin/operator-accounts")
+
+    preview = await cloud.switch(dry_run=True)
+    with_submission = await cloud.switch(dry_run=True, submit_templates=True)
+    after = await send_admin_request(pipeline, "GET", "/admin/operator-accounts")
+    checks = await send_admin_request(pipeline, "GET", f"/admin/doctor?operator_account_id={CLOUD.id}")
+    switched = await cloud.switch()
+
+    assert preview.status == 200, preview.body
+    assert preview.body == switched.body
+    assert [template["element_name"] for template in preview.body["templates_missing"]] == ["greeting"]
+    assert (with_submission.body["templates_missing"], with_submission.body["templates_submitted"]) == ([], 1)
+    assert after.body == before.body
+    assert {result["subject"].partition(":")[0] for result in checks.body["results"]} == {CLOUD.id}
+    unknown = await send_admin_request(pipeline, "GET", "/admin/doctor?operator_account_id=nobody")
+    assert unknown.status == 404
+
+
 @pytest.mark.parametrize(
     ("change", "status", "error"),
     [

@@ -21,6 +21,7 @@ from waypost.admin.doctor.templates import check_templates
 from waypost.admin.doctor.webhook import check_handshake, check_webhook_subscription
 from waypost.admin.operator_accounts import AccountOverview, account_overviews
 from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import ApiError, ErrorCode
 
 ACCOUNT_CHECKS_TIMEOUT_S: Final = 30
 """For all checks of one operator account; each of its calls takes at most 10 s."""
@@ -57,6 +58,18 @@ async def run_partner_checks(context: AdminContext, partner_id: int) -> list[Che
         *(_check_account_in_time(context, overview, shows_usage=False) for overview in own_overviews)
     )
     return [result for results in groups for result in results]
+
+
+async def run_account_checks(context: AdminContext, account_id: str) -> list[CheckResult]:
+    """Return the results of one operator account.
+
+    Raises:
+        ApiError: there is no such account.
+    """
+    overviews = [overview for overview in await account_overviews(context) if overview.account.id == account_id]
+    if not overviews:
+        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+    return await _check_account_in_time(context, overviews[0])
 
 
 async def _check_account_in_time(

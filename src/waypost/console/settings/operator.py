@@ -1,15 +1,15 @@
-"""The operator page: the operator accounts of the partner's apps, a health check, and switching."""
+"""The operator page: the operator accounts of the partner's apps, and a health check."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.store.console.overview import last_webhook_ms
 
@@ -40,12 +40,13 @@ class PartnerOperatorAccount:
 
 async def show_operator(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the partner's operator accounts; with `check` in the query also the results of a health check."""
-    accounts = await _list_accounts(tools)
+    accounts = await list_accounts(tools)
     is_dev = tools.services.demo_partner_id is not None
     operator_accounts = [
         one for one in [await _partner_account(tools, page_request, account) for account in accounts] if one
     ]
-    results = await _check_health(tools, page_request) if page_request.query("check") else None
+    query = {"partner_id": page_request.partner.id}
+    results = await run_doctor(tools, query) if page_request.query("check") else None
     connected = {
         app["id"]
         for one in operator_accounts
@@ -55,33 +56,12 @@ async def show_operator(tools: PageTools, page_request: PageRequest) -> Response
     return await tools.page(
         page_request, "settings/operator.html",
         operator_accounts=operator_accounts, results=results, is_dev=is_dev,
-        choices=[(account["id"], account["id"]) for account in accounts] if is_dev else [],
         without=[app for app in page_request.apps if app.id not in connected],
     )  # fmt: skip
 
 
-async def switch_app(tools: PageTools, page_request: PageRequest) -> Response:
-    """Assign the app's business account to another operator account; in a demonstration only.
-
-    Elsewhere only the administrator may: operator accounts do not belong to a partner.
-    """
-    if tools.services.demo_partner_id is None:
-        raise NotFound("Only the administrator can switch operators: waypost app operator.")
-    body = {
-        "operator_account_id": await page_request.field("operator_account_id"),
-        "submit_templates": await page_request.is_checked("submit_templates"),
-    }
-    response = await tools.services.apis.admin.json("PUT", f"/admin/apps/{page_request.app.id}/operator", body)
-    missing = len(response["templates_missing"])
-    return tools.redirect(
-        "/settings/operator",
-        f"{page_request.app.name} now uses operator account {response['operator_account_id']}.",
-        hint=f"{missing} of your templates do not exist there." if missing else "",
-        kind="warn" if missing else "good",
-    )
-
-
-async def _list_accounts(tools: PageTools) -> list[dict[str, Any]]:
+async def list_accounts(tools: PageTools) -> list[dict[str, Any]]:
+    """Return every operator account as the admin API shows it, without secrets."""
     response = await tools.services.apis.admin.json("GET", "/admin/operator-accounts")
     return response["operator_accounts"]
 
@@ -102,21 +82,23 @@ async def _partner_account(
         account.get("version"),
         account.get("app_id"),
         account["callback_url"],
-        _is_local(account["base_url"]),
+        is_local(account["base_url"]),
         own,
         await read(last_webhook_ms, account["id"]) if is_sole else None,
     )
 
 
-async def _check_health(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
-    path = f"/admin/doctor?partner_id={page_request.partner.id}"
+async def run_doctor(tools: PageTools, query: Mapping[str, str | int]) -> list[dict[str, Any]]:
+    """Return the results of the doctor's checks that a query selects; an error is a result too."""
+    path = f"/admin/doctor?{urlencode(query)}"
     try:
         return (await tools.services.apis.admin.json("GET", path))["results"]
     except (ApiResponseError, ApiUnreachable) as error:
         return [{"subject": "Health check", "state": "wrong", "text": str(error), "fix_hint": "Try again in a moment."}]
 
 
-def _is_local(base_url: str) -> bool:
+def is_local(base_url: str) -> bool:
+    """True if a base URL is on this machine: then it is a simulator's."""
     try:
         host = urlsplit(base_url).hostname or ""
         return host == "localhost" or ip_address(host).is_loopback
