@@ -26,6 +26,7 @@ EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
 PATH_VALUES: Final[dict[str, dict[str, str]]] = {  # values of the parameters of one path
     "/simulator/faults/new/{on}/{kind}":        {"on": "call", "kind": "error"},
     "/simulator/faults/presets/{key}":          {"key": "none"},
+    "/simulator/faults/presets/{key}/disarm":   {"key": "none"},
     "/simulator/templates/{template_id}/{act}": {"act": "approve"},
     "/simulator/fleets/{name}":                 {"name": "crowd"},
     "/simulator/fleets/{name}/live":            {"name": "crowd"},

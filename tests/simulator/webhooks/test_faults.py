@@ -323,6 +323,21 @@ async def test_faults_armed_concurrently_have_distinct_ids(bench: Bench) -> None
     assert sorted(ids) == list(range(1, 17))
 
 
+async def test_missing_faults_are_armed_once_even_concurrently(bench: Bench) -> None:
+    body = {"faults": [BUSY, {**BUSY, "when": {"next": 1}}], "if_missing": True}
+
+    responses = await asyncio.gather(*(bench.control("POST", "faults", body) for _ in range(5)))
+    await send_message(bench)
+    await send_message(bench)
+    again = await bench.control("POST", "faults", {**BUSY, "until_ms": 2**50, "if_missing": True})
+    invalid = await bench.control("POST", "faults", {**BUSY, "if_missing": "yes"})
+
+    counts = sorted((len(response.body["faults"]), len(response.body["existing"])) for response in responses)
+    assert counts == [(0, 2)] * 4 + [(2, 0)]
+    assert (again.body["faults"], [fault["id"] for fault in again.body["existing"]]) == ([], [1])
+    assert (invalid.status, invalid.body["field"]) == (400, "if_missing")
+
+
 async def test_reset_disarms_faults(bench: Bench) -> None:
     await arm(bench, BUSY)
 

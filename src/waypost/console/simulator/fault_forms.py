@@ -8,8 +8,8 @@ from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
 from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import get_control, render_tab, simulator_now_ms
-from waypost.console.simulator.fault_texts import FAULT_FILTER_TEXTS, FAULT_OPTION_TEXTS, FAULT_TEXTS, describe_fault
-from waypost.console.simulator.faults import FAULTS_PATH
+from waypost.console.simulator.fault_texts import FAULT_FILTER_TEXTS, FAULT_OPTION_TEXTS, FAULT_TEXTS
+from waypost.console.simulator.faults import FAULTS_PATH, arm_missing, list_faults
 from waypost.console.simulator.numbers import parse_fraction, parse_seconds_ms, parse_whole
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
@@ -25,17 +25,16 @@ async def show_fault_form(tools: PageTools, page_request: PageRequest) -> Respon
 
 
 async def arm_form(tools: PageTools, page_request: PageRequest) -> Response:
-    """Arm the fault of the form; an error of the control API is shown at its field."""
+    """Arm the fault of the form, unless it is armed; an error of the control API is shown at its field."""
     kind, catalogue = await _find_kind(tools, page_request)
     form = await page_request.form()
     typed = {name: value for name, value in form.items() if isinstance(value, str)}
-    control = get_control(tools)
     now_ms = await simulator_now_ms(tools)
     try:
-        armed = await control.post("/control/faults", build_fault(kind, typed, now_ms=now_ms))
+        _, notice = await arm_missing(tools, build_fault(kind, typed, now_ms=now_ms))
     except ApiResponseError as error:
         return await _form_page(tools, page_request, kind, catalogue, typed, error)
-    return tools.redirect(FAULTS_PATH, f"Armed: {describe_fault(armed['faults'][0])}")
+    return tools.redirect(FAULTS_PATH, notice)
 
 
 def build_fault(kind: dict[str, Any], typed: dict[str, str], *, now_ms: int) -> dict[str, Any]:
@@ -103,6 +102,8 @@ async def _form_page(
             for name, accepted in catalogue["filters"].items()
         ],
         wrong_field=field, error=text, hint=hint,
+        armed=[fault for fault in await list_faults(tools)
+               if fault["is_armed"] and fault["on"] == kind["on"] and kind["name"] in fault["what"]],
     )  # fmt: skip
 
 

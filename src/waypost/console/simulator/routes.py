@@ -18,6 +18,7 @@ _ROWS: Final = (
     PageRoute(RouteKind.PAGE, "/simulator/faults/new/{on}/{kind}",        fault_forms.show_fault_form,      "form of one kind of fault"),
     PageRoute(RouteKind.ACT,  "/simulator/faults/new/{on}/{kind}",        fault_forms.arm_form,             "arm the fault of the form"),
     PageRoute(RouteKind.ACT,  "/simulator/faults/presets/{key}",          faults.arm_preset,                "arm a preset"),
+    PageRoute(RouteKind.ACT,  "/simulator/faults/presets/{key}/disarm",   faults.disarm_preset,             "disarm it"),
     PageRoute(RouteKind.ACT,  "/simulator/faults/json",                   faults.arm_json,                  "arm a fault given as JSON"),
     PageRoute(RouteKind.PAGE, "/simulator/faults/{fault_id}",             faults.show_fault,                "one fault with its last firings"),
     PageRoute(RouteKind.LIVE, "/simulator/faults/{fault_id}/live",        faults.live_fault,                "updates of it"),

@@ -1,6 +1,6 @@
 """Control API calls that arm, show and disarm faults."""
 
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 from starlette.requests import Request
@@ -52,13 +52,24 @@ async def list_fault_kinds() -> dict[str, Any]:
 
 
 async def arm_faults(services: SimulatorServices, request: Request) -> dict[str, Any]:
-    """Arm one fault, or all of a scenario; armed faults stay."""
+    """Arm one fault, or all of a scenario; armed faults stay.
+
+    With `if_missing: true` those that are armed already are not armed again: `faults` has the new ones,
+    and `existing` the others.
+    """
     try:
         body: object = msgspec.json.decode(await request.body() or b"null")
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise ControlApiError("body", f"is not readable JSON: {error}", _FAULT) from error
-    armed = await services.faults.arm(read_faults(body))
-    return {"faults": [services.faults.view(fault) for fault in armed]}
+    if_missing = _read_if_missing(body)
+    definitions = read_faults(body)
+    if not if_missing:
+        return {"faults": [services.faults.view(fault) for fault in await services.faults.arm(definitions)]}
+    armed, existing = await services.faults.arm_missing(definitions)
+    return {
+        "faults": [services.faults.view(fault) for fault in armed],
+        "existing": [services.faults.view(fault) for fault in existing],
+    }
 
 
 async def show_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
@@ -77,6 +88,16 @@ async def disarm_faults(services: SimulatorServices) -> dict[str, Any]:
     faults = services.faults.all_faults
     await services.faults.disarm(faults)
     return {"disarmed": [fault.id for fault in faults]}
+
+
+def _read_if_missing(body: object) -> bool:
+    """Remove the member `if_missing` from a body, and return it."""
+    if not isinstance(body, dict):
+        return False
+    value: object = cast("dict[str, object]", body).pop("if_missing", False)
+    if not isinstance(value, bool):
+        raise ControlApiError("if_missing", f"cannot be {str(value)[:40]!r}", "true or false")
+    return value
 
 
 def _parameter_view(parameter: FaultParameter) -> dict[str, Any]:

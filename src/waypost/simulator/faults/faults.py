@@ -89,6 +89,25 @@ class Faults:
             await self._store.run(statements)
         return fault
 
+    async def arm_missing(self, definitions: Iterable[dict[str, Any]]) -> tuple[list[ArmedFault], list[ArmedFault]]:
+        """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
+
+        Returns:
+            The faults that it armed, and those that were armed already.
+        """
+        now_ms = self._clock.now_ms()
+        existing = [fault for fault in self.all_faults if fault.is_armed(now_ms)]
+        found: list[ArmedFault] = []
+        missing: list[dict[str, Any]] = []
+        for definition in definitions:
+            same = next((fault for fault in existing if _timeless(fault.given) == _timeless(definition)), None)
+            if same is None:
+                missing.append(definition)
+            else:
+                existing.remove(same)  # a scenario may have the same fault twice
+                found.append(same)
+        return await self.arm(missing), found
+
     async def arm(self, definitions: Iterable[dict[str, Any]], *, scenario: str = "") -> list[ArmedFault]:
         """Arm checked faults and return them with new ids, which start at 1 if there are none."""
         first = max((fault.id for fault in self.all_faults), default=0) + 1
@@ -141,6 +160,10 @@ class Faults:
             self._firings.save_statement(firing, str(fault.hits), str(fault.id)),
             self._firings.delete_statement(str(fault.hits - MAX_STORED_FIRINGS), str(fault.id)),
         ]
+
+
+def _timeless(definition: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in definition.items() if name != "until_ms"}
 
 
 _FAULT_MEMBERS: Final = (
