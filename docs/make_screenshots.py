@@ -73,6 +73,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/keys":                                            ("api-keys", False),
     "/settings/apps":                                            ("apps", False),
     "/apps/{app_id}/settings/operator":                          ("operator-switch", False),
+    "/phones/{phone}/script":                                     ("script", True),
     "/settings/operator":                                        ("operator", False),
     "/settings/audit":                                           ("settings-audit", False),
     "/settings/personal-data":                                   ("personal-data", False),
@@ -82,6 +83,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
 ELSEWHERE: Final = ("/",)  # leads to another page
 QUERIES: Final = {  # wide, and narrow
     "/phones":                (f"?show={ANN},{BEN},{CHI}", f"?show={ANN}"),
+    "/phones/{phone}/script": ("?preset=customers",       "?preset=customers"),
 }
 # fmt: on
 

@@ -252,9 +252,6 @@ async def _tries(sink: CallbackSink) -> list[ReceivedCallback]:
 
 # fmt: off
 MALFORMED_FORMS: Final = (  # action, field, value
-    (f"{PHONE}/script",               "script",   f'[{{"on":"message","do":"reply","text":"{LONE_SURROGATE}"}}]'),
-    (f"{PHONE}/script",               "script",   f"[{HUGE_NUMBER}]"),
-    (f"{PHONE}/script",               "script",   "[" * 5000),
     (f"{PHONE}/items/1/respond",      "response", f'{{"a": "{LONE_SURROGATE}"}}'),
     (f"{PHONE}/items/1/order",        "order",    f'{{"a": {HUGE_NUMBER}}}'),
     (f"{PHONE}/items/1/react",        "emoji",    "\u0660" * 100),

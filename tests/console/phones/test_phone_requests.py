@@ -220,7 +220,7 @@ async def test_settings_of_a_phone_are_stored_and_shown(console: ConsoleClient) 
               "read_after_s": "2", "has_chat_open": "on"}  # fmt: skip
     await post_action(console, f"/phones/{ANN}/settings", settings)
     await post_action(console, f"/phones/{ANN}/owner", {"name": "Anna", "username": "@anna", "shows_number": "on"})
-    await post_action(console, f"/phones/{ANN}/script", {"script": '[{"on":"button","do":"read"}]', "seed": "1"})
+    await post_action(console, f"/phones/{ANN}/script", {"step-0-on": "button", "step-0-do": "read", "seed": "1"})
 
     state = await console.control.json("GET", f"/control/phones/{ANN}")
     page = await console.get(f"/phones?show={ANN}")
@@ -232,7 +232,8 @@ async def test_settings_of_a_phone_are_stored_and_shown(console: ConsoleClient) 
     assert state["steps"][0]["do"] == "read"
     for shown in ("Anna", "old client", ">script<"):
         assert shown in page
-    assert "not valid JSON" in await post_action(console, f"/phones/{ANN}/script", {"script": "[}"}, 403)
+    imported = {"edit": "import", "json": "[}"}
+    assert "not valid JSON" in await post_action(console, f"/phones/{ANN}/script", imported, 400)
     assert "not a time" in await post_action(console, f"/phones/{ANN}/settings", {"deliver_after_s": "soon"}, 403)
 
 

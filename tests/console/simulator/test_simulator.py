@@ -242,8 +242,8 @@ async def test_fleet_is_created_counted_and_deleted(console: ConsoleClient) -> N
 @pytest.mark.parametrize(
     ("field", "value", "error"),
     [
-        ("steps", '[{"on": "message", "do": "dance"}]', "script[0].do"),
-        ("steps", "[{", "The script is not valid JSON"),
+        ("step-0-do", "dance", "script[0].do"),
+        ("step-0-from_s", "soon", "is not a number of seconds"),
         ("first", "12", "First: "),
         ("count", "many", "Count: "),
         ("open_window_to", "15559998877", "not one of your numbers"),
@@ -252,7 +252,14 @@ async def test_fleet_is_created_counted_and_deleted(console: ConsoleClient) -> N
 async def test_invalid_fleet_is_rejected_with_a_reason(
     console: ConsoleClient, field: str, value: str, error: str
 ) -> None:
-    fields = {"name": "crowd", "first": "15551000000", "count": "5", "script": "own", "steps": "[]"}
+    fields = {
+        "name": "crowd",
+        "first": "15551000000",
+        "count": "5",
+        "script": "own",
+        "step-0-on": "message",
+        "step-0-do": "read",
+    }
     body = {"csrf": await console.csrf(), **fields, field: value}
 
     async with console.http.post(console.base_url + "/simulator/fleets", data=body) as response:

@@ -20,6 +20,7 @@ EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
     "/apps/{app_id}/messages":   ("?state=failed", "?q=15550002002", "?q=nothing-at-all"),
     "/apps/{app_id}/conversations": ("?state=failed", "?state=unread", "?q=Ann", "?q=nothing-at-all"),
     "/apps/{app_id}/conversations/{recipient_id}": ("?part=failed", "?text=nothing-at-all"),
+    "/phones/{phone}/script":    ("?preset=customers",),
     "/requests":                ("?status=4xx", "?route=nothing-at-all"),
     "/apps/{app_id}/templates":  ("?status=REJECTED", "?q=nothing-at-all"),
 }

@@ -121,18 +121,6 @@ def _parse_seconds(fields: Fields, name: str) -> int | None:
     return round(time_s * 1000)
 
 
-def _script(fields: Fields) -> Body:
-    """Return the script of the form; an empty one removes it."""
-    text = fields.get("script", "").strip() or "[]"
-    try:
-        script: object = msgspec.json.decode(text)  # rejects lone surrogates
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InvalidPageRequest(f"The script is not valid JSON: {error}.", "Enter a JSON list of steps.") from None
-    if not isinstance(script, list):
-        raise InvalidPageRequest("The script is not a list.", "Enter a JSON list of steps.")
-    return {"script": script, "seed": fields.get("seed", "").strip()[:64]}
-
-
 def _tap(fields: Fields) -> Body:
     """Return a button or list row, by its index or text; of a card where one is given."""
     if _flag(fields, "not_requested"):
@@ -209,7 +197,6 @@ PHONE_ACTIONS: Final = (
     PhoneActionRow("/phones/{phone}/offline",  "turn the phone off or on",            "",          _flags("is_offline"),                                                       _choose_notice("is_offline", "The phone is offline.", "The phone is online.")),
     PhoneActionRow("/phones/{phone}/owner",    "name, user name, user id",            "",          _owner,                                                                     "Saved.", notifies=True),
     PhoneActionRow("/phones/{phone}/settings", "how it receives and reads messages",  "",          _message_settings,                                                          "Saved.", notifies=True),
-    PhoneActionRow("/phones/{phone}/script",   "its script",                          "",          _script,                                                                    _choose_notice("script", "Saved. The script runs from the next message on.", "Script removed."), notifies=True),
     PhoneActionRow(f"{CHAT_PATH}/block",       "block or unblock the business",       "block",     _flags("blocks"),                                                           _choose_notice("blocks", "Blocked. The business is not notified.", "Unblocked.")),
     PhoneActionRow(f"{CHAT_PATH}/report",      "report the business",                 "report",    _flags("blocks"),                                                           "Reported. The business is not notified.", notifies=True),
     PhoneActionRow(f"{CHAT_PATH}/marketing",   "stop or resume marketing",            "marketing", _flags("wants"),                                                            _choose_notice("wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."), notifies=True),

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.console.phones import actions, flows, media, page, sending
+from waypost.console.phones import actions, flows, media, page, script, sending
 from waypost.console.phones.actions import CHAT_PATH, ITEM_PATH
 from waypost.console.route import PageRoute, RouteKind
 
@@ -15,6 +15,8 @@ PHONES: Final = (
     PageRoute(RouteKind.PART, "/phones/flows/{flow_id}",  flows.show_flow,          "the form of a flow"),
     PageRoute(RouteKind.PART, "/phones/{phone}/handset",  page.show_handset,        "one phone with another chat open"),
     PageRoute(RouteKind.PART, f"{CHAT_PATH}/older",       page.show_older,          "older messages of a chat"),
+    PageRoute(RouteKind.PAGE, "/phones/{phone}/script",   script.show_script,       "the form of its script"),
+    PageRoute(RouteKind.ACT,  "/phones/{phone}/script",   script.save_script,       "save it, or change the rows of the form"),
     PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/text",        sending.send_text,        "send a text"),
     PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/file",        sending.send_file,        "send a file"),
     PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/location",    sending.send_location,    "send a location"),

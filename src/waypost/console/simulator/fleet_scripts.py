@@ -1,7 +1,5 @@
 """Script presets for fleets."""
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -44,10 +42,3 @@ SCRIPT_PRESETS: Final = (
          {"on": "message", "do": "offline", "for_ms": 60_000, "after_ms": [2000, 4000], "probability": 0.33})),
 )
 # fmt: on
-
-
-def format_steps(steps: Sequence[dict[str, Any]]) -> str:
-    """Return steps as JSON for people to edit, one step per line."""
-    if not steps:
-        return "[]"
-    return "[\n" + ",\n".join(f"  {json.dumps(step)}" for step in steps) + "\n]"

@@ -1,20 +1,31 @@
 """The fleets pages: thousands of phones that follow one script."""
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, error_notice
 from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import get_control, render_tab
-from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS, format_steps
+from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS
 from waypost.console.simulator.numbers import parse_whole
-from waypost.console.web.errors import NotFound
+from waypost.console.simulator.script_rows import (
+    EDIT_FIELD,
+    STEP_EFFECTS,
+    STEP_EVENTS,
+    STEP_OPTIONS,
+    ScriptRow,
+    describe_step,
+    edit_rows,
+    find_wrong_row,
+    format_rows,
+    parse_rows,
+    read_rows,
+)
+from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
@@ -23,6 +34,7 @@ FLEETS_PATH: Final = "/simulator/fleets"
 FLEET_MACROS: Final = "simulator/fleet_parts.html"
 _FLEET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CUSTOM_SCRIPT: Final = "own"
+_EXAMPLE_STEPS: Final = next(preset.steps for preset in SCRIPT_PRESETS if preset.key == "customers")
 DELETE_FLEET: Final = ActionRow(
     f"{FLEETS_PATH}/{{name}}/drop", "delete it", "DELETE /control/fleets/{name}",
     FLEETS_PATH, "Fleet {name} deleted. Its phones remain as ordinary phones.",
@@ -52,14 +64,19 @@ async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
         if typed["open_window_to"] not in own_numbers:
             return await _page(tools, page_request, typed, "open_window_to", "This is not one of your numbers.")
         body["open_window_to"] = typed["open_window_to"]
+    rows, edit = read_rows(typed), typed.get(EDIT_FIELD, "")
     try:
-        body["script"] = _parse_script(typed)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        return await _page(tools, page_request, typed, "script", f"The script is not valid JSON: {error}.")
+        if edit:
+            rows = edit_rows(rows, edit, typed.get("json", ""))
+            return await _page(tools, page_request, {**typed, "script": _CUSTOM_SCRIPT}, rows=rows)
+        body["script"] = _parse_script(typed, rows)
+    except InvalidPageRequest as error:
+        return await _page(tools, page_request, typed, "script", f"{error.text} {error.hint}", rows=rows)
     try:
         await get_control(tools).post("/control/fleets", body)
     except ApiResponseError as error:
-        return await _page(tools, page_request, typed, error.top_field, " ".join(error_notice(error)))
+        wrong, wrong_row = " ".join(error_notice(error)), find_wrong_row(error.field)
+        return await _page(tools, page_request, typed, error.top_field, wrong, rows=rows, wrong_row=wrong_row)
     return tools.redirect(f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
 
 
@@ -86,22 +103,25 @@ async def live_fleet(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def _page(
-    tools: PageTools, page_request: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = ""
-) -> Response:
+    tools: PageTools, page_request: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = "", *,
+    rows: list[ScriptRow] | None = None, wrong_row: int | None = None,
+) -> Response:  # fmt: skip
     fleets = (await get_control(tools).get("/control/fleets"))["fleets"]
     return await render_tab(
         tools, page_request, "fleets", 400 if wrong else 200,
-        fleets=fleets, scripts=SCRIPT_PRESETS, steps_json=format_steps, typed=typed,
+        fleets=fleets, scripts=SCRIPT_PRESETS, typed=typed,
+        rows=format_rows(_EXAMPLE_STEPS) if rows is None else rows, wrong_row=wrong_row,
+        events=STEP_EVENTS, effects=STEP_EFFECTS, options=STEP_OPTIONS,
         own_numbers=[(app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
                      for app in page_request.apps if app.phone_number],
         wrong_field=wrong_field, wrong=wrong,
     )  # fmt: skip
 
 
-def _parse_script(typed: dict[str, str]) -> Any:
+def _parse_script(typed: dict[str, str], rows: list[ScriptRow]) -> list[dict[str, Any]]:
     chosen = typed.get("script", "")
     if chosen == _CUSTOM_SCRIPT:
-        return msgspec.json.decode(typed.get("steps", ""))
+        return parse_rows(rows)
     return [step for preset in SCRIPT_PRESETS if preset.key == chosen for step in preset.steps]
 
 
@@ -113,7 +133,7 @@ async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, A
         if error.status == 404:
             raise NotFound(f"There is no fleet called {name}.") from error
         raise
-    return {**fleet, "script": [json.dumps(step, ensure_ascii=False) for step in fleet["script"]]}
+    return {**fleet, "script": [describe_step(step) for step in fleet["script"]]}
 
 
 def _fleet_name(page_request: PageRequest) -> str:
