@@ -1,4 +1,4 @@
-"""Response times of the console's server with many messages: list, every filter, search and trace, as whole pages.
+"""Response times of the console's server with many messages: lists, every filter, search and trace, as whole pages.
 
 `python -m benchmarks.console` fills one app with 200,000 messages on each engine, requests each page from
 the service like a browser, and prints the median and the slowest. There is no target; the aim is 100 ms.
@@ -6,12 +6,13 @@ the service like a browser, and prints the median and the slowest. There is no t
 
 import argparse
 import asyncio
+import json
 import statistics
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, insert, text
 
 from benchmarks.bulk_fill import fill_store, numbers_per_app
 from benchmarks.processes import temporary_folder
@@ -26,12 +27,17 @@ from waypost.base.telemetry.logs import set_up_logs
 from waypost.client.api_client import InProcessTransport
 from waypost.config import Settings
 from waypost.store.apps.apps import list_apps
+from waypost.store.tables import inbound_messages, webhook_items
 
 ROUNDS = 15
 AIM_MS = 100
 OLD = "time=custom&from=2020-01-01T00:00"
 RARE = 4096
 """One in this many messages has failed."""
+RECEIVED_ONE_IN = 10
+"""For this many messages sent, one was received."""
+CHUNK = 5_000
+KINDS = ("text", "image", "button")
 
 
 def fill_one_app(store: Store, count: int) -> None:
@@ -44,6 +50,9 @@ def fill_one_app(store: Store, count: int) -> None:
         fill_store(connection, [(app.id, app.phone_number)], partner_id=app.partner_id, count=count, now_ms=now_ms)
         _vary(connection, count)
         connection.commit()
+        _receive(connection, app.id, app.partner_id, count // RECEIVED_ONE_IN, now_ms)
+        connection.exec_driver_sql("ANALYZE")
+        connection.commit()
 
 
 def _vary(connection: Connection, count: int) -> None:
@@ -54,6 +63,44 @@ def _vary(connection: Connection, count: int) -> None:
     oldest = "UPDATE messages SET state = 'uncertain' WHERE id = (SELECT min(id) FROM messages)"
     connection.execute(text(oldest))
     assert count
+
+
+def _receive(connection: Connection, app_id: str, partner_id: int, count: int, now_ms: int) -> None:
+    """Insert messages received from the recipients with a name: texts, and a few kinds more."""
+    named = list(connection.execute(text("SELECT id FROM recipients WHERE name != '' ORDER BY id")).scalars())
+    for begin in range(0, count, CHUNK):
+        rows = [
+            (n, now_ms - (count - n) * 20_000, KINDS[n % 8 if n % 8 < len(KINDS) else 0], named[n % len(named)])
+            for n in range(begin + 1, min(begin + CHUNK, count) + 1)
+        ]
+        connection.execute(
+            insert(webhook_items),
+            [
+                {
+                    "id": n, "operator_account_id": "main", "dedupe_key": f"message {n}", "webhook_id": "a", "path": "0",
+                    "item": _inbound_item(n, kind), "received_on_ms": at_ms,
+                }
+                for n, at_ms, kind, _ in rows
+            ],
+        )  # fmt: skip
+        connection.execute(
+            insert(inbound_messages),
+            [
+                {
+                    "operator_message_id": f"wamid.in.{n}", "partner_id": partner_id, "app_id": app_id,
+                    "recipient_id": recipient_id, "kind": kind, "item_id": n, "received_on_ms": at_ms,
+                }
+                for n, at_ms, kind, recipient_id in rows
+            ],
+        )  # fmt: skip
+        connection.commit()
+
+
+def _inbound_item(n: int, kind: str) -> bytes:
+    content = {"text": {"body": f"Where is my order {n}?"}, "button": {"text": "Another day", "payload": "later"}}
+    message = {"id": f"wamid.in.{n}", "type": kind, kind: content.get(kind, {"id": str(n), "caption": "Look at this"})}
+    context = {"metadata": {"phone_number_id": "1"}, "contacts": [{"profile": {"name": f"Ann {n}"}, "wa_id": "1"}]}
+    return json.dumps({**context, "message": message}).encode()
 
 
 def pages(app_id: str, numbers: int, message_id: str, operator_id: str, recipient_id: int) -> Sequence[tuple[str, str]]:
@@ -79,6 +126,29 @@ def pages(app_id: str, numbers: int, message_id: str, operator_id: str, recipien
         ("text in no message", f"text=elephant&{OLD}"),
         ("text with an accent in no message", f"text=%C3%A9%C3%A8&{OLD}"),
         ("text and a state that few have", f"text=tomorrow&state=failed&{OLD}"),
+        ("text in no message, at any time", "text=elephant"),
+        ("a name that half of the recipients have", "q=ann"),
+        ("a name that one recipient has", "q=ann+77"),
+        ("a name that none has", "q=elephant"),
+        ("a name and a text", "q=ann&text=tomorrow"),
+    )
+    received = (
+        ("received", ""),
+        ("received from a number", f"q={number}"),
+        ("received from a name that one has", "q=ann+77"),
+        ("received from a name that none has", "q=elephant"),
+        ("received by the operator's id", "q=wamid.in.77"),
+        ("received text that most have", "text=order"),
+        ("received text that one has", "text=order+77%3F"),
+        ("received text that none has", "text=elephant"),
+        ("received text with an accent", "text=%C3%A9%C3%A8"),
+    )
+    palette = (
+        ("palette: a name", "ann+77"),
+        ("palette: a text that all messages have", "order"),
+        ("palette: nothing", "elephant"),
+        ("palette: an accent", "%C3%A9%C3%A8"),
+        ("palette: a number", str(number)),
     )
     conversations = f"/apps/{app_id}/conversations"
     searches = (
@@ -98,6 +168,8 @@ def pages(app_id: str, numbers: int, message_id: str, operator_id: str, recipien
         ("text in one conversation", f"{conversations}/{recipient_id}?text=ready"),
         ("text that one conversation does not have", f"{conversations}/{recipient_id}?text=elephant"),
         *((name, f"{messages}?{query}" if query else messages) for name, query in queries),
+        *((name, f"{messages}/received?{query}" if query else f"{messages}/received") for name, query in received),
+        *((name, f"/commands/search?q={query}") for name, query in palette),
         ("our id, to its trace", f"{messages}?q={message_id}"),
         ("the operator's id, to its trace", f"{messages}?q={operator_id}"),
         ("the trace of a message", f"{messages}/{message_id}"),

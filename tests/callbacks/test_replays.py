@@ -78,6 +78,13 @@ async def test_replay_by_filter_selects_the_callbacks_that_match_all_of_it(
     assert (await replay(service, **query, partner_id=99, dry_run=True))["would_replay"] == 0
 
 
+async def test_replay_of_more_messages_than_one_call_may_name_is_an_error(service: CallbackService) -> None:
+    subscription = await service.subscribe("http://127.0.0.1:9/callbacks")
+
+    with pytest.raises(ApiResponseError, match="at most 200 ids"):
+        await replay(service, subscription_id=subscription, message_ids=["x"] * 201)
+
+
 async def test_replay_without_an_owner_is_an_error(service: CallbackService) -> None:
     with pytest.raises(ApiResponseError):
         await replay(service, recipient="ann")

@@ -12,8 +12,8 @@ from waypost.assembly.dev import demo
 from waypost.client.responses import ApiUnreachable, ClientResponse
 from waypost.client.streaming import ClientRequestBody, StreamedResponse
 from waypost.console.api_clients import ControlClient
-from waypost.console.command_palette import COMMANDS, Command
 from waypost.console.page_context import PageContextReader
+from waypost.console.palette.commands import COMMANDS, Command
 from waypost.console.route import RouteKind
 from waypost.console.routes import PAGES
 
@@ -31,7 +31,7 @@ async def search_palette(tab: Tab, text: str) -> Locator:
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
 async def test_every_command_is_a_route_of_the_console(command: Command) -> None:
     kind = RouteKind.PAGE if command.posts is None else RouteKind.ACT
-    path = command.path.partition("?")[0]
+    path = re.split(r"[?#]", command.path)[0]
 
     assert [row.path for row in PAGES if row.kind is kind and row.path == path] == [path]
 
@@ -55,7 +55,7 @@ async def test_every_command_that_posts_has_the_fields_of_its_action(console: Co
 async def test_every_page_without_parameters_has_a_command(console: ConsoleClient) -> None:
     """A new page needs a command."""
     navigation = await console.get("/settings")
-    commands = {command.path.partition("?")[0] for command in COMMANDS}
+    commands = {re.split(r"[?#]", command.path)[0] for command in COMMANDS}
     commands |= {
         path.replace(demo.APP_ID, "{app_id}") for path in re.findall(r'href="([^"]+)" data-command', navigation)
     }
@@ -175,7 +175,7 @@ async def test_simulator_that_never_responds_delays_no_page(
 ) -> None:
     services = vars(console.dev)["_sides"].waypost.console.services
     monkeypatch.setattr("waypost.console.page_context.CONTEXT_TIMEOUT_S", 0.05)
-    monkeypatch.setattr("waypost.console.command_palette.PALETTE_PHONES_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("waypost.console.palette.commands.PALETTE_PHONES_TIMEOUT_S", 0.05)
     monkeypatch.setattr(services.apis, "control", ControlClient(UnresponsiveSimulator()))
 
     context = await PageContextReader(services.apis.control, services.clock).read()

@@ -27,6 +27,8 @@ from waypost.wire.redaction import HIDDEN_SECRET, redact_callback
 MAX_KEEP_OLD_S: Final = 30 * 86_400
 MAX_REPLAYED: Final = 100_000
 """In one call; for more, call several times with shorter time ranges."""
+MAX_REPLAYED_MESSAGES: Final = 200
+"""Messages that one call may name."""
 
 _END_OF_TIME_MS: Final = 1 << 53
 
@@ -64,6 +66,7 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A filter of callbacks to replay, which must match every given field.
 
     Attributes:
+        message_ids: about one of these messages.
         dry_run: only count them.
     """
 
@@ -76,7 +79,13 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
     delivered: bool | None = None
     from_ms: int = 0
     to_ms: int = _END_OF_TIME_MS
+    message_ids: tuple[str, ...] = ()
     dry_run: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that the messages are not too many."""
+        if len(self.message_ids) > MAX_REPLAYED_MESSAGES:
+            raise invalid_field("message_ids", f"at most {MAX_REPLAYED_MESSAGES} ids")
 
 
 async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> Any:
@@ -180,6 +189,7 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
         delivered=request.delivered,
         from_ms=request.from_ms,
         to_ms=min(request.to_ms, context.clock.now_ms() + 1),
+        message_ids=request.message_ids,
     )
     counted = await context.database.read(count_replays, replay_filter)
     if request.dry_run:

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from waypost.console import command_palette, home, sign_in
+from waypost.console import home, sign_in
 from waypost.console.callbacks.routes import CALLBACKS
 from waypost.console.conversations.routes import CONVERSATIONS
 from waypost.console.messages.routes import MESSAGES
 from waypost.console.overview.routes import OVERVIEW
+from waypost.console.palette import commands, search
 from waypost.console.partners.routes import PARTNERS
 from waypost.console.phones.routes import PHONES
 from waypost.console.requests.routes import REQUESTS
@@ -24,7 +25,8 @@ BASE_ROUTES: Final = (  # Source: decision 0057
     PageRoute(RouteKind.ACT,  "/sign-out", sign_in.sign_out,              "end the session"),
     PageRoute(RouteKind.ACT,  "/theme",    sign_in.choose_theme,          "choose a theme", Audience.PUBLIC),
     PageRoute(RouteKind.PAGE, "/",         home.show_home,                "redirect to an app's overview"),
-    PageRoute(RouteKind.PART, "/commands", command_palette.list_commands, "list commands for the palette"),
+    PageRoute(RouteKind.PART, "/commands", commands.list_commands, "list commands for the palette"),
+    PageRoute(RouteKind.PART, "/commands/search", search.search_commands, "find people and messages for it"),
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
     PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")

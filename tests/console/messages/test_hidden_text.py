@@ -78,6 +78,8 @@ class Traffic:
         pages = (
             *self.paths(RouteKind.PAGE, RouteKind.PART),
             f"{MESSAGES}?{DAYS}&text=Zinnia", f"{MESSAGES}?{DAYS}&text={CODE}", f"{MESSAGES}?kind=template",
+            f"{MESSAGES}/received?text=Zinnia", f"{MESSAGES}/received?text={CODE}",
+            "/commands/search?q=Zinnia", f"/commands/search?q={CODE}",
         )  # fmt: skip
         responses = {path: await self.page(path) for path in pages}
         streams = self.paths(RouteKind.LIVE)

@@ -95,6 +95,23 @@ async def test_phones_of_a_number_are_sorted_by_latest_activity(bench: Bench) ->
     assert len((await bench.control("GET", "chats?limit=1")).body["phones"]) == 1
 
 
+async def test_phones_of_fleets_are_left_out_of_the_chats_unless_they_were_changed(bench: Bench) -> None:
+    await bench.control("POST", "fleets", {"name": "crowd", "first": "15551000000", "count": 100, "seed": 7})
+    for phone in ("15551000001", "15551000002", ANN):
+        await bench.send_from_phone("Hi", phone=phone)
+    await bench.control("PUT", "phones/15551000002", {"name": "Zoe"})
+
+    every = (await bench.control("GET", "chats")).body["phones"]
+    people = (await bench.control("GET", "chats?fleets=false")).body["phones"]
+
+    assert {(one["phone"], one["fleet"]) for one in every} == {
+        ("15551000001", "crowd"),
+        ("15551000002", "crowd"),
+        (ANN, None),
+    }
+    assert [one["phone"] for one in people] == [ANN, "15551000002"]
+
+
 async def test_forwarded_message_is_marked_on_its_phone(bench: Bench) -> None:
     often = {"to": BUSINESS, "text": "x", "forwarded": True, "frequently_forwarded": True}
     await bench.control("POST", f"phones/{ANN}/messages", often)

@@ -53,6 +53,9 @@ MESSAGE_FILTERS: Final = {
     "by our id": MessageFilter(name=ID),
     "by an id of the operator's": MessageFilter(name="wamid.1"),
     "with a text": MessageFilter(text="hello", from_ms=AT_MS - 9),
+    "with a text, at any time": MessageFilter(text="hello"),
+    "of a name": MessageFilter(person="ann"),
+    "of a name and a text": MessageFilter(person="ann", text="é"),
 }
 DELIVERY_FILTERS: Final = {
     "all": DeliveryFilter(),

@@ -5,14 +5,18 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, update
 
-from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER
+from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, draft, message, template
+from waypost.domain.message import TemplateSend
+from waypost.domain.templates.template import Category
 from waypost.store.database import Database
 from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.messages import record_messages
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter
 from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT
 from waypost.store.tables import inbound_messages, recipients, webhook_items
+from waypost.store.templates.templates import record_template
 
 KINDS = ("text", "image", "button")
 CONTENTS: dict[str, dict[str, Any]] = {
@@ -93,6 +97,39 @@ async def test_number_and_time_filters_find_matching_messages(database: Database
     assert ids(await all_rows(database, MessageFilter(number="9999"))) == []
     bounded = MessageFilter(from_ms=AT_MS + 3, until_ms=AT_MS + 5)
     assert ids(await all_rows(database, bounded)) == [f"wamid.{n:04d}" for n in (9, 8, 7, 6)]
+
+
+async def test_text_is_found_in_any_case_and_a_reply_to_a_code_is_not(database: Database) -> None:
+    def seed(connection: Connection) -> None:
+        _seed(connection, 12)
+        for n, text in ((3, "CAFÉ tomorrow"), (6, "a café"), (9, "cafe")):
+            item = json.dumps({"message": {"type": "text", "text": {"body": text}}})
+            connection.execute(update(webhook_items).where(webhook_items.c.id == n).values(item=item.encode()))
+        record_template(connection, template(1, draft(category="AUTHENTICATION"), category=Category.AUTHENTICATION))
+        record_messages(connection, [message(1, TemplateSend(template(1).id, ("123456",)))])
+        reply = {"message": {"type": "text", "text": {"body": "My café code"}, "context": {"id": message(1).id}}}
+        values = {"item": json.dumps(reply).encode()}
+        connection.execute(update(webhook_items).where(webhook_items.c.id == 12).values(**values))
+
+    await database.write(seed)
+
+    for text, expected in {"café": [6, 3], "CAFE": [9], "é": [6, 3], "tomorrow": [3], "mime_type": []}.items():
+        found = await all_rows(database, MessageFilter(text=text), scan_limit=9)
+        assert ids(found) == [f"wamid.{n:04d}" for n in expected], text
+
+
+async def test_sender_is_found_by_name_and_by_id(database: Database) -> None:
+    def seed(connection: Connection) -> None:
+        _seed(connection, 12)
+        connection.execute(update(recipients).where(recipients.c.id == 2).values(name="Ömer Ben", user_id="US.1349"))
+
+    await database.write(seed)
+    from_ben = [f"wamid.{n:04d}" for n in range(12, 0, -1) if n % 2]
+
+    for message_filter in (MessageFilter(person="ömer b"), MessageFilter(person="BEN"), MessageFilter(name="US.1349")):
+        assert ids(await all_rows(database, message_filter, scan_limit=9)) == from_ben
+    assert ids(await all_rows(database, MessageFilter(name="wamid.0004"))) == ["wamid.0004"]
+    assert ids(await all_rows(database, MessageFilter(person="ann"))) == []
 
 
 async def test_another_partner_gets_no_inbound_messages(database: Database) -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, update
 
 from benchmarks.query_plans import grows
 from benchmarks.statements import Statements, plan_of, scans
@@ -19,10 +19,10 @@ from waypost.store.database import Database
 from waypost.store.encoding import app_columns
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
-from waypost.store.messages.recipients import get_or_create_recipients
+from waypost.store.messages.recipients import get_or_create_recipients, recipient_names
 from waypost.store.messages.search import MessageFilter, current_messages, search_messages
 from waypost.store.messages.search_pages import SearchPage, SearchResults
-from waypost.store.tables import apps
+from waypost.store.tables import apps, recipients
 
 OTHER = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="Other", phone_number="15550002222")
 TEMPLATE = "01990000-0000-7000-8000-0000000000ff"
@@ -162,6 +162,24 @@ async def test_message_is_found_by_our_id_and_by_the_operators(database: Databas
     assert await all_ids(database, MessageFilter(name=f"wamid.{id_number(3)}")) == []
 
 
+async def test_recipient_is_found_by_name_in_any_case(database: Database) -> None:
+    messages = plain_messages(30)
+    await store_messages(database, messages)
+    await database.write(record_outcomes, [(sent, MessageState.SENT, None) for sent in messages])
+
+    def write(connection: Connection) -> None:
+        one = (recipients.c.phone_number == BEN, recipients.c.app_id == APP.id)
+        connection.execute(update(recipients).where(*one).values(name="Ömer Ben"))
+
+    await database.write(write)
+    to_ben = ids([n for n in range(1, 31) if n % 3 and not n % 2])
+
+    assert await all_ids(database, MessageFilter(person="ÖMER b"), at_most=4, scan_limit=7) == to_ben
+    assert await all_ids(database, MessageFilter(person="ben", text="order 4"), at_most=4) == [id_number(4)]
+    assert await all_ids(database, MessageFilter(person="ann"), at_most=4) == []
+    assert await database.read(recipient_names, APP.id, [ANN, BEN, "US.1"]) == {BEN: "Ömer Ben"}
+
+
 async def test_times_bound_a_search_to_the_millisecond(database: Database) -> None:
     await store_messages(database, plain_messages(60))
     since, until = AT_MS + 10, AT_MS + 20
@@ -253,9 +271,11 @@ async def test_no_search_reads_a_whole_table(database: Database, store_location:
         MessageFilter(name="wamid.none"),
         MessageFilter(name=id_number(4)),
         MessageFilter(text="order", from_ms=AT_MS),
+        MessageFilter(person="ben"),
     ):
         await all_ids(database, message_filter, at_most=4, scan_limit=10)
     await database.read(current_messages, PARTNER.id, APP.id, [id_number(1)])
+    await database.read(recipient_names, APP.id, [ANN])
     statements.end()
 
     def explain(connection: Connection) -> dict[str, list[str]]:

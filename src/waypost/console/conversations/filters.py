@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from waypost.base.clock import DAY_MS
-from waypost.console.messages.filters import MAX_FILTER_CHARS, parse_cursor
+from waypost.console.messages.filters import MAX_FILTER_CHARS, MESSAGE_ID, parse_cursor
 from waypost.store.console.conversations import ConversationFilter
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.search import MIN_NUMBER_DIGITS
@@ -29,10 +29,6 @@ THREAD_PARTS: Final = (
     (ThreadPart.FAILED,   "Failed"),
 )
 # fmt: on
-_MESSAGE_ID: Final = re.compile(
-    r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|wamid\.\S+|[A-Z]{2}\.[A-Za-z0-9.]*[0-9][A-Za-z0-9.]*", re.ASCII
-)
-"""Ids of messages, ours and the operator's, and business-scoped ids of recipients, such as `US.1349`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +87,7 @@ def read_conversation_filter(fields: Mapping[str, str], now_ms: int) -> Conversa
         number = digits
         if len(digits) < MIN_NUMBER_DIGITS:
             wrong["q"] = f"Enter at least {MIN_NUMBER_DIGITS} digits of a number, a name, or a complete ID."
-    elif _MESSAGE_ID.fullmatch(text):
+    elif MESSAGE_ID.fullmatch(text):
         found_id = text
     elif text:
         name = text

@@ -9,12 +9,13 @@ from typing import Any, Final
 from starlette.responses import Response, StreamingResponse
 
 from waypost.console.messages.filters import MessageListFilter, read_filter
+from waypost.console.messages.selected import selected_ids
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import iso_time
 from waypost.console.web.page_request import PageRequest
-from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor, template_names
-from waypost.store.messages.search import search_messages
+from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor, template_names, template_names_by_ids
+from waypost.store.messages.search import current_messages, search_messages
 from waypost.store.messages.search_pages import SearchPage, SearchResults
 
 MAX_EXPORT_ROWS: Final = 10_000
@@ -38,11 +39,25 @@ async def export_list(tools: PageTools, page_request: PageRequest) -> Response:
     if filters.wrong:
         raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
     names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
-    return StreamingResponse(
-        _csv_lines(_Export(tools, page_request, filters), names),
-        media_type="text/csv; charset=utf-8",
-        headers={"Content-Disposition": 'attachment; filename="messages.csv"'},
-    )
+    return _csv_response(_csv_lines(_Export(tools, page_request, filters), names))
+
+
+async def export_selected(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the selected messages as CSV, newest first.
+
+    Raises:
+        InvalidPageRequest: none or too many are selected.
+    """
+    read, scope = tools.services.database.read, (page_request.partner.id, page_request.app.id)
+    rows = await read(current_messages, *scope, await selected_ids(page_request))
+    names = await read(template_names_by_ids, page_request.partner.id, [row["template_id"] for row in rows])
+    newest = sorted(rows, key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
+    return _csv_response([_csv_line(_COLUMNS), *(_csv_line(_cells(row, names)) for row in newest)])
+
+
+def _csv_response(lines: AsyncGenerator[str] | Sequence[str]) -> Response:
+    headers = {"Content-Disposition": 'attachment; filename="messages.csv"'}
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @dataclass(frozen=True, slots=True)

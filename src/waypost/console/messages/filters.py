@@ -32,6 +32,10 @@ FILTER_TIMES: Final = (
 MESSAGE_STATES: Final = tuple(one.value for one in MessageState)
 MESSAGE_FILTER_FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "text")
 MAX_FILTER_CHARS: Final = 200
+MESSAGE_ID: Final = re.compile(
+    r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|wamid\.\S+|[A-Z]{2}\.[A-Za-z0-9.]*[0-9][A-Za-z0-9.]*", re.ASCII
+)
+"""Ids of messages, ours and the operator's, and business-scoped ids of recipients, such as `US.1349`."""
 _CURSOR: Final = re.compile(r"([0-9]{1,15})\.([!-~]{0,500})")
 
 
@@ -64,7 +68,7 @@ class MessageListFilter:
     @property
     def has_more(self) -> bool:
         """True if a field under "More filters" has a value."""
-        return any(self.given[name] for name in ("template", "code", "kind", "from", "until", "text"))
+        return any(self.given[name] for name in ("template", "code", "kind", "from", "until"))
 
     @property
     def is_id_alone(self) -> bool:
@@ -81,10 +85,8 @@ def read_filter(fields: Mapping[str, str], now_ms: int) -> MessageListFilter:
     """
     given = {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in MESSAGE_FILTER_FIELDS}
     wrong: dict[str, str] = {}
-    number, name = _parse_number_or_id(given["q"], wrong)
+    number, name, person = _parse_recipient(given["q"], wrong)
     from_ms, until_ms = _parse_times(given, now_ms, wrong)
-    if given["text"] and from_ms is None and "from" not in wrong:
-        wrong["text"] = "Choose a time too: text search needs a time range."
     if given["state"] and given["state"] not in MESSAGE_STATES:
         wrong["state"] = "Unknown status."
     if given["code"] and not re.fullmatch(r"\d{1,9}", given["code"], re.ASCII):
@@ -98,6 +100,7 @@ def read_filter(fields: Mapping[str, str], now_ms: int) -> MessageListFilter:
         else MessageFilter(
             number=number,
             name=name,
+            person=person,
             state=given["state"] or None,
             template_id=given["template"] or None,
             code=int(given["code"]) if given["code"] else None,
@@ -121,17 +124,17 @@ def encode_cursor(cursor: MessageCursor) -> str:
     return f"{cursor.accepted_on_ms}.{cursor.id}"
 
 
-def _parse_number_or_id(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None]:
-    """Return the digits of a phone number, or else the id of a message or recipient."""
+def _parse_recipient(text: str, wrong: dict[str, str]) -> tuple[str | None, str | None, str | None]:
+    """Return the digits of a phone number, or the id of a message or recipient, or part of a recipient's name."""
     if not text:
-        return None, None
+        return None, None, None
     digits = re.sub(r"[\s+().-]", "", text)
     if not (digits.isascii() and digits.isdecimal()):
-        return None, text
+        return (None, text, None) if MESSAGE_ID.fullmatch(text) else (None, None, text)
     if len(digits) < MIN_NUMBER_DIGITS:
-        wrong["q"] = f"Enter at least {MIN_NUMBER_DIGITS} digits of a number, or a complete ID."
-        return None, None
-    return digits, None
+        wrong["q"] = f"Enter at least {MIN_NUMBER_DIGITS} digits of a number, a name, or a complete ID."
+        return None, None, None
+    return digits, None, None
 
 
 def _parse_times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:

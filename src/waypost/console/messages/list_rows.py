@@ -1,10 +1,14 @@
 """Rows of the list of messages, with a preview of the content."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.console.messages.filters import MESSAGE_KINDS, encode_cursor
+from waypost.console.messages.parameters import LabelledParameter, label_parameters
+from waypost.domain.message import TemplateSend
+from waypost.domain.templates.template import Template
+from waypost.store.encoding import decode_retained_content
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.text import short_text
 from waypost.wire.redaction import TextVisibility, redact_preview
@@ -22,15 +26,19 @@ class MessageListRow:
 
     Attributes:
         cursor: cursor of the row.
+        name: the recipient's; empty if it never wrote.
         what: name of the template, or the message type.
-        text: beginning of the content, or its length if hidden; empty if there is no content or it was deleted.
+        parameters: those of a template, unless they are hidden.
+        text: beginning of any other content, or its length if hidden; empty if there is none or it was deleted.
     """
 
     id: str
     cursor: str
     destination: str
+    name: str
     what: str
     is_template: bool
+    parameters: Sequence[LabelledParameter]
     text: str
     state: str
     unconfirmed: bool
@@ -46,11 +54,24 @@ class MessageListRow:
         return self.state in FINAL_STATES or (self.state == "failed" and not self.unconfirmed)
 
 
-def message_rows(
-    rows: Iterable[Mapping[str, Any]], names: Mapping[str, str], *, show_text: bool
-) -> list[MessageListRow]:
-    """Return list rows from rows of the store and the names of the app's templates."""
-    return [_message_row(row, names, TextVisibility(show_text, row["holds_code"])) for row in rows]
+@dataclass(frozen=True, slots=True)
+class MessageListContext:
+    """The templates and names that the rows of a list refer to.
+
+    Attributes:
+        templates: by id.
+        names: of recipients, by number or business-scoped id.
+        show_text: true if texts are shown without a reveal.
+    """
+
+    show_text: bool
+    templates: Mapping[str, Template] = field(default_factory=dict[str, Template])
+    names: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def message_rows(rows: Iterable[Mapping[str, Any]], context: MessageListContext) -> list[MessageListRow]:
+    """Return list rows from rows of the store."""
+    return [_message_row(row, context) for row in rows]
 
 
 def kind_label(kind: str) -> str:
@@ -58,17 +79,20 @@ def kind_label(kind: str) -> str:
     return _LABELS.get(kind, kind)
 
 
-def _message_row(row: Mapping[str, Any], names: Mapping[str, str], sight: TextVisibility) -> MessageListRow:
-    name = names.get(row["template_id"] or "")
+def _message_row(row: Mapping[str, Any], context: MessageListContext) -> MessageListRow:
+    sight = TextVisibility(context.show_text, row["holds_code"])
+    template = context.templates.get(row["template_id"] or "")
+    parameters = _parameters(row, template) if sight.is_open else ()
+    chars = MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS
     return MessageListRow(
         id=row["id"],
         cursor=encode_cursor(MessageCursor(row["accepted_on_ms"], row["id"])),
         destination=row["destination"],
-        what=name or kind_label(row["kind"]),
+        name=context.names.get(row["destination"], ""),
+        what=kind_label(row["kind"]) if template is None else template_label(template),
         is_template=bool(row["template_id"]),
-        text=redact_preview(
-            short_text(row["content"], MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS), sight
-        ),
+        parameters=parameters,
+        text="" if parameters else redact_preview(short_text(row["content"], chars), sight),
         state=row["state"],
         unconfirmed=row["unconfirmed"],
         code=row["code"],
@@ -77,3 +101,15 @@ def _message_row(row: Mapping[str, Any], names: Mapping[str, str], sight: TextVi
         accepted_on_ms=row["accepted_on_ms"],
         changed_on_ms=row["changed_on_ms"],
     )
+
+
+def template_label(template: Template) -> str:
+    """Return the name and the language of a template."""
+    return f"{template.draft.element_name} ({template.draft.language_code})"
+
+
+def _parameters(row: Mapping[str, Any], template: Template | None) -> Sequence[LabelledParameter]:
+    content = decode_retained_content(row["kind"], row["content"]) if template is not None else None
+    if template is None or not isinstance(content, TemplateSend):
+        return ()
+    return label_parameters(template.draft, content.params)

@@ -1,6 +1,6 @@
 """The list of an app's sent messages: the page, its live updates, and older messages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,13 +14,15 @@ from waypost.console.messages.filters import (
     encode_cursor,
     read_filter,
 )
-from waypost.console.messages.list_rows import MessageListRow, message_rows
+from waypost.console.messages.list_rows import MessageListContext, MessageListRow, message_rows
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.store.messages.lists import MAX_PAGE_ROWS, template_names
+from waypost.store.messages.recipients import recipient_names
 from waypost.store.messages.search import current_messages, search_messages
 from waypost.store.messages.search_pages import SearchPage, SearchResults
+from waypost.store.templates.templates import templates_by_ids
 
 MESSAGE_LIST_MACROS: Final = "messages/parts.html"
 MESSAGES_PER_PAGE: Final = 50
@@ -36,14 +38,14 @@ MESSAGE_LIST_REST_S: Final = 0.5
 async def show_list(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the list; redirect to the message if the filter is a message id."""
     filters = _filter(tools, page_request)
-    names = await _names(tools, page_request)
+    names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
     if filters.is_id_alone and len(matches.rows) == 1 and matches.next is None:
         return RedirectResponse(f"/apps/{page_request.app.id}/messages/{matches.rows[0]['id']}", 303)
     return await tools.page(
         page_request, "messages/list.html",
-        filters=filters, page=_page(tools, matches, names), names=names,
-        kinds=MESSAGE_KINDS, states=MESSAGE_STATES, times=FILTER_TIMES,
+        filters=filters, page=await _page(tools, page_request, matches), names=names,
+        kinds=MESSAGE_KINDS, states=MESSAGE_STATES, times=FILTER_TIMES, show_text=tools.services.show_text,
     )  # fmt: skip
 
 
@@ -51,7 +53,7 @@ async def show_more(tools: PageTools, page_request: PageRequest) -> Response:
     """Return older messages as page elements, with the link to further ones."""
     filters = _filter(tools, page_request)
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
-    page = _page(tools, matches, await _names(tools, page_request))
+    page = await _page(tools, page_request, matches)
     part = tools.services.pages.render_macro
     pieces = [
         PageElement(f"m-{line.id}", part(MESSAGE_LIST_MACROS, "row", page_request, page_request.app, line), "rows")
@@ -66,18 +68,15 @@ async def live_list(tools: PageTools, page_request: PageRequest) -> Response:
     filters = _filter(tools, page_request)
     watched: dict[str, MessageListRow] = {}
     html: dict[str, tuple[MessageListRow, str]] = {}
-    names = await _names(tools, page_request)
     newest_ms = 0
 
     async def render() -> Sequence[PageElement]:
-        nonlocal newest_ms, names
+        nonlocal newest_ms
         if filters.wrong:
             return []
         rows = await _changed_rows(tools, page_request, filters, newest_ms, list(watched))
-        if any(row["template_id"] and row["template_id"] not in names for row in rows):
-            names = await _names(tools, page_request)
         lines = sorted(
-            message_rows(rows, names, show_text=tools.services.show_text),
+            await read_list_rows(tools, page_request, page_request.app.id, rows),
             key=lambda line: (line.accepted_on_ms, line.id),
         )
         newest_ms = max([newest_ms, *(line.accepted_on_ms for line in lines)])
@@ -116,9 +115,33 @@ class ListPage:
     back_to_ms: int | None
 
 
-def _page(tools: PageTools, found: SearchResults, names: Mapping[str, str]) -> ListPage:
+async def read_list_rows(
+    tools: PageTools, page_request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+) -> list[MessageListRow]:
+    """Return rows of the store as the list shows them.
+
+    Args:
+        tools: the page tools.
+        page_request: the request.
+        app_id: of the messages.
+        rows: as `search_messages` returns them.
+        show_text: true if they were revealed.
+    """
+    read = tools.services.database.read
+    ids = {row["template_id"] for row in rows if row["template_id"]}
+    found = await read(templates_by_ids, ids) if ids else {}
+    context = MessageListContext(
+        show_text or tools.services.show_text,
+        {id: one for id, one in found.items() if one.partner_id == page_request.partner.id},  # noqa: A001
+        await read(recipient_names, app_id, {row["destination"] for row in rows}) if rows else {},
+    )
+    return message_rows(rows, context)
+
+
+async def _page(tools: PageTools, page_request: PageRequest, found: SearchResults) -> ListPage:
     older = "" if found.next is None else encode_cursor(found.next)
-    return ListPage(message_rows(found.rows, names, show_text=tools.services.show_text), older, found.searched_to_ms)
+    rows = await read_list_rows(tools, page_request, page_request.app.id, found.rows)
+    return ListPage(rows, older, found.searched_to_ms)
 
 
 def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
@@ -130,10 +153,6 @@ async def _search(tools: PageTools, page_request: PageRequest, filters: MessageL
     return await tools.services.database.read(
         search_messages, page_request.partner.id, page_request.app.id, filters.search, page
     )
-
-
-async def _names(tools: PageTools, page_request: PageRequest) -> dict[str, str]:
-    return await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
 
 
 async def _changed_rows(

@@ -1,6 +1,6 @@
 """The list of messages that an app has received: the page, its live updates, and older messages."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -12,12 +12,14 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
+from waypost.store.media.media import fetched_media_keys
 from waypost.store.messages.received import find_inbound_details, search_inbound
 from waypost.store.messages.search_pages import MAX_SCANNED_ROWS, SearchPage, SearchResults
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 RECEIVED_LIST_MACROS: Final = "messages/received_parts.html"
 RECEIVED_SCAN_LIMIT: Final = 2_000
+_PICTURE_KINDS: Final = ("image", "sticker")
 
 
 async def show_received(tools: PageTools, page_request: PageRequest) -> Response:
@@ -26,7 +28,7 @@ async def show_received(tools: PageTools, page_request: PageRequest) -> Response
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
     return await tools.page(
         page_request, "messages/received.html",
-        filters=filters, rows=_view_rows(tools, matches.rows), older=_next_cursor(matches), back_to_ms=matches.searched_to_ms,
+        filters=filters, rows=await _view_rows(tools, page_request, matches.rows), older=_next_cursor(matches), back_to_ms=matches.searched_to_ms,
         times=FILTER_TIMES,
     )  # fmt: skip
 
@@ -46,8 +48,8 @@ async def show_more_received(tools: PageTools, page_request: PageRequest) -> Res
         matches.searched_to_ms,
         bool(matches.rows),
     )
-    pieces = [*_elements(tools, page_request, matches, "rows", "end"), PageElement("foot", foot)]
-    return elements_response(pieces)
+    pieces = await _elements(tools, page_request, matches, "rows", "end")
+    return elements_response([*pieces, PageElement("foot", foot)])
 
 
 async def live_received(tools: PageTools, page_request: PageRequest) -> Response:
@@ -58,14 +60,14 @@ async def live_received(tools: PageTools, page_request: PageRequest) -> Response
         if filters.wrong:
             return []
         matches = await _search(tools, page_request, filters, scan_limit=RECEIVED_SCAN_LIMIT)
-        return _elements(tools, page_request, matches, "fresh", "start")[::-1]
+        return (await _elements(tools, page_request, matches, "fresh", "start"))[::-1]
 
     return tools.live(page_request, render, rest_s=MESSAGE_LIST_REST_S, at_least_s=2.0)
 
 
 def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
     fields = page_request.request.query_params
-    supported = {name: fields.get(name, "") for name in ("q", "time", "from", "until", "before")}
+    supported = {name: fields.get(name, "") for name in ("q", "text", "time", "from", "until", "before")}
     return read_filter(supported, tools.services.clock.now_ms())
 
 
@@ -90,30 +92,45 @@ async def reveal_received(tools: PageTools, page_request: PageRequest) -> Respon
     )
     if message is None:
         raise NotFound("Message not found.")
-    [row] = _view_rows(tools, [message], text=True)
+    [row] = await _view_rows(tools, page_request, [message], text=True)
     return elements_response([PageElement(f"r-{row['key']}", _html(tools, page_request, row))])
 
 
-def _view_rows(tools: PageTools, rows: Iterable[dict[str, Any]], *, text: bool = False) -> list[dict[str, Any]]:
+async def _view_rows(
+    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]], *, text: bool = False
+) -> list[dict[str, Any]]:
     """Return rows with an element id, since operator ids have characters that are not valid in one."""
-    return [_view_row(row, TextVisibility(text or tools.services.show_text, row["holds_code"])) for row in rows]
+    sights = [TextVisibility(text or tools.services.show_text, row["holds_code"]) for row in rows]
+    pictures = sorted(
+        {row["media_id"] for row, sight in zip(rows, sights, strict=True) if sight.is_open and _is_picture(row)}
+    )
+    now_ms = tools.services.clock.now_ms()
+    keys: Mapping[str, str] = {}
+    if pictures:
+        keys = await tools.services.database.read(fetched_media_keys, page_request.app.id, pictures, now_ms)
+    return [_view_row(row, sight, keys) for row, sight in zip(rows, sights, strict=True)]
 
 
-def _view_row(row: dict[str, Any], sight: TextVisibility) -> dict[str, Any]:
+def _is_picture(row: Mapping[str, Any]) -> bool:
+    return row["kind"] in _PICTURE_KINDS and bool(row["media_id"])
+
+
+def _view_row(row: dict[str, Any], sight: TextVisibility, keys: Mapping[str, str]) -> dict[str, Any]:
     return {
         **row,
         "key": hash_secret(row["operator_message_id"])[:24],
         "text": None if row["text"] is None else redact_preview(row["text"], sight),
-        "can_be_revealed": bool(row["text"]) and not sight.text and not sight.holds_code,
+        "picture": keys.get(row["media_id"], "") if sight.is_open and _is_picture(row) else "",
+        "can_be_revealed": (bool(row["text"]) or _is_picture(row)) and not sight.text and not sight.holds_code,
     }
 
 
-def _elements(
+async def _elements(
     tools: PageTools, page_request: PageRequest, found: SearchResults, into: str, at: str
 ) -> list[PageElement]:
     return [
         PageElement(f"r-{row['key']}", _html(tools, page_request, row), into, at)
-        for row in _view_rows(tools, found.rows)
+        for row in await _view_rows(tools, page_request, found.rows)
     ]
 
 

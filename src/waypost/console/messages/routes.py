@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.console.messages import export, listing, received, resend, trace
+from waypost.console.messages import export, listing, received, resend, selected, trace
 from waypost.console.route import PageRoute, RouteKind
 
 _MESSAGE: Final = "/apps/{app_id}/messages/{message_id}"
@@ -14,6 +14,9 @@ MESSAGES: Final = (
     PageRoute(RouteKind.LIVE, "/apps/{app_id}/messages/live",              listing.live_list,           "stream new ones"),
     PageRoute(RouteKind.PART, "/apps/{app_id}/messages/more",              listing.show_more,           "load older ones"),
     PageRoute(RouteKind.PART, "/apps/{app_id}/messages/export",            export.export_list,          "export the list as CSV"),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/messages/selected/export",   export.export_selected,      "export the selected ones as CSV"),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/messages/selected/replay",   selected.replay_selected,    "replay their callbacks"),
+    PageRoute(RouteKind.ACT,  "/apps/{app_id}/messages/selected/show",     selected.show_selected,      "show their texts"),
     PageRoute(RouteKind.PAGE, "/apps/{app_id}/messages/received",          received.show_received,      "list received messages"),
     PageRoute(RouteKind.LIVE, "/apps/{app_id}/messages/received/live",     received.live_received,      "stream new ones"),
     PageRoute(RouteKind.PART, "/apps/{app_id}/messages/received/more",     received.show_more_received, "load older ones"),

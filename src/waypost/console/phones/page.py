@@ -1,7 +1,7 @@
 """The phones page: list of phones, open handsets, their stream, and older messages."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import JSONResponse, Response
@@ -36,7 +36,18 @@ ABOUT_MACROS: Final = "phones/about.html"
 PHONES_REST_S: Final = 0.06
 """Pause between two updates of a stream; short, so that a message appears right after it was sent."""
 PHONES_POLL_S: Final = 0.8
-_MAX_LISTED_PHONES: Final = 60
+_MAX_LISTED_PHONES: Final = 100
+
+# fmt: off
+PHONE_VIEWS: Final[tuple[tuple[str, str, Callable[[Mapping[str, Any]], Any]], ...]] = (
+    # query value  label                 condition of a phone, as the control API shows it
+    ("",           "All",                lambda phone: True),
+    ("unread",     "Unread",             lambda phone: phone.get("unread")),
+    ("offline",    "Offline",            lambda phone: phone["is_offline"]),
+    ("problem",    "Delivery problems",  lambda phone: phone["condition"]),
+    ("fleets",     "Phones of fleets",   lambda phone: phone.get("fleet")),
+)
+# fmt: on
 
 
 async def show_phones(tools: PageTools, page_request: PageRequest) -> Response:
@@ -48,7 +59,9 @@ async def show_phones(tools: PageTools, page_request: PageRequest) -> Response:
         return tools.redirect(selection.address)
     selection = PhoneSelection.parse(page_request)
     if not selection.all:
-        return await tools.page(page_request, "phones/list.html", **await _list_phones(tools, page_request))
+        view = page_request.query("view")
+        shown = await _list_phones(tools, page_request, view)
+        return await tools.page(page_request, "phones/list.html", view=view, views=PHONE_VIEWS, **shown)
     handsets = [await translate_errors(read_handset(tools, page_request, place)) for place in selection.all]
     selection = _resolve_open_chats(selection, handsets)
     phones = await _list_phones(tools, page_request)
@@ -156,17 +169,27 @@ def _resolve_open_chats(selection: PhoneSelection, handsets: Sequence[Handset]) 
     return selection
 
 
-async def _list_phones(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    """Return the phones that have chats with the partner's numbers, and those without any chat."""
+async def _list_phones(tools: PageTools, page_request: PageRequest, view: str = "") -> dict[str, Any]:
+    """Return the phones that have chats with the partner's numbers, and those without any chat.
+
+    Phones of fleets are left out unless they were changed individually, or the view is of fleets.
+    """
     control, mine = get_control(tools), list(apps_by_number_id(page_request))
     try:
         active: list[dict[str, Any]] = []
         if mine:
-            chats = await control.get(f"/control/chats?{number_ids_query(mine)}&limit={_MAX_LISTED_PHONES}")
+            fleets = "" if view == "fleets" else "&fleets=false"
+            query = f"{number_ids_query(mine)}&limit={_MAX_LISTED_PHONES}{fleets}"
+            chats = await control.get(f"/control/chats?{query}")
             active = chats["phones"]
         unused = await control.get(f"/control/phones?has_chats=false&limit={_MAX_LISTED_PHONES}")
     except (ApiResponseError, ApiUnreachable) as error:
         raise ApiUnreachable(str(error)) from error
     for phone in active:
         phone["summary"] = summarize_item(phone["last"]) if phone["last"] else ""
-    return {"active": active, "unused": unused["phones"], "no_chat": CHAT_LIST}
+    matches = next((condition for name, _, condition in PHONE_VIEWS if name == view), PHONE_VIEWS[0][2])
+    return {
+        "active": [phone for phone in active if matches(phone)],
+        "unused": [phone for phone in unused["phones"] if matches(phone)],
+        "no_chat": CHAT_LIST,
+    }

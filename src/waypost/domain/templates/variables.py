@@ -12,6 +12,11 @@ def variable_names(text: str | None) -> list[str]:
     return _VARIABLE_PATTERN.findall(text or "")
 
 
+def parameter_names(text: str | None) -> list[str]:
+    """Return the names of a text's variables, each once, in the order of a send's parameters."""
+    return sorted(dict.fromkeys(variable_names(text)), key=_variable_number)
+
+
 @lru_cache(maxsize=4096)
 def variable_count(text: str | None) -> int:
     """Return the number of a text's parameters; a variable that is used twice needs one."""
@@ -21,6 +26,12 @@ def variable_count(text: str | None) -> int:
 def split_at_variables(text: str) -> list[str]:
     """Return the text before, between and after the variables: one piece more than there are variables."""
     return _VARIABLE_PATTERN.split(text)[0::2]
+
+
+def variable_context(text: str, name: str, max_chars: int) -> tuple[str, str]:
+    """Return the ends of the text before and after the first use of a variable, each of at most so many characters."""
+    before, found, after = text.partition(f"{{{{{name}}}}}")
+    return (before[-max_chars:], after[:max_chars]) if found else ("", "")
 
 
 def has_unclosed_variable(text: str) -> bool:

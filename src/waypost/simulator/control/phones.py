@@ -1,5 +1,6 @@
 """Control API calls that show and change phones, their inboxes and chats."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -15,6 +16,9 @@ from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.phone_plans import count_waiting
+
+MAX_RANKED_PHONES: Final = 2_000
+"""With more phones outside fleets, only those that the newest messages belong to are listed."""
 
 Seed = Annotated[str, Meta(max_length=64)] | int
 Script = Annotated[tuple[Any, ...], accepts("a list of steps")]
@@ -74,9 +78,10 @@ class ChatsQuery(ControlQuery, frozen=True):
 
 
 class ActivePhonesQuery(ChatsQuery, frozen=True):
-    """Filter by business number, and the maximum number of phones."""
+    """Filter by business number and fleets, and the maximum number of phones."""
 
     limit: Annotated[int, Meta(ge=0, le=500)] = 50
+    fleets: str = ""
 
 
 async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
@@ -142,20 +147,35 @@ async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery)
 
 
 async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
-    """Return phones with their newest chat with one of these numbers, the most recently active first."""
+    """Return phones with their newest chat with one of these numbers, the most recently active first.
+
+    With `fleets=false` without the phones of fleets, except those that were changed individually.
+    """
     number_ids = query.phone_number_id or list(services.accounts.numbers)
     now_ms = services.clock.now_ms()
     views: list[dict[str, Any]] = []
-    for phone in await services.chats.active_phones(number_ids, limit=query.limit):
+    for phone in await _active_phones(services, query, number_ids):
+        fleet = services.fleets.find_fleet(phone)
         chats = [chat for chat in await services.chats.list_chats(phone) if chat.phone_number_id in number_ids]
         views.append(
             {
                 **phone_view(services, services.phones.find_or_default(phone)),
+                "fleet": fleet.name if fleet else None,
                 "last": message_view(chats[0].last_message, now_ms) if chats else None,
                 "unread": sum(chat.unread for chat in chats),
             }
         )
     return {"phones": views}
+
+
+async def _active_phones(services: SimulatorServices, query: ActivePhonesQuery, number_ids: Sequence[str]) -> list[str]:
+    if query.fleets != "false":
+        return await services.chats.active_phones(number_ids, limit=query.limit)
+    known = services.phones.by_digits
+    if len(known) <= MAX_RANKED_PHONES:
+        return await services.chats.active_among(known, number_ids, limit=query.limit)
+    active = await services.chats.active_phones(number_ids, limit=MAX_RANKED_PHONES)
+    return [phone for phone in active if phone in known][: query.limit]
 
 
 async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The list of chats of a phone, and the phones that have chats."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -32,6 +32,14 @@ SELECT phone FROM (
     AND phone NOT LIKE 'group:%'
     ORDER BY position DESC LIMIT :newest
 ) GROUP BY phone ORDER BY max(position) DESC LIMIT :limit
+"""
+_SELECT_ACTIVE_AMONG: Final = """
+SELECT phone FROM (
+    SELECT named.value AS phone, (
+        SELECT max(position) FROM messages WHERE messages.phone=named.value AND failed_ms IS NULL
+        AND phone_number_id IN (SELECT value FROM json_each(:number_ids))
+    ) AS newest FROM json_each(:phones) AS named
+) WHERE newest IS NOT NULL ORDER BY newest DESC LIMIT :limit
 """
 _SELECT_PHONES_WITHOUT_CHATS: Final = """
 SELECT key FROM state WHERE kind=:kind AND owner='' AND key>:after
@@ -83,6 +91,14 @@ class Chats:
         number_ids_json = msgspec.json.encode(number_ids).decode()
         return await self._store.column(
             _SELECT_ACTIVE_PHONES, number_ids=number_ids_json, newest=_MAX_SCANNED_MESSAGES, limit=limit
+        )
+
+    async def active_among(self, phones: Collection[str], number_ids: Sequence[str], *, limit: int) -> list[str]:
+        """Return those of these phones that have a chat with one of these numbers, the most recently active first."""
+        phones_json = msgspec.json.encode(sorted(phones)).decode()
+        number_ids_json = msgspec.json.encode(number_ids).decode()
+        return await self._store.column(
+            _SELECT_ACTIVE_AMONG, phones=phones_json, number_ids=number_ids_json, limit=limit
         )
 
     async def phones_without_chats(self, *, after: str, limit: int) -> list[str]:

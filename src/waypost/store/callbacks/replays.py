@@ -29,6 +29,7 @@ class ReplayFilter:
         delivered: True those that were, False those that failed for good, None both.
         from_ms: rendered from then on.
         to_ms: and before then.
+        message_ids: about one of these messages; empty: about any, or none.
     """
 
     subscriptions: SubscriptionFilter
@@ -38,6 +39,7 @@ class ReplayFilter:
     delivered: bool | None
     from_ms: int
     to_ms: int
+    message_ids: tuple[str, ...] = ()
 
 
 ReplayCursor = tuple[int, int, str, int]
@@ -105,6 +107,8 @@ def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElem
     ]
     if query.callback_id is not None:
         conditions.append(callbacks.c.id == query.callback_id)
+    if query.message_ids:
+        conditions.append(callbacks.c.message_id.in_(query.message_ids))
     if query.event is not None:
         conditions.append(callbacks.c.event == query.event)
     if query.recipient is not None:

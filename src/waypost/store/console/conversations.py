@@ -17,9 +17,8 @@ from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
 from waypost.domain.message import MessageState
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.received import find_inbound_by_ids
-from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, current_messages, escape_like, longest_plain_text
+from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_part, current_messages, text_condition
 from waypost.store.messages.search_pages import SearchPage, SearchResults
-from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, messages, recipients
 
@@ -296,7 +295,7 @@ class _ActivityScan:
             conditions.append(exists(_UNREAD_TIMES))
         needle = (self._query.name or "").casefold()
         if self._query.name:
-            conditions.append(self._name_condition(self._query.name))
+            conditions.append(text_condition(self._connection, recipients.c.name, ascii_part(self._query.name)))
         until_ms = None
         if self._page.before is not None:
             until_ms = self._page.before.accepted_on_ms + CUSTOMER_SERVICE_WINDOW_MS
@@ -351,14 +350,6 @@ class _ActivityScan:
 
     def _limit(self, horizon_ms: int) -> None:
         self.horizon_ms = horizon_ms if self.horizon_ms is None else max(self.horizon_ms, horizon_ms)
-
-    def _name_condition(self, name: str) -> ColumnElement[bool]:
-        """Return the engine's part of the comparison, which is true for every match."""
-        plain = longest_plain_text(name)
-        pattern = f"%{escape_like(plain) if plain.isascii() else ''}%"
-        if self._connection.dialect.name == POSTGRESQL:
-            return recipients.c.name.ilike(pattern, "\\")
-        return recipients.c.name.like(pattern, "\\")
 
 
 def _position(row: dict[str, Any]) -> tuple[int, int]:

@@ -1,7 +1,7 @@
 """Lists of an app's inbound messages, newest first, a page at a time.
 
-The index is by kind, so that a page is merged from the newest messages of each kind, about a dozen. The
-sender is in no index: a number is searched for in a bounded number of rows, as in `search`.
+The index is by kind, so that a page is merged from the newest messages of each kind, about a dozen. Senders and
+texts are in no index: they are searched for in a bounded number of rows, as in `search`.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any, Final, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.one_time_codes import find_ids_with_codes
-from waypost.store.messages.search import MessageFilter
+from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_part, text_condition
 from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, recipients, webhook_items
@@ -40,6 +40,9 @@ def find_inbound_with_sender(connection: Connection, app_id: str, operator_messa
 
 
 MAX_INBOUND_KINDS: Final = 40
+MAX_SCANNED_INBOUND_TEXTS: Final = 5_000
+"""Messages of an app that one request reads for a text: each has its text in another row."""
+_INBOUND_BATCH: Final = 250
 INBOUND_ORDER: Final = TimeOrder(inbound_messages.c.received_on_ms, inbound_messages.c.operator_message_id)
 _TEXT_MEMBERS: Final = ("body", "text", "caption", "title", "emoji", "name", "description", "filename")
 _decode_item = msgspec.json.Decoder().decode
@@ -54,23 +57,27 @@ def search_inbound(
         connection: any.
         partner_id: owner of the app; for another partner the page is empty.
         app_id: the app.
-        query: only its number and times are used.
-        page: its cursor holds the operator's id, and its scan limit applies to a search by number.
+        query: its number, its person, its text, its times and its name, which is the whole id of the sender or of
+            the message. A reply to a one-time code is not found by its text.
+        page: its cursor holds the operator's id, and its scan limit applies to a search by sender or text.
 
     Returns:
-        Rows with the sender, `kind`, `received_on_ms`, `text`, `choose_status`: the operator's id of the
-        message that it replies to, and `group_id` if it was sent to a group, whose sender is not stored.
-        All three are None once retention has cleared them. `holds_code`: it replies to a message with a
+        Rows with the sender, `kind`, `received_on_ms`, `text`, `replies_to`: the operator's id of the message
+        that it replies to, `media_id`: the operator's, and `group_id` if it was sent to a group, whose sender
+        is not stored. All four are None once retention has cleared them. `holds_code`: it replies to a message with a
         one-time code.
     """
     page = page.limit_to(query.until_ms)
+    if query.text:
+        most = MAX_SCANNED_INBOUND_TEXTS if ascii_part(query.text) else MAX_SCANNED_TEXTS
+        page = replace(page, scan_limit=min(page.scan_limit, most))
     kinds = list(_kinds(connection, app_id))
     horizons = [
         INBOUND_ORDER.find_horizon_ms(
             connection, _kind_conditions(app_id, kind), page.before, page.scan_limit // len(kinds)
         )
         for kind in kinds
-        if query.number is not None
+        if not query.is_all
     ]
     horizon_ms = max((horizon for horizon in horizons if horizon is not None), default=None)
     sources = [_read_kind(connection, partner_id, app_id, kind, query, page, horizon_ms) for kind in kinds]
@@ -147,13 +154,45 @@ def _read_kind(
     query: MessageFilter,
     page: SearchPage,
     horizon_ms: int | None,
-) -> list[dict[str, Any]]:
-    statement = _select_inbound(partner_id).where(*_kind_conditions(app_id, kind))
-    if query.number is not None:
-        statement = statement.where(recipients.c.phone_number.contains(query.number))
+) -> Iterator[dict[str, Any]]:
+    """Yield the matching messages of a kind, newest first, read as far as the caller iterates."""
+    statement = _select_inbound(partner_id).where(*_kind_conditions(app_id, kind), *_conditions(connection, query))
     statement = statement.where(*INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
-    newest = INBOUND_ORDER.sort_newest_first(statement, page.before).limit(page.at_most + 1)
-    return [dict(row) for row in connection.execute(newest).mappings()]
+    before, batch = page.before, page.at_most + 1
+    while True:
+        newest = INBOUND_ORDER.sort_newest_first(statement, before).limit(batch)
+        rows = [dict(row) for row in connection.execute(newest).mappings()]
+        yield from _matching_rows(connection, partner_id, rows, query) if query.person or query.text else rows
+        if len(rows) < batch:
+            return
+        before = MessageCursor(rows[-1]["received_on_ms"], rows[-1]["operator_message_id"])
+        batch = _INBOUND_BATCH
+
+
+def _conditions(connection: Connection, query: MessageFilter) -> Iterator[ColumnElement[bool]]:
+    """Yield the engine's part of the filter."""
+    if query.number is not None:
+        yield recipients.c.phone_number.contains(query.number)
+    if query.name is not None:
+        yield or_(recipients.c.user_id == query.name, inbound_messages.c.operator_message_id == query.name)
+    if query.person is not None:
+        yield text_condition(connection, recipients.c.name, ascii_part(query.person))
+    if query.text and ascii_part(query.text):
+        yield text_condition(connection, webhook_items.c.item, ascii_part(query.text))
+
+
+def _matching_rows(
+    connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]], query: MessageFilter
+) -> list[dict[str, Any]]:
+    """Return the rows that match in any case, without replies to one-time codes if a text is searched for."""
+    if query.person:
+        name = query.person.casefold()
+        rows = [row for row in rows if name in (row["name"] or "").casefold()]
+    if not query.text:
+        return list(rows)
+    part = query.text.casefold()
+    matches = [row for row in rows if part in " · ".join(_item_texts(row["item"])).casefold()]
+    return [row for row in _add_texts(connection, partner_id, matches) if not row["holds_code"]]
 
 
 def _select_inbound(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
@@ -179,19 +218,34 @@ def _kind_conditions(app_id: str, kind: str) -> tuple[ColumnElement[bool], ...]:
 
 def _read_item_texts(item: bytes | None) -> dict[str, Any]:
     """Return the texts of an inbound message, from the operator's JSON. Source: operator's facts 7.4."""
-    if not item:
-        return {"text": None, "replies_to": None, "group_id": None}
-    try:
-        message = _members(_members(_decode_item(item)).get("message"))
-    except (msgspec.DecodeError, RecursionError):
-        return {"text": None, "replies_to": None, "group_id": None}
-    texts = list(_texts(message.get(str(message.get("type")))))
+    message = _read_message(item)
+    if message is None:
+        return {"text": None, "replies_to": None, "group_id": None, "media_id": None}
     replies_to = _members(message.get("context")).get("id")
+    media_id = _members(message.get(str(message.get("type")))).get("id")
     return {
-        "text": " · ".join(" ".join(text.split()) for text in texts)[:300],
+        "text": " · ".join(_message_texts(message))[:300],
         "replies_to": replies_to if isinstance(replies_to, str) else None,
         "group_id": group_id if isinstance(group_id := message.get("group_id"), str) else None,
+        "media_id": media_id if isinstance(media_id, str) else None,
     }
+
+
+def _item_texts(item: bytes | None) -> list[str]:
+    return _message_texts(_read_message(item) or {})
+
+
+def _message_texts(message: Mapping[str, Any]) -> list[str]:
+    return [" ".join(text.split()) for text in _texts(message.get(str(message.get("type"))))]
+
+
+def _read_message(item: bytes | None) -> Mapping[str, Any] | None:
+    if not item:
+        return None
+    try:
+        return _members(_members(_decode_item(item)).get("message"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _members(value: Any) -> Mapping[str, Any]:

@@ -1,6 +1,6 @@
 """Recipients: the users that a number exchanges messages with, by phone number, business-scoped id, or both."""
 
-from collections.abc import Collection, Set
+from collections.abc import Collection, Iterable, Set
 from operator import itemgetter
 from typing import Final, NamedTuple, TypeVar
 
@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, case, func, select, update
 from waypost.domain.app import App
 from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect, BulkUpdate
 from waypost.store.messages.persons import PersonNames, link_names
+from waypost.store.sql import equals_any
 from waypost.store.tables import recipients
 
 _Row = TypeVar("_Row", bound=NamedTuple)
@@ -146,6 +147,19 @@ def name_of_recipient(connection: Connection, id: int) -> str:
     return connection.execute(query).scalar_one()
 
 
+def recipient_names(connection: Connection, app_id: str, addresses: Iterable[str]) -> dict[str, str]:
+    """Return the names that recipients of an app use, by their number or business-scoped id.
+
+    A recipient has a name once it has written; others are left out.
+    """
+    ids = _find_ids(connection, {(app_id, 0, address) for address in addresses})
+    if not ids:
+        return {}
+    rows = connection.execute(_NAMES_BY_ID, {"ids": sorted(set(ids.values()))})
+    names = {row.id: row.name for row in rows}
+    return {address: names[id] for (_, address), id in ids.items() if id in names}  # noqa: A001
+
+
 def record_recipient_activity(connection: Connection, id: int, name: str, window_until_ms: int) -> None:
     """Store a recipient's name and extend its window; an older message that is processed late does not shorten it."""
     is_later = func.coalesce(recipients.c.window_until_ms, 0) < window_until_ms
@@ -220,3 +234,6 @@ _BY_USER_ID: Final = _select_by("user_id", _RecipientRow)
 _USERS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _UserByPhoneNumber)
 _SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
 _INSERT_RECIPIENT: Final = BulkInsertNew(recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"])
+_NAMES_BY_ID: Final = select(recipients.c.id, recipients.c.name).where(
+    equals_any(recipients.c.id, "ids"), recipients.c.name != ""
+)

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Text, and_, cast, func, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, select
 
 from waypost.base.ids import is_uuid
 from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCursor
 from waypost.store.messages.one_time_codes import add_code_flags
+from waypost.store.messages.recipients import recipient_names
 from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults, TimeOrder
 from waypost.store.messages.text import content_texts
 from waypost.store.queue.job_subjects import SubjectKind
@@ -44,13 +45,15 @@ class MessageFilter:
     Attributes:
         number: digits, at least `MIN_NUMBER_DIGITS` consecutive ones of the destination.
         name: a whole id: ours, the operator's, or the recipient's business-scoped one.
-        text: part of a text of the message, in any case; needs `from_ms`.
+        person: part of the recipient's name, in any case. Only recipients who wrote have one.
+        text: part of a text of the message, in any case.
         from_ms: accepted then or later.
         until_ms: accepted before then.
     """
 
     number: str | None = None
     name: str | None = None
+    person: str | None = None
     state: str | None = None
     template_id: str | None = None
     code: int | None = None
@@ -147,7 +150,7 @@ class _MessageSearch:
         if not recipient_ids:
             if query.is_all:
                 return [_Source(self._app_condition)]
-            where = and_(self._app_condition, *self._number_conditions())
+            where = and_(self._app_condition, *self._number_conditions(), *self._person_conditions())
             return [self._bounded_source(where, self._app_condition, self._page.scan_limit)]
         scan_limit = self._page.scan_limit // len(recipient_ids)
         sources = [
@@ -167,13 +170,13 @@ class _MessageSearch:
 
     def matches(self, source: _Source, own: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
         """Yield the matching messages of a source, newest first, read as far as the caller iterates."""
-        before, batch = self._page.before, self._page.at_most + 1
+        query, before, batch = self._query, self._page.before, self._page.at_most + 1
         while True:
             statement = MESSAGE_ORDER.sort_newest_first(select(*_SEARCH_COLUMNS).where(source.where, own), before)
             statement = statement.where(*self._conditions(horizon_ms)).limit(batch)
             decoded = [dict(row) for row in self._connection.execute(statement).mappings()]
             rows = add_code_flags(self._connection, self._partner_id, decoded)
-            for row in rows:
+            for row in self._rows_with_name(rows) if query.person else rows:
                 if not self._needle or (not row["holds_code"] and contains_text(row["content"], self._needle)):
                     yield row
             if len(rows) < batch:
@@ -199,12 +202,28 @@ class _MessageSearch:
             conditions.append(messages.c.kind.in_(query.kinds))
         conditions += MESSAGE_ORDER.time_conditions(query.from_ms, horizon_ms)
         if query.text and _is_searchable(query.text):
-            conditions.append(self._text_condition(query.text))
+            conditions.append(text_condition(self._connection, messages.c.content, longest_plain_text(query.text)))
         return conditions
 
     def _number_conditions(self) -> list[ColumnElement[bool]]:
         number = self._query.number
         return [] if number is None else [messages.c.destination.contains(number)]
+
+    def _person_conditions(self) -> list[ColumnElement[bool]]:
+        """Return the engine's part of the search for a name."""
+        if self._query.person is None:
+            return []
+        row = recipients.alias("row")  # a further number or id of a person has its name in the row that counts
+        counts = recipients.c.id == func.coalesce(row.c.same_as, row.c.id)
+        has_name = text_condition(self._connection, recipients.c.name, ascii_part(self._query.person))
+        named = select(row.c.id).join(recipients, counts).where(row.c.id == messages.c.recipient_id, has_name)
+        return [named.correlate(messages).exists()]
+
+    def _rows_with_name(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the messages whose recipient has the name, in any case."""
+        names = recipient_names(self._connection, self._app_id, {row["destination"] for row in rows})
+        part = (self._query.person or "").casefold()
+        return [row for row in rows if part in names.get(row["destination"], "").casefold()]
 
     def _find_ids(self, name: str) -> list[str]:
         """Return our ids of the messages that an id of any kind refers to."""
@@ -256,12 +275,21 @@ class _MessageSearch:
         ids = [job.id for job in jobs if job.kind is SubjectKind.MESSAGE]
         return [*ids, *self._connection.execute(unconfirmed).scalars()]
 
-    def _text_condition(self, text: str) -> ColumnElement[bool]:
-        """Return a condition that every match satisfies and little else: the engine's part of the comparison."""
-        pattern = f"%{escape_like(longest_plain_text(text))}%"
-        if self._connection.dialect.name == POSTGRESQL:
-            return func.convert_from(messages.c.content, "UTF8", type_=Text()).ilike(pattern, "\\")
-        return cast(messages.c.content, Text).like(pattern, "\\")  # LIKE ignores case there
+
+def text_condition(connection: Connection, column: ColumnElement[Any], plain: str) -> ColumnElement[bool]:
+    """Return the engine's part of the search for a text: true for every match, in any case of ASCII letters.
+
+    Args:
+        connection: decides the dialect.
+        column: bytes of JSON, or a text.
+        plain: the part of the text that is stored unchanged, as `longest_plain_text` or `ascii_part` return it.
+    """
+    pattern = f"%{escape_like(plain)}%"
+    if connection.dialect.name == POSTGRESQL:
+        is_bytes = isinstance(column.type, LargeBinary)
+        decoded: ColumnElement[Any] = func.convert_from(column, "UTF8", type_=Text()) if is_bytes else column
+        return decoded.ilike(pattern, "\\")
+    return cast(column, Text).like(pattern, "\\")  # LIKE ignores case there
 
 
 def contains_text(content: bytes, text: str) -> bool:
@@ -286,6 +314,12 @@ def longest_plain_text(text: str) -> str:
         return longest
     is_caseless = text.lower() == text.upper() == text.casefold()
     return msgspec.json.encode(text).decode()[1:-1] if is_caseless and text.strip() else ""
+
+
+def ascii_part(text: str) -> str:
+    """Return the longest part of a text that every writer of JSON stores unchanged; empty if there is none."""
+    plain = longest_plain_text(text)
+    return plain if plain.isascii() else ""
 
 
 def escape_like(text: str) -> str:

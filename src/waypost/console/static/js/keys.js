@@ -1,4 +1,4 @@
-// Keyboard shortcuts: `/` for search, arrows in lists, G and a letter for a page, Ctrl K for the command palette.
+// Keyboard shortcuts: `/` for search, arrows in lists, X to select, G and a letter for a page, Ctrl K for the palette.
 import { openPalette } from "./palette.js";
 
 const pages = { o: "Overview", p: "Phones", t: "Templates", m: "Messages", c: "Callbacks", s: "Simulator" };
@@ -11,12 +11,13 @@ export function bindKeys() {
       return openPalette();
     }
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return leave(event);
+    if (event.target.closest("input:not([type='checkbox']), textarea, select, [contenteditable]")) return leave(event);
     if (event.key === "/") return search(event);
     if (event.key === "?") return document.getElementById("keys")?.showModal();
     // Compare the times of the key presses, not of their handling on a busy page.
     if (event.timeStamp - prefixMs < 1200 && pages[event.key]) return go(pages[event.key]);
     prefixMs = event.key === "g" ? event.timeStamp : -Infinity;
+    if (event.key === "x") return pick(event);
     const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
     if (step) move(event, step);
   });
@@ -38,12 +39,23 @@ function go(label) {
   document.querySelector(`[data-command="${label}"]`)?.click();
 }
 
+// Toggle the checkbox of the row that has the focus.
+function pick(event) {
+  const box = event.target.closest("[data-list] > li")?.querySelector("input[type='checkbox']");
+  if (!box) return;
+  event.preventDefault();
+  box.click();
+}
+
+// From row to row: the focus goes to the first link or button of each; Tab reaches the others.
 function move(event, step) {
   const list = event.target.closest("[data-list]") ?? document.querySelector("main [data-list]");
   if (!list) return;
-  const items = [...list.querySelectorAll("a[href], button, [tabindex='0']")].filter((item) => item.checkVisibility());
-  const at = items.indexOf(document.activeElement);
-  const next = items[at < 0 ? (step > 0 ? 0 : items.length - 1) : at + step];
+  const rows = [...list.querySelectorAll(":scope > li")].filter((row) => row.checkVisibility());
+  const items = rows.map((row) => row.querySelector("a[href], button, [tabindex='0']"));
+  const at = rows.indexOf(event.target.closest("[data-list] > li"));
+  const places = step > 0 ? items.slice(at + 1) : items.slice(0, at < 0 ? items.length : at).reverse();
+  const next = places.find((item) => item?.checkVisibility());
   if (!next) return;
   event.preventDefault();
   next.focus();

@@ -1,5 +1,6 @@
 // The list of messages: new ones are added at the top unless the user is reading there; older ones load on demand.
 import { put } from "./live.js";
+import "./selection.js";
 
 const MAX_ROWS = 400; // unless older ones were loaded
 const rows = document.getElementById("rows");

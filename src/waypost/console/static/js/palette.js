@@ -1,10 +1,16 @@
-// The command palette: pages and actions, templates and phones by name, and messages by number or id.
+// The command palette: pages, actions and settings, saved filters, templates and phones by name, people, and messages
+// by number, id or text. People and messages are searched for on the server while the user types.
+import { savedFilters } from "./filters.js";
 import { send } from "./quiet.js";
 
 const MAX_ITEMS = 12;
+const SEARCH_AFTER_MS = 150;
+const isId = /^wamid\.|^[0-9a-f]{8}-[0-9a-f-]{27}$|^[A-Z]{2}\.[A-Za-z0-9.]*\d/;
 let offered = [];
 let shown = [];
 let chosen = 0;
+let found = []; // on the server, for the text in the field
+let waiting = 0;
 let byHand = false; // selected with the arrow keys, not just the first
 
 export async function openPalette() {
@@ -12,6 +18,7 @@ export async function openPalette() {
   if (!dialog || dialog.open) return;
   const field = dialog.querySelector("input");
   field.value = "";
+  found = [];
   byHand = false;
   dialog.showModal();
   if (!dialog.dataset.bound) bind(dialog, field);
@@ -29,16 +36,33 @@ function pages() {
 async function commands() {
   try {
     const response = await fetch("/commands");
-    return response.ok ? [...pages(), ...(await response.json()).commands] : pages();
+    return response.ok ? [...pages(), ...filters(), ...(await response.json()).commands] : pages();
   } catch {
     return pages();
   }
+}
+
+function filters() {
+  const partner = document.body.dataset.partner;
+  return savedFilters(partner).map(({ name, path, query }) => ({ name, hint: "Saved filter", path: `${path}?${query}` }));
+}
+
+/** Search for people and messages on the server; a response to an older text is discarded. */
+async function search(dialog, field) {
+  const text = field.value.trim();
+  const response = await fetch(`/commands/search?q=${encodeURIComponent(text)}`).catch(() => null);
+  if (!response?.ok || field.value.trim() !== text) return;
+  found = (await response.json()).commands;
+  show(dialog, field.value, byHand ? shown[chosen] : null);
 }
 
 function bind(dialog, field) {
   dialog.dataset.bound = "yes";
   field.addEventListener("input", () => {
     byHand = false;
+    found = [];
+    clearTimeout(waiting);
+    if (field.value.trim().length > 1) waiting = setTimeout(() => search(dialog, field), SEARCH_AFTER_MS);
     show(dialog, field.value);
   });
   field.addEventListener("keydown", (event) => {
@@ -64,7 +88,8 @@ function bind(dialog, field) {
 function show(dialog, text, kept = null) {
   const digits = digitsOf(text);
   const words = digits.length > 2 ? [digits] : text.toLowerCase().split(/\s+/).filter(Boolean);
-  shown = matches(words).slice(0, MAX_ITEMS);
+  shown = matches(words).slice(0, found.length ? MAX_ITEMS - 4 : MAX_ITEMS);
+  shown.push(...found.filter(({ path }) => shown.every((one) => one.path !== path)));
   shown.push(...directItems(text.trim(), digits).filter(({ path }) => shown.every((one) => one.path !== path)));
   dialog.querySelector("ul").replaceChildren(...shown.map((one, nth) => {
     const item = document.createElement("li");
@@ -102,7 +127,8 @@ function directItems(text, digits) {
   const items = [];
   const path = (name) => document.querySelector(`a[data-command='${name}']`)?.getAttribute("href");
   if (text && path("Messages")) {
-    items.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?q=${encodeURIComponent(text)}` });
+    const field = digits || isId.test(text) ? "q" : "text";
+    items.push({ name: `Messages: ${text}`, hint: "Search", path: `${path("Messages")}?${field}=${encodeURIComponent(text)}` });
   }
   if (/^\d{8,15}$/.test(digits) && path("Phones")) {
     items.push({ name: `Phone +${digits}`, hint: "Open", path: `${path("Phones")}?show=${digits}` });

@@ -7,7 +7,7 @@ export function quieten() {
     const form = event.target;
     const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
     if (question && !window.confirm(question)) return event.preventDefault();
-    if (!form.matches("[data-quiet], [data-theme-form]")) return;
+    if (!form.matches("[data-quiet], [data-theme-form]") && !event.submitter?.hasAttribute("data-quiet")) return;
     event.preventDefault();
     const fields = new FormData(form, event.submitter);
     const hasFile = [...fields.values()].some((value) => value instanceof File);

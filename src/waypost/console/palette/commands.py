@@ -13,6 +13,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.phones.selection import number_ids_query
 from waypost.console.phones.view_models import apps_by_number_id
 from waypost.console.simulator.faults import DISARM_ALL_QUESTION
+from waypost.console.simulator.rules import RULES_PATH, SIMULATOR_RULES
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 from waypost.store.templates.gallery import account_template_names
@@ -78,6 +79,16 @@ COMMANDS: Final = (
     Command("New partner",                       "Settings",  "/partners"),
     Command("Change password",                   "Settings",  "/settings/password"),
     Command("Client secrets",                    "Settings",  "/settings/secrets"),
+    Command("App token: show, regenerate",       "Settings",  f"{_APP}/settings#token"),
+    Command("Additional keys of the app",        "Settings",  f"{_APP}/settings#keys-of-app"),
+    Command("Expiring app tokens",               "Settings",  f"{_APP}/settings#tokens"),
+    Command("Rates and limits of the app",       "Settings",  f"{_APP}/settings#rates"),
+    Command("Name and preferences of the app",   "Settings",  f"{_APP}/settings#preferences"),
+    Command("Delete the app",                    "Settings",  f"{_APP}/settings#delete"),
+    Command("Partner: e-mail, name, account",    "Settings",  "/settings#account"),
+    Command("Retention of messages and bodies",  "Settings",  "/settings#retention"),
+    Command("Quotas",                            "Settings",  "/settings#quotas"),
+    Command("Console sessions: sign out others", "Settings",  "/settings#sessions"),
     Command("API keys",                          "Settings",  "/settings/keys"),
     Command("Apps and tokens",                   "Settings",  "/settings/apps"),
     Command("Operator and health check",         "Settings",  "/settings/operator"),
@@ -130,6 +141,10 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
             account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
         ):
             offered.add(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
+    if tools.services.apis.control is not None:
+        for group, rules in SIMULATOR_RULES:
+            for rule in rules:
+                offered.add(rule.label, f"Simulator rule, {group.lower()}", f"{RULES_PATH}#r-{rule.name}")
     return JSONResponse({"commands": offered.commands})
 
 

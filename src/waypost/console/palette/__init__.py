@@ -1,0 +1,1 @@
+"""The command palette: its commands, and its search for people and messages."""
