@@ -123,6 +123,16 @@ def template_columns(template: Template) -> dict[str, Any]:
     }
 
 
+def encode_template_draft(draft: TemplateDraft) -> str:
+    """Return a draft as JSON."""
+    return _encode_json(draft).decode()
+
+
+def decode_template_draft(stored: str) -> TemplateDraft:
+    """Return a draft from its JSON."""
+    return _decode_draft(stored)
+
+
 def decode_template(row: Row[Any]) -> Template:
     """Return a template from its row."""
     return _read_template(row, draft=_decode_draft(row.draft))

@@ -181,7 +181,7 @@ async def test_rejected_submit_keeps_its_input_and_shows_the_violation_at_its_fi
 async def test_name_in_use_is_reported_before_the_submit(console: ConsoleClient) -> None:
     page = await post_form(console, NEW, {**FIELDS, "elementName": "order_ready", "do": "check"})
 
-    assert "elementName order_ready is taken in en_US." in page
+    assert "Name order_ready is taken in en_US." in page
 
 
 async def test_buttons_are_added_moved_and_removed_without_scripts(console: ConsoleClient) -> None:
@@ -274,7 +274,7 @@ async def test_template_is_written_approved_and_sent_in_the_browser(tabs: Tabs, 
 async def test_violation_appears_while_typing_links_to_its_field_and_disappears(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")
-    violation = page.get_by_role("link", name="content must neither begin nor end with a variable.")
+    violation = page.get_by_role("link", name="Body must neither begin nor end with a variable.")
     await violation.wait_for()
     await expect(page.locator("#n-f-content")).to_contain_text("Put a word")
     await expect(page.locator("#f-content")).to_have_attribute("aria-invalid", "true")

@@ -17,6 +17,7 @@ from waypost.store.templates.events import (
     EVENT_BY_STATUS,
     TemplateEvent,
     TemplateEventKind,
+    last_approved_draft,
     status_event_kind,
     template_history,
 )
@@ -44,6 +45,26 @@ def apply_review(connection: Connection, of: Template, status: TemplateStatus, e
     return apply_status_change(
         connection, StateChangeRecorder(connection, RandomIds(ManualClock(AT_MS)), at_ms), APP, of, status, event, at_ms
     )
+
+
+async def test_last_approved_draft_is_the_one_before_the_edits_until_one_of_them_is_approved(
+    database: Database,
+) -> None:
+    approved = template(1, status=TemplateStatus.APPROVED)
+    await database.write(record_template, approved)
+    drafts = [await database.read(last_approved_draft, approved)]
+    current = approved
+    for nth, footer in enumerate(("Acme", "Acme Ltd"), 1):
+        status = TemplateStatus.PENDING if nth == 1 else TemplateStatus.REJECTED
+        edited = replace(current, status=status, draft=draft(footer=footer), modified_on_ms=AT_MS + nth)
+        assert await database.write(edit_template, current, edited)
+        drafts.append(await database.read(last_approved_draft, edited))
+        current = edited
+    drafts.append(await database.read(last_approved_draft, replace(current, status=TemplateStatus.APPROVED)))
+    foreign = replace(current, partner_id=PARTNER.id + 1)
+
+    assert [one.footer for one in drafts if one] == [None, None, None, "Acme Ltd"]
+    assert await database.read(last_approved_draft, foreign) is None
 
 
 async def test_history_of_a_template_is_listed_newest_first(database: Database) -> None:

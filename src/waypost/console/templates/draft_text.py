@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from waypost.console.templates.texts.languages import find_language
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row
-from waypost.domain.templates.variables import named_examples, variable_names
+from waypost.domain.templates.variables import named_examples, parameter_names
 
 _FLAGS: Final = input_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
 _TEXTS: Final = input_fields(
@@ -47,7 +48,7 @@ class CardContent:
     @property
     def names(self) -> list[str]:
         """Return the names of the variables of its body, each once."""
-        return unique_variable_names(self.texts.get("body", ""))
+        return parameter_names(self.texts.get("body", ""))
 
     @property
     def medium(self) -> HeaderMedium | None:
@@ -76,7 +77,7 @@ class EditorContent:
     @property
     def names(self) -> list[str]:
         """Return the names of the variables of the body, each once."""
-        return unique_variable_names(self.texts.get("content", ""))
+        return parameter_names(self.texts.get("content", ""))
 
     @property
     def is_code(self) -> bool:
@@ -92,12 +93,6 @@ class EditorContent:
     def is_carousel(self) -> bool:
         """True if it has cards."""
         return self.type_row.has_cards
-
-
-def unique_variable_names(text: str) -> list[str]:
-    """Return the names of a text's variables, each once, in the order of their values."""
-    names = list(dict.fromkeys(variable_names(text)))
-    return sorted(names, key=lambda name: int(name) if name.isdecimal() and len(name) < 5 else 0)
 
 
 def new_content() -> EditorContent:
@@ -144,6 +139,8 @@ def draft_content(draft: TemplateDraft, edited_id: str = "") -> EditorContent:
 
 
 def _clean_text(name: str, value: str) -> str:
+    if name == "languageCode":
+        return find_language(value.strip())
     return value if name in ("content", "header", "footer") else value.strip()
 
 

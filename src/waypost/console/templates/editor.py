@@ -15,12 +15,13 @@ from waypost.console.templates.editor_buttons import apply_action, normalize
 from waypost.console.templates.editor_view import EditorView, update_view
 from waypost.console.templates.samples import upload_sample
 from waypost.console.templates.submission import encode_content
+from waypost.console.templates.texts.languages import listed_languages
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.lifecycle import EDITABLE
-from waypost.domain.templates.languages import LANGUAGES
 from waypost.domain.templates.template import Template
+from waypost.store.templates.templates import templates_by_name
 
 EDITOR_PAGE: Final = "templates/editor.html"
 EDITOR_MACROS: Final = "templates/editor_parts.html"
@@ -32,20 +33,35 @@ PREVIEW: Final = "preview"
 async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
+    With `as=language` the duplicate keeps its name, and needs another language.
+
     Raises:
         NotFound: there is no such template.
     """
-    content = new_content()
+    content, focus, languages = new_content(), "", tuple[str, ...]()
     if template_id := page_request.query("from"):
         template = await lookup.get_template(tools, page_request, template_id)
         content = draft_content(template.draft)
-        content.texts["elementName"] = ""
+        is_language = page_request.query("as") == "language"
+        content.texts["languageCode" if is_language else "elementName"] = ""
+        focus = "f-languageCode" if is_language else "f-elementName"
+        if is_language:
+            languages = await _languages_of(tools, page_request, template)
     elif kind := page_request.query("type"):
         content.texts["templateType"] = kind
         normalize(content)
-    editing = EditorView(content, None, f"/apps/{page_request.app.id}/templates/new")
+    path = f"/apps/{page_request.app.id}/templates/new"
+    editing = EditorView(content, None, path, focus=focus, languages=languages)
     await update_view(tools, page_request, editing, lint=bool(page_request.query("from")))
     return await _page(tools, page_request, editing)
+
+
+async def _languages_of(tools: PageTools, page_request: PageRequest, template: Template) -> tuple[str, ...]:
+    """Return the languages that exist of a template."""
+    name = template.draft.element_name or ""
+    scope = (page_request.partner.id, template.business_account_id)
+    found = await tools.services.database.read(templates_by_name, *scope, name)
+    return tuple(sorted(one.draft.language_code for one in found))
 
 
 async def write_new(tools: PageTools, page_request: PageRequest) -> Response:
@@ -111,17 +127,21 @@ async def _handle_form(tools: PageTools, page_request: PageRequest, template: Te
         normalize(content)
     await update_view(tools, page_request, editing, lint=True, shows_missing=action in (SUBMIT, CHECK, PREVIEW))
     if not page_request.is_quiet:
+        if action in (SUBMIT, CHECK) and editing.violations:
+            editing.focus = editing.violations[0]["element"]
         return await _page(tools, page_request, editing, status)
     part = tools.services.pages.render_macro
+    languages = list(listed_languages())
     pieces = [
         PageElement(
-            "editor", part(EDITOR_MACROS, "editor", page_request, editing, page_request, MAX_CHARS_BY_FIELD, LANGUAGES)
+            "editor", part(EDITOR_MACROS, "editor", page_request, editing, page_request, MAX_CHARS_BY_FIELD, languages)
         )
     ]
     if action == PREVIEW:
         pieces = [
             PageElement("preview", part(EDITOR_MACROS, "preview", page_request, editing, page_request)),
             PageElement("lint", part(EDITOR_MACROS, "lint", page_request, editing)),
+            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, editing.changes)),
             PageElement("samples", part(EDITOR_MACROS, "samples", page_request, editing)),
             PageElement("header-sample", part(EDITOR_MACROS, "header_sample", page_request, editing)),
         ]
@@ -149,7 +169,7 @@ async def _submit(tools: PageTools, page_request: PageRequest, editing: EditorVi
             template_id, text = editing.template.id, "Edit submitted for review."
             await api.form("PUT", f"{base}/{template_id}", fields)
     except ApiResponseError as error:
-        editing.error = error.explanation or error.message
+        editing.error, editing.error_field = error.explanation or error.message, error.field
         return None
     redirect = tools.redirect(f"/apps/{page_request.app.id}/templates/{template_id}", text)
     if not page_request.is_quiet:
@@ -171,5 +191,5 @@ def _set_sample(content: EditorContent, name: str, handle: str) -> None:
 
 async def _page(tools: PageTools, page_request: PageRequest, editing: EditorView, status: int = 200) -> Response:
     return await tools.page(
-        page_request, EDITOR_PAGE, status, editing=editing, most=MAX_CHARS_BY_FIELD, languages=LANGUAGES,
+        page_request, EDITOR_PAGE, status, editing=editing, most=MAX_CHARS_BY_FIELD, languages=list(listed_languages()),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """The editor as shown: the content, its preview, and its rule violations."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,6 +10,9 @@ from waypost.console.page_tools import PageTools
 from waypost.console.templates.draft_text import EditorContent
 from waypost.console.templates.samples import find_samples, sample_finder
 from waypost.console.templates.submission import encode_content, has_field
+from waypost.console.templates.texts.changes import FieldChange, compare_drafts
+from waypost.console.templates.texts.labels import KIND_LABELS, label_text
+from waypost.console.templates.texts.languages import language_name
 from waypost.console.templates.violation_fields import group_by_element
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
@@ -16,10 +20,14 @@ from waypost.domain.lifecycle import CATEGORY_FIXED
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft, TemplateField
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.types import TEMPLATE_TYPES
+from waypost.domain.templates.variables import variable_context
+from waypost.store.templates.events import last_approved_draft
 from waypost.wire.forms import Form
 from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
 
+MAX_CONTEXT_CHARS: Final = 24
+"""Of the text before and after a variable that its sample shows."""
 OPTIONAL_FIELDS: Final = [field for field in TEMPLATE_FIELDS if field.label]
 MISSING_VALUE_RULES: Final = ("-given", "-fields", "-sample", "sample-document", "sample-media", "example-fits")
 """Name endings of rules about missing values: shown at the field only after a check or submission."""
@@ -35,9 +43,13 @@ class EditorView:
         violations: violations, each as the API's check returns it, with `element`.
         notes: the same by element.
         error: an error that is not among the violations.
+        error_field: the field that it names; may be empty.
         shown: the preview.
         samples: `url` and `name` of each sample, by its reference.
         is_checked: True once the rules were checked; an untouched editor shows no violations.
+        changes: what differs from the last approved version; None: there is none, or a field cannot be read.
+        focus: id of the control that gets the focus when the page is loaded; empty: none.
+        languages: of other templates with the same name, when a language is added to a template.
     """
 
     content: EditorContent
@@ -46,9 +58,27 @@ class EditorView:
     violations: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     notes: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
     error: str = ""
+    error_field: str = ""
     shown: dict[str, Any] | None = None
     samples: dict[str, dict[str, str]] = field(default_factory=dict[str, dict[str, str]])
     is_checked: bool = False
+    changes: list[FieldChange] | None = None
+    focus: str = ""
+    languages: tuple[str, ...] = ()
+
+    @property
+    def kind_labels(self) -> Mapping[str, str]:
+        """Return the label of each kind of button."""
+        return KIND_LABELS
+
+    @property
+    def language_name(self) -> str:
+        """Return the name of its language; empty if the operator does not have it."""
+        return language_name(self.content.texts.get("languageCode", ""))
+
+    def context(self, text: str, name: str) -> tuple[str, str]:
+        """Return the words before and after a variable of a text."""
+        return variable_context(text, name, MAX_CONTEXT_CHARS)
 
     @property
     def is_edit(self) -> bool:
@@ -110,6 +140,8 @@ async def update_view(
         name: {"url": find(name), "name": upload.file_name or upload.mime_type} for name, upload in uploads.items()
     }
     editing.shown = None if draft is None else draft_message(draft, find=find)
+    if draft is not None and editing.template is not None:
+        editing.changes = await find_changes(tools, editing.template, draft)
     editing.notes = group_by_element(editing.violations, content)
     if not shows_missing:
         for element, violations in editing.notes.items():
@@ -129,14 +161,31 @@ async def _check_rules(tools: PageTools, page_request: PageRequest, editing: Edi
         text = error.explanation or error.message
         editing.violations = [
             {
-                "field": error.field, "rule": "readable", "says": text, "source": "decision 0077",
-                "remedy": text, "refused_by": "api",
+                "field": error.field, "rule": "readable", "says": label_text(text, error.field), "source": "decision 0077",
+                "remedy": label_text(text, error.field), "refused_by": "api",
             }
         ]  # fmt: skip
         return
-    editing.violations = response["findings"]
-    if editing.error in {violation["says"] for violation in editing.violations}:
+    if editing.error in {finding["says"] for finding in response["findings"]}:
         editing.error = ""
+    editing.error = label_text(editing.error, editing.error_field)
+    editing.violations = [_label_finding(finding) for finding in response["findings"]]
+
+
+def _label_finding(finding: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a finding of the API in the words of the editor's labels."""
+    field, rule = finding["field"], finding["rule"]
+    return {
+        **finding,
+        "says": label_text(finding["says"], field, rule),
+        "remedy": label_text(finding["remedy"], field, rule),
+    }
+
+
+async def find_changes(tools: PageTools, template: Template, draft: TemplateDraft) -> list[FieldChange] | None:
+    """Return what differs in a draft from the last approved version of a template; None if none was approved."""
+    approved = await tools.services.database.read(last_approved_draft, template)
+    return None if approved is None else compare_drafts(approved, draft)
 
 
 def _parse_draft(editing: EditorView) -> TemplateDraft | None:

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,6 +12,7 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.bubbles.drafts import draft_message
 from waypost.console.page_tools import PageTools
+from waypost.console.templates.editor_view import find_changes
 from waypost.console.templates.history import HistoryEntry, describe_event
 from waypost.console.templates.lookup import get_template
 from waypost.console.templates.samples import find_samples, sample_finder
@@ -136,6 +137,7 @@ async def template_page(
         destination=destination,
         phones=phones,
         error=error,
+        changes=await find_changes(tools, template, replace(draft, category=template.category.value)),
         snippets=_snippets(tools, page_request, template, values, destination),
         live=f"/apps/{page_request.app.id}/templates/{template.id}/live",
     )

@@ -9,7 +9,7 @@ from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.parameters import parameter_button_indexes
 from waypost.domain.templates.types import HeaderFormat, type_row
-from waypost.domain.templates.variables import named_examples, variable_names
+from waypost.domain.templates.variables import named_examples, parameter_names
 
 SAMPLE_CODE: Final = "123456"
 OFFER_DURATION_MS: Final = 24 * 60 * 60 * 1000
@@ -121,10 +121,8 @@ def _is_code(draft: TemplateDraft) -> bool:
 
 
 def _text_parameters(label_prefix: str, text: str | None, example: str | None) -> list[tuple[str, str]]:
-    names = list(dict.fromkeys(variable_names(text)))
-    names.sort(key=lambda name: int(name) if name.isdecimal() and len(name) < 5 else 0)
     values = named_examples(text or "", example or "") or {}
-    return [(f"{label_prefix}, {{{{{name}}}}}", values.get(name, "")) for name in names]
+    return [(f"{label_prefix}, {{{{{name}}}}}", values.get(name, "")) for name in parameter_names(text)]
 
 
 def _button_parameters(label_prefix: str, buttons: tuple[TemplateButton, ...]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.console.templates.draft_text import CODE_TEXT, CardContent, EditorContent, Texts, unique_variable_names
+from waypost.console.templates.draft_text import CODE_TEXT, CardContent, EditorContent, Texts
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.templates.fields import (
     CHANGEABLE_FIELDS,
@@ -17,7 +17,7 @@ from waypost.domain.templates.fields import (
     has_part,
 )
 from waypost.domain.templates.types import TemplateType
-from waypost.domain.templates.variables import variable_names
+from waypost.domain.templates.variables import parameter_names, variable_names
 from waypost.wire.templates.components import submitted_buttons, submitted_cards
 
 _PART_BY_FIELD: Final = {field.name: field.part for field in TEMPLATE_FIELDS}
@@ -40,7 +40,7 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
         fields["example"] = fill_variables(texts.get("content", ""), content.values, gaps=gaps)
     header = fields.get("header", "")
     if variable_names(header):
-        value = dict.fromkeys(unique_variable_names(header), content.header_value)
+        value = dict.fromkeys(parameter_names(header), content.header_value)
         fields["exampleHeader"] = fill_variables(header, value, gaps=gaps)
     fields["enableSample"] = "true" if content.type_row.medium and _has_sample(texts) else ""
     if _is_gif(content) and texts.get("exampleMedia"):

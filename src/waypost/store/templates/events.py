@@ -13,6 +13,7 @@ from sqlalchemy import Connection, insert, select
 
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.store.encoding import decode_template_draft
 from waypost.store.tables import template_events
 
 MAX_TEMPLATE_EVENTS: Final = 200
@@ -24,7 +25,7 @@ class TemplateEventKind(StrEnum):
 
     SUBMITTED = "submitted"  # by the partner
     ADOPTED = "adopted"  # created at the operator from its library, and stored here
-    EDITED = "edited"  # by the partner; detail: fields
+    EDITED = "edited"  # by the partner; detail: fields; approved: the draft before, as JSON, if that was approved
     ACCEPTED = "accepted"  # the operator accepted it; detail: operator_id
     IN_REVIEW = "in_review"  # the operator reviews it again
     APPROVED = "approved"
@@ -59,6 +60,8 @@ EVENT_BY_STATUS: Final = {  # the event of a template's change to a status
     _S.SANDBOX_REQUESTED: TemplateEventKind.IN_REVIEW,
     _S.DELETED:           TemplateEventKind.DELETED,
 }
+ONCE_APPROVED: Final = {_S.APPROVED, _S.FLAGGED, _S.PAUSED}
+"""Statuses in which the current draft is one that was approved, and can be edited."""
 SUSPENDED_STATUSES: Final = {_S.PAUSED, _S.DISABLED, _S.FLAGGED, _S.LOCKED, _S.ARCHIVED}
 # fmt: on
 
@@ -101,6 +104,25 @@ def edited_fields(before: TemplateDraft, after: TemplateDraft) -> list[str]:
     """Return the names of the draft's fields that an edit has changed."""
     names = [field.name for field in fields(TemplateDraft)]
     return [name for name in names if getattr(before, name) != getattr(after, name)]
+
+
+def last_approved_draft(connection: Connection, template: Template) -> TemplateDraft | None:
+    """Return the draft that was approved last: the current one, or the one before the edits; None if none is known."""
+    if template.status in ONCE_APPROVED:
+        return template.draft
+    query = (
+        select(template_events.c.detail)
+        .where(
+            template_events.c.template_id == template.id,
+            template_events.c.partner_id == template.partner_id,
+            template_events.c.kind == TemplateEventKind.EDITED.value,
+        )
+        .order_by(template_events.c.id.desc())
+        .limit(MAX_TEMPLATE_EVENTS)
+    )
+    details = (msgspec.json.decode(detail) for detail in connection.execute(query).scalars())
+    approved = next((detail["approved"] for detail in details if "approved" in detail), None)
+    return None if approved is None else decode_template_draft(approved)
 
 
 def template_history(

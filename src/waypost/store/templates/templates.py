@@ -8,13 +8,13 @@ from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.store.encoding import decode_template, template_columns
+from waypost.store.encoding import decode_template, encode_template_draft, template_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
 from waypost.store.queue.names import JobState, QueueName
 from waypost.store.sql import select_for_update
 from waypost.store.tables import queue_jobs, templates
-from waypost.store.templates.events import TemplateEventKind, edited_fields, record_template_event
+from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,10 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
         return False
     enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.draft)
-    record_template_event(connection, after, TemplateEventKind.EDITED, after.modified_on_ms, fields=changed_fields)
+    approved = encode_template_draft(before.draft) if before.status in ONCE_APPROVED else ""
+    record_template_event(
+        connection, after, TemplateEventKind.EDITED, after.modified_on_ms, fields=changed_fields, approved=approved
+    )
     return True
 
 

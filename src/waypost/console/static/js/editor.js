@@ -17,11 +17,13 @@ document.addEventListener("input", (event) => {
   edition += 1;
   touched.add(event.target.id);
   count(event.target);
+  if (event.target.id === "f-languageCode") nameLanguage(event);
   clearTimeout(waiting);
   waiting = setTimeout(preview, 300);
 });
 
 document.addEventListener("change", (event) => {
+  if (event.target.id === "f-languageCode") nameLanguage(event);
   if (event.target.matches("#editor-form [data-refreshes], #editor-form [data-uploads]")) act("refresh");
 });
 
@@ -57,7 +59,6 @@ function syncForm() {
   for (const box of document.querySelectorAll("#editor-form input[type=file]")) box.value = ""; // already uploaded
   for (const part of document.querySelectorAll(".needs-module")) part.hidden = false;
   document.querySelectorAll("#editor-form [data-counts]").forEach((counter) => count(document.getElementById(counter.dataset.counts)));
-  nameLanguages();
 }
 
 /** Run a button's action on the server, one after the other, each on the result of the previous one. */
@@ -137,11 +138,10 @@ function showNotes(notes) {
 function moveFocus(action) {
   const [verb, ...rest] = action.split("-");
   if (["submit", "check", "refresh"].includes(verb)) {
-    const result = document.querySelector("#editor-said");
-    if (result || verb !== "submit") return result?.scrollIntoView({ block: "center" });
-    notify("The template was not submitted.", "Fix the marked fields. The findings explain how.", "bad");
     const first = document.querySelector("#lint [data-finding]");
-    return first && show(first.dataset.finding);
+    if (verb === "submit" && first) notify("The template was not submitted.", "Fix the marked fields. The findings explain how.", "bad");
+    if (verb !== "refresh" && first) return show(first.dataset.finding);
+    return document.querySelector(verb === "check" ? "#lint" : "#editor-said")?.scrollIntoView({ block: "center" });
   }
   const at = Number(rest.at(-1));
   const name = rest.join("-");
@@ -186,15 +186,14 @@ function insert(area) {
   area.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-function nameLanguages() {
-  const names = new Intl.DisplayNames(["en"], { type: "language", fallback: "none" });
-  for (const option of document.querySelectorAll("#languages option")) {
-    try {
-      option.label ||= names.of(option.value.replace("_", "-")) ?? "";
-    } catch {
-      // a language code that only the operator uses
-    }
-  }
+/** Show the name of the language whose code was typed, and replace a typed name by its code once it is complete. */
+function nameLanguage(event) {
+  const field = event.target, shown = document.querySelector("[data-language-name]");
+  const options = [...document.querySelectorAll("#languages option")];
+  const typed = field.value.trim().toLowerCase();
+  const found = options.find((one) => one.value.toLowerCase() === typed || one.label.toLowerCase() === typed);
+  shown.textContent = found ? found.label : "Type a language or its code.";
+  if (found && event.type === "change") field.value = found.value;
 }
 
 syncForm();
