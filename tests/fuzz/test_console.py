@@ -41,13 +41,13 @@ pytestmark = [pytest.mark.asyncio(loop_scope=LOOP), pytest.mark.timeout(3600 if 
 # fmt: off
 LATE_ACTIONS: Final = (  # actions that delete what others need, or set the clock: in this order, after all others
     "/number", "/report", "/offline", "/block", "/operator", "/simulator/templates", "/rules", "/review-delay", "/delete", "/drop", "/disarm", "/revoke", "/renew",
-    "/password", "/end-others", "/sign-out", "/clock/", "/load", "/reset",
+    "/password", "/end-others", "/enter", "/sign-out", "/clock/", "/load", "/reset",
 )
 CHECKED_PAGES: Final = (  # pages that show the results of actions
     "/apps/{app_id}", "/apps/{app_id}/messages", "/apps/{app_id}/messages/received", "/apps/{app_id}/conversations", "/apps/{app_id}/templates", "/apps/{app_id}/callbacks",
     "/apps/{app_id}/callbacks/deliveries", "/apps/{app_id}/callbacks/response-times", "/apps/{app_id}/settings", "/phones",
     "/phones?show={phone}", "/simulator", "/simulator/faults", "/simulator/fleets", "/simulator/snapshots", "/simulator/clock",
-    "/simulator/rules", "/settings", "/settings/apps", "/settings/keys", "/settings/secrets", "/settings/operator", "/commands",
+    "/simulator/rules", "/partners", "/phones/{phone}/script", "/settings", "/settings/apps", "/settings/keys", "/settings/secrets", "/settings/operator", "/commands",
 )
 # fmt: on
 _CHECKED_VALUES: Final = ("on", "true", "1")

@@ -1,7 +1,7 @@
 """The page of partners: a new partner in one form, the checklist of its overview, and who may use the page."""
 
 import re
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from playwright.async_api import Locator, expect
@@ -9,6 +9,7 @@ from playwright.async_api import Locator, expect
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.console.settings.test_administrator import TOKEN, SharedSimulator, shared_simulator
 from tests.console.simulator.test_simulator_alone import Site, close_site, no_simulator, open_site
+from tests.console.support.input_methods import InputMethod, Keyboard, Pointer
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
 
@@ -16,25 +17,30 @@ __all__ = ("no_simulator", "shared_simulator")  # fixtures
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
-VALUES = {
+INPUT_METHODS: Final = {"pointer": Pointer(), "keyboard": Keyboard()}
+VALUES: Final = {
     "name": "Meadow Bakery", "email": "meadow@bakery.test", "app_name": "MeadowApp", "phone_number": "+1 555 000 1777",
     "key_name": "till",
 }  # fmt: skip
-ALREADY_TAKEN = "Another partner has this e-mail address."
+ALREADY_TAKEN: Final = "Another partner has this e-mail address."
 
 
-async def test_new_partner_sends_its_first_message_after_six_clicks(tabs: Tabs, console: ConsoleClient) -> None:
+@pytest.mark.parametrize("method", INPUT_METHODS)
+async def test_new_partner_sends_its_first_message_after_six_clicks(
+    tabs: Tabs, console: ConsoleClient, method: str
+) -> None:
+    user: InputMethod = INPUT_METHODS[method]
     tab = await tabs("/", signed_in=False)
     page = tab.page
     clicks: list[str] = []
 
     async def click(target: Locator) -> None:
         clicks.append(str(target))
-        await target.click()
+        await user.press(target)
 
     await click(page.get_by_role("button", name="Continue as the demo partner"))
     await click(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Partners"))
-    await page.get_by_role("textbox", name="Partner", exact=True).fill("Meadow Bakery")
+    await user.write(page.get_by_role("textbox", name="Partner", exact=True), "Meadow Bakery")
     await click(page.get_by_role("button", name="Create partner"))
     await page.get_by_role("heading", name="Meadow Bakery is ready").wait_for()
     key = await page.locator(".once pre").inner_text()

@@ -459,6 +459,7 @@ async def test_app_is_switched_to_another_operator_account_and_back_after_its_ch
     await page.get_by_role("button", name="Switch WaypostDemo to second").click()
     await page.get_by_text("WaypostDemo now uses operator account second.").wait_for()
     assert "/operator/webhook/second" in await console.get("/settings/operator")
+    assert "subscribed at" in await console.get("/settings/operator?check=1")
 
     await console.post(path, {"operator_account_id": "demo", "typed": "WaypostDemo"})
     assert "now uses operator account demo" in await console.get(path)

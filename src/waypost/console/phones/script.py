@@ -34,7 +34,7 @@ async def show_script(tools: PageTools, page_request: PageRequest) -> Response:
     client = get_phone_client(tools, page_request)
     state = await client.read_state()
     presets = {preset.key: list(preset.steps) for preset in SCRIPT_PRESETS}
-    steps = presets.get(page_request.query("preset"), state["script"])
+    steps: list[Any] = presets.get(page_request.query("preset")) or state["script"]
     return await _page(client, state, format_rows(steps), state["seed"], text=_format_json(steps))
 
 

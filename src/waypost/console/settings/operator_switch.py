@@ -34,12 +34,17 @@ async def switch_app(tools: PageTools, page_request: PageRequest) -> Response:
         result = await _switch(tools, page_request, target, values, submit_templates=submits)
     except ApiResponseError as error:
         return await _page(tools, page_request, target, values, typed=typed, wrong={"form": _describe(error)})
+    problems = (
+        [await _subscribe(tools, result["business_account_id"])] if await page_request.is_checked("subscribe") else []
+    )
     missing = len(result["templates_missing"])
+    problems.append(f"{missing} of its templates do not exist there." if missing else "")
+    hint = " ".join(problem for problem in problems if problem)
     return tools.redirect(
         f"/apps/{page_request.app.id}/settings/operator",
         f"{page_request.app.name} now uses operator account {result['operator_account_id']}.",
-        hint=f"{missing} of its templates do not exist there." if missing else "",
-        kind="warn" if missing else "good",
+        hint=hint,
+        kind="warn" if hint else "good",
     )
 
 
@@ -92,6 +97,16 @@ async def _switch(
     body = {"operator_account_id": target, **{name: value for name, value in values.items() if value}, **options}
     path = f"/admin/apps/{quote(page_request.app.id, safe='')}/operator"
     return await tools.services.apis.admin.json("PUT", path, body)
+
+
+async def _subscribe(tools: PageTools, business_account_id: str) -> str:
+    """Subscribe this service to the business account's webhooks; return why that failed, or an empty text."""
+    path = f"/admin/business-accounts/{quote(business_account_id, safe='')}/subscribe"
+    try:
+        await tools.services.apis.admin.json("POST", path, {})
+    except ApiResponseError as error:
+        return f"The operator did not subscribe this service to its webhooks: {_describe(error)}"
+    return ""
 
 
 def _describe(error: ApiResponseError) -> str:

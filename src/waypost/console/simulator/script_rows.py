@@ -93,7 +93,7 @@ def read_rows(form: Mapping[str, str]) -> list[ScriptRow]:
     for name, value in form.items():
         match = _ROW_FIELD.fullmatch(name)
         if match is not None:
-            rows.setdefault(int(match[1]), {})[match[2]] = value
+            rows.setdefault(int(match[1]), {"on": "", "do": ""})[match[2]] = value
     return [row for _, row in sorted(rows.items())]
 
 
