@@ -117,9 +117,9 @@ async def test_imported_json_becomes_rows_and_is_saved_only_with_save(tabs: Tabs
 @pytest.mark.parametrize(
     ("fields", "error"),
     [
-        ({"step-0-on": "message", "step-0-do": "dance"}, "Step 1: Script[0].do"),
-        ({"step-0-times": "3"}, "Step 1: Script[0].on"),
-        ({"step-0-on": "message", "step-0-do": "reply"}, "Step 1: Script[0].text"),
+        ({"step-0-on": "message", "step-0-do": "dance"}, "Step 1: “Then” is not valid."),
+        ({"step-0-times": "3"}, "Step 1: “When” is not valid."),
+        ({"step-0-on": "message", "step-0-do": "reply"}, "Step 1: “Text, label or emoji” is not valid."),
         ({"step-0-on": "message", "step-0-do": "read", "step-0-from_s": "soon"}, "is not a number of seconds"),
         ({"step-0-on": "form", "step-0-do": "respond", "step-0-respond-response": "{"}, "are not valid JSON"),
         ({"edit": "import", "json": "[{"}, "The script is not valid JSON"),

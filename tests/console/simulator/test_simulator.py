@@ -242,7 +242,7 @@ async def test_fleet_is_created_counted_and_deleted(console: ConsoleClient) -> N
 @pytest.mark.parametrize(
     ("field", "value", "error"),
     [
-        ("step-0-do", "dance", "script[0].do"),
+        ("step-0-do", "dance", "“Then” is not valid."),
         ("step-0-from_s", "soon", "is not a number of seconds"),
         ("first", "12", "First: "),
         ("count", "many", "Count: "),

@@ -6,7 +6,7 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import error_notice, form_texts
+from waypost.console.actions import form_texts
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.action_context import PhoneClient, get_phone_client
 from waypost.console.phones.view_models import get_control
@@ -18,7 +18,7 @@ from waypost.console.simulator.script_rows import (
     STEP_OPTIONS,
     ScriptRow,
     edit_rows,
-    find_wrong_row,
+    explain_error,
     format_rows,
     parse_rows,
     read_rows,
@@ -53,8 +53,7 @@ async def save_script(tools: PageTools, page_request: PageRequest) -> Response:
     except InvalidPageRequest as error:
         return await _page(client, state, rows, seed, text=text, wrong=f"{error.text} {error.hint}")
     except ApiResponseError as error:
-        wrong_row = find_wrong_row(error.field)
-        wrong = " ".join(error_notice(error)).strip()
+        wrong_row, wrong = explain_error(error)
         return await _page(client, state, rows, seed, text=text, wrong=wrong, wrong_row=wrong_row)
     return client.respond("Saved. The script runs from the next message on." if steps else "Script removed.")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, error_notice
+from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import get_control, render_tab
 from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS
@@ -20,7 +20,7 @@ from waypost.console.simulator.script_rows import (
     ScriptRow,
     describe_step,
     edit_rows,
-    find_wrong_row,
+    explain_error,
     format_rows,
     parse_rows,
     read_rows,
@@ -75,7 +75,7 @@ async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     try:
         await get_control(tools).post("/control/fleets", body)
     except ApiResponseError as error:
-        wrong, wrong_row = " ".join(error_notice(error)), find_wrong_row(error.field)
+        wrong_row, wrong = explain_error(error)
         return await _page(tools, page_request, typed, error.top_field, wrong, rows=rows, wrong_row=wrong_row)
     return tools.redirect(f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
 

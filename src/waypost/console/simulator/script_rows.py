@@ -12,6 +12,8 @@ from typing import Any, Final, cast
 import msgspec
 
 from waypost.base.json_values import list_or_none
+from waypost.client.api_client import ApiResponseError
+from waypost.console.actions import error_notice
 from waypost.console.simulator.numbers import parse_fraction, parse_seconds_ms, parse_whole
 from waypost.console.web.errors import InvalidPageRequest
 
@@ -84,6 +86,18 @@ STEP_OPTIONS: Final = (  # Source: simulator control API, members of a step by i
     StepOption("offline", "for_ms",   "For, in seconds; empty: until it is turned on", "seconds"),
 )
 # fmt: on
+_MEMBER_LABELS: Final = {
+    "on": "When",
+    "do": "Then",
+    "after_ms": "After",
+    "probability": "Probability",
+    "times": "Times for one phone",
+    "text": "Text, label or emoji",
+    "index": "Index of the button",
+    "card": "Index of its card",
+    "response": "Values of the form",
+    "for_ms": "For",
+}  # fmt: skip
 NEW_ROW: Final[Mapping[str, str]] = {"on": "message", "do": "read", "from_s": "1"}
 
 
@@ -144,10 +158,14 @@ def parse_steps(text: str) -> list[Any]:
     return cast("list[Any]", steps)
 
 
-def find_wrong_row(field: str) -> int | None:
-    """Return the index of the row that an error of the control API is about, as in `script[2].text`."""
-    match = re.match(r"script\[(\d+)\]", field)
-    return None if match is None else int(match[1])
+def explain_error(error: ApiResponseError) -> tuple[int | None, str]:
+    """Return the row that an error of the control API is about, as in `script[2].text`, and its text in our labels."""
+    match = re.fullmatch(r"script\[(\d+)\]\.?(\w*)", error.field)
+    if match is None:
+        return None, " ".join(error_notice(error)).strip()
+    label = _MEMBER_LABELS.get(match[2], match[2] or "The step")
+    accepted = f" Accepted: {error.accepted}." if error.accepted else ""
+    return int(match[1]), f"“{label}” {error.rule}.{accepted}"
 
 
 def describe_step(step: Mapping[str, Any]) -> str:
