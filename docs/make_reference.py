@@ -647,10 +647,9 @@ def _default(value: object) -> str:
 
 def _commands(name: str, command: Any) -> Iterable[tuple[str, Any]]:
     inner: dict[str, Any] | None = getattr(command, "commands", None)
-    if inner is None:
+    if inner is None or command.invoke_without_command:
         yield name, command
-        return
-    for subcommand, one in inner.items():
+    for subcommand, one in (inner or {}).items():
         yield from _commands(f"{name} {subcommand}", one)
 
 

@@ -217,7 +217,7 @@ async def test_pages_of_the_log_by_the_admin_api(waypost: Waypost) -> None:
         ("partner_id=", "partner_id must be a number."),
         ("since_ms=-1", "since_ms must be a number."),
         ("outcome=maybe", "outcome must be done or rejected."),
-        ("user=ann", "user is not a filter of the audit log"),
+        ("user=ann", "user is not a filter of this list"),
     ],
 )
 async def test_unknown_or_invalid_filter_is_named_in_the_error(waypost: Waypost, query: str, names: str) -> None:

@@ -85,7 +85,7 @@ def _read_query(request: Request, struct_type: type[msgspec.Struct]) -> msgspec.
     unknown = next((name[:100] for name in texts if name not in names), None)
     if unknown is not None and struct_type.__struct_config__.forbid_unknown_fields:
         accepted = ", ".join(names)
-        text = f"{unknown} is not a filter of the audit log; accepted: {accepted}."
+        text = f"{unknown} is not a filter of this list; accepted: {accepted}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=unknown, accepted=accepted)
     values = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
     values.sort(key=lambda field: int in field[1])

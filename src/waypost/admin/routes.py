@@ -6,8 +6,8 @@ from typing import Final
 from starlette.routing import Route
 
 from waypost.admin import apps, callbacks, credentials, jobs, operators, partners, traces
-from waypost.admin.audit import AuditQuery, list_audit_entries
 from waypost.admin.authorisation import AdminGate
+from waypost.admin.logs import audit, requests
 from waypost.admin.personal import erasure, export, retention
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.route import AdminRoute, AnyFields, EmptyBody
@@ -51,10 +51,12 @@ ROUTES: Final = (  # the first match is used
     AdminRoute("GET",    "/admin/messages/{message_id}",                            None,                         jobs.show_message),
     AdminRoute("GET",    "/admin/trace/{message_id:path}",                          None,                         traces.show_trace),
     AdminRoute("POST",   "/admin/trace/{message_id:path}/reveal",                   EmptyBody,                    traces.reveal_trace),
+    AdminRoute("GET",    "/admin/requests",                                         requests.RequestLogQuery,     requests.list_requests),
+    AdminRoute("GET",    "/admin/requests/{request_id:path}",                       None,                         requests.show_request),
     AdminRoute("POST",   "/admin/recipients/export",                                export.RecipientExport,       export.export_personal_data),
     AdminRoute("POST",   "/admin/recipients/erase",                                 erasure.RecipientErasure,       erasure.erase_personal_data),
     AdminRoute("POST",   "/admin/store/compact",                                    EmptyBody,                    erasure.compact_store),
-    AdminRoute("GET",    "/admin/audit",                                            AuditQuery,                   list_audit_entries),
+    AdminRoute("GET",    "/admin/audit",                                            audit.AuditQuery,             audit.list_audit_entries),
     AdminRoute("GET",    "/admin/operator-accounts",                                None,                         operators.list_accounts),
     AdminRoute("PUT",    "/admin/operator-accounts/{account_id}",                   AnyFields,                    operators.put_account),
     AdminRoute("GET",    "/admin/operator-accounts/{account_id}/numbers",           operators.NumbersQuery,       operators.show_numbers),

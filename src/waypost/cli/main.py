@@ -19,6 +19,7 @@ from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.doctor import doctor
 from waypost.cli.commands.jobs import dead_letter, message
 from waypost.cli.commands.partners import partner
+from waypost.cli.commands.requests import requests
 from waypost.cli.commands.secret import secret
 from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
@@ -230,6 +231,7 @@ app.add_typer(apps, name="app", cls=SubjectGroup, rich_help_panel=SET_UP)
 app.add_typer(recipient, name="recipient", cls=SubjectGroup, rich_help_panel=STORE)
 app.add_typer(callbacks, name="callbacks", cls=SubjectGroup, rich_help_panel=INSPECT)
 app.add_typer(dead_letter, name="dead-letter", cls=SubjectGroup, rich_help_panel=INSPECT)
+app.add_typer(requests, name="requests", cls=SubjectGroup, rich_help_panel=INSPECT)
 app.add_typer(clock, name="clock", cls=SubjectGroup, rich_help_panel=SIMULATE)
 app.add_typer(snapshot, name="snapshot", cls=SubjectGroup, rich_help_panel=SIMULATE)
 app.add_typer(store, name="store", cls=SubjectGroup, rich_help_panel=STORE)

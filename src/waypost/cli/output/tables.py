@@ -53,6 +53,7 @@ TABLES: Final[tuple[tuple[str, Columns], ...]] = (  # the first of a name whose 
     ("numbers",           Columns(("id", "display_phone_number", "verified_name", "status", "quality_rating", "name_status", "throughput.level:throughput"))),
     ("dead_letters",      Columns(("position", "queue", "ref", "defects", "note"))),
     ("subscriptions",     Columns(("id", "app_id", "tag", "state", "circuit", "waiting", "replaying", "url"))),
+    ("requests",          Columns(("at_ms:at", "status", "route", "app_id:app", "credential", "error", "field", "took_ms:ms", "id"))),
     ("entries",           Columns(("id", "at_ms", "actor", "partner_id:partner", "action", "subject", "status", "detail"))),
 )
 # fmt: on

@@ -1,0 +1,63 @@
+"""The admin API's operations on the request log: a page of entries with filters, and one entry."""
+
+import json
+from dataclasses import asdict
+from typing import Any, Final, Literal
+
+import msgspec
+
+from waypost.admin.provisioning import AdminContext
+from waypost.domain.errors import invalid_field, resource_not_found
+from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
+
+MAX_LISTED_REQUESTS: Final = 500
+
+
+class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
+    """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
+
+    status: Literal["2xx", "4xx", "5xx"] | None = None
+    route: str | None = None
+    app_id: str | None = None
+    partner_id: int | None = None
+    request_id: str | None = None
+    before: str | None = None
+    limit: int = 50
+
+    def __post_init__(self) -> None:
+        """Check the size of the page."""
+        if not 1 <= self.limit <= MAX_LISTED_REQUESTS:
+            raise invalid_field("limit", f"1 to {MAX_LISTED_REQUESTS}")
+
+
+async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
+    """Return the newest matching requests of the log, and the cursor of the next page."""
+    log_filter = RequestLogFilter(
+        partner_id=query.partner_id,
+        app_id=query.app_id,
+        status_class=None if query.status is None else int(query.status[0]),
+        route=query.route,
+        request_id=query.request_id,
+        before_id=query.before,
+    )
+    page = await context.database.read(read_request_page, log_filter, query.limit)
+    return {"requests": [_entry_view(entry) for entry in page.entries], "next": page.following}
+
+
+async def show_request(context: AdminContext, request_id: str) -> Any:
+    """Return one request of the log, by its id there or by the `X-Request-Id` of its response, then the newest."""
+    entry = await context.database.read(read_request_entry, request_id, None)
+    if entry is None:
+        page = await context.database.read(read_request_page, RequestLogFilter(request_id=request_id), 1)
+        entry = next(iter(page.entries), None)
+    if entry is None:
+        raise resource_not_found("request", "request_id")
+    return _entry_view(entry)
+
+
+def _entry_view(entry: RequestLogEntry) -> dict[str, Any]:
+    """Return an entry with its redacted request as an object, and its duration in milliseconds."""
+    view = asdict(entry)
+    took_us = view.pop("took_us")
+    request = json.loads(entry.request) if entry.request else None
+    return {**view, "request": request, "took_ms": took_us / 1000}
