@@ -25,6 +25,7 @@ NOT_LOADED: Final = {  # each module with its submodules, and when it is loaded.
     "phonenumbers":           ("the country of a number is looked up",           ("help", "dev", "serve")),
     "rich.console":           ("never; `rich` itself is hidden from its users",  ("help", "dev", "serve")),
     "aiohttp":                ("a request is sent that is no small POST",        ("help", "dev", "serve")),
+    "mcp":                    ("`waypost mcp` starts",                           ("help", "dev", "serve")),
     "prometheus_client":      ("metrics are requested",                          ("help", "dev", "serve")),
     "opentelemetry":          ("spans are enabled",                              ("help", "dev", "serve")),
     "psycopg":                ("the store is on PostgreSQL",                     ("help", "dev", "serve")),

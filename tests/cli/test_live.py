@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.support.builders import ACCOUNT, ANN, APP, is_event
+from tests.support.builders import ANN, is_event
 from tests.support.callback_sink import CallbackSink, respond_always
-from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
 from waypost.cli.live.callback_summary import event_names
@@ -22,34 +22,6 @@ from waypost.cli.main import app as commands
 from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
 
 CALLBACK: Final = {"type": "message-event", "payload": {"type": "delivered", "gsId": "m-1", "destination": ANN}}
-
-
-@pytest.fixture
-async def variables(pipeline: PipelineHarness) -> dict[str, str]:
-    """Return the variables that `waypost dev` would write for the pipeline."""
-    return {
-        "PARTNER_URL": pipeline.service_url,
-        "API_URL": pipeline.service_url,
-        "ADMIN_URL": f"{pipeline.service_url}/admin",
-        "ADMIN_TOKEN": ADMIN_TOKEN,
-        "CONTROL_URL": f"{pipeline.operator_url}/control",
-        "API_KEY": API_KEY,
-        "APP_ID": APP.id,
-        "APP_TOKEN": pipeline.app_token,
-        "SOURCE": APP.phone_number,
-        "SRC_NAME": APP.name,
-        "WABA_ID": ACCOUNT.id,
-        "PHONE_NUMBER_ID": APP.phone_number_id,
-        "DESTINATION": ANN,
-        "TEMPLATE_ID": await pipeline.approved_template(),
-    }
-
-
-@pytest.fixture
-def env_file(variables: dict[str, str], tmp_path: Path) -> Path:
-    file = tmp_path / "of-the-pipeline.env"
-    file.write_text("".join(f"{name}={value}\n" for name, value in variables.items()))
-    return file
 
 
 async def run(*arguments: str, **env: str) -> Result:

@@ -4,7 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
@@ -48,23 +48,45 @@ def call_once(method: str, path: str, body: Any = None) -> Any:
 async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     """Use the admin API of the running service; if none runs, the admin API on its store in this process."""
     settings = load_settings()
-    token, url = settings.admin_token, os.environ.get("WAYPOST_ADMIN_URL")
-    if token is None and settings.secret_key is None:
-        token, url = _demo_credentials()
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
     with report_api_errors(StoreUnavailable, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
-        if token is not None:
-            address = url or service_url(settings)
-            client = ApiClient(
-                HttpTransport(address.removesuffix("/admin"), timeout_s=ADMIN_CALL_TIMEOUT_S),
-                {"Authorization": f"Bearer {token}"},
-            )
+        admin_api = find_admin_api(settings)
+        if admin_api is not None:
             try:
-                return await call(client, True)
+                return await call(admin_api.client, True)
             except ApiUnreachable:
-                if url is not None:
+                if admin_api.has_url:
                     raise
         return await _call_on_store(settings, call)
+
+
+class AdminApi(NamedTuple):
+    """The admin API of a service.
+
+    Attributes:
+        client: of it, with the admin token.
+        has_url: True if its URL is given; otherwise it is that of a service with the settings.
+    """
+
+    client: ApiClient
+    has_url: bool
+
+
+def find_admin_api(settings: "Settings", env_file: Path = ENV_FILE) -> AdminApi | None:
+    """Return the admin API of a running service; None without an admin token.
+
+    Args:
+        settings: they have the token; without it and without a secret key, the file has it.
+        env_file: the variables of `waypost dev`.
+    """
+    token, url = settings.admin_token, os.environ.get("WAYPOST_ADMIN_URL")
+    if token is None and settings.secret_key is None:
+        token, url = _demo_credentials(env_file)
+    if token is None:
+        return None
+    address = url or service_url(settings)
+    transport = HttpTransport(address.removesuffix("/admin"), timeout_s=ADMIN_CALL_TIMEOUT_S)
+    return AdminApi(ApiClient(transport, {"Authorization": f"Bearer {token}"}), url is not None)
 
 
 def service_url(settings: "Settings") -> str:
@@ -75,10 +97,10 @@ def service_url(settings: "Settings") -> str:
     return local_url(settings.admin_host or "127.0.0.1", first)
 
 
-def _demo_credentials() -> tuple[str | None, str | None]:
-    """Return admin token and URL of the `waypost dev` in this folder; None if it has not run here."""
+def _demo_credentials(env_file: Path) -> tuple[str | None, str | None]:
+    """Return admin token and URL of the `waypost dev` that has written a file; None if there is no such file."""
     try:
-        variables = read_variables(ENV_FILE)
+        variables = read_variables(env_file)
     except MissingVariable:
         return None, None
     return variables.get("ADMIN_TOKEN"), variables.get("ADMIN_URL")

@@ -32,7 +32,7 @@ def download(env_file: Path, path: str) -> bytes:
     """Return the bytes of one response; an error is printed as one line, with exit code 1."""
 
     async def fetch(_client: ApiClient, transport: HttpTransport) -> bytes:
-        response = await transport("GET", path, _headers(), None)
+        response = await transport("GET", path, control_headers(), None)
         if response.status != 200:
             read_json_response(response, f"GET {path}")
         return response.body
@@ -42,21 +42,27 @@ def download(env_file: Path, path: str) -> bytes:
 
 def _run_call(env_file: Path, use: Callable[[ApiClient, HttpTransport], Awaitable[Any]]) -> Any:
     async def call() -> Any:
-        transport = HttpTransport(_address(env_file), timeout_s=CONTROL_CALL_TIMEOUT_S)
-        return await use(ApiClient(transport, _headers()), transport)
+        transport = HttpTransport(control_address(env_file), timeout_s=CONTROL_CALL_TIMEOUT_S)
+        return await use(ApiClient(transport, control_headers()), transport)
 
     address = f"WAYPOST_CONTROL_URL, or CONTROL_URL in {env_file},"
     with report_api_errors(address=address, credential="WAYPOST_CONTROL_TOKEN"):
         return asyncio.run(call())
 
 
-def _address(env_file: Path) -> str:
+def control_address(env_file: Path) -> str:
+    """Return the base URL of the simulator.
+
+    Raises:
+        MissingVariable: neither the environment nor the file has one.
+    """
     url = os.environ.get("WAYPOST_CONTROL_URL") or read_variables(env_file).get("CONTROL_URL")
     if not url:
         raise MissingVariable(f"{env_file} has no CONTROL_URL: start `waypost dev`, which writes it")
     return url.removesuffix("/control")
 
 
-def _headers() -> dict[str, str]:
+def control_headers() -> dict[str, str]:
+    """Return the credential of the control API as headers; none if there is none."""
     token = os.environ.get("WAYPOST_CONTROL_TOKEN")
     return {"Authorization": f"Bearer {token}"} if token else {}

@@ -31,6 +31,7 @@ from waypost.cli.live.listen import listen
 from waypost.cli.live.send import send
 from waypost.cli.live.tail import tail
 from waypost.cli.live.trigger import trigger
+from waypost.cli.mcp.command import mcp
 from waypost.cli.recipients import recipient
 from waypost.cli.variables import InvalidSetting, set_command_secrets
 
@@ -197,6 +198,7 @@ app.command(rich_help_panel=INSPECT)(audit)
 app.command(rich_help_panel=STORE)(move)
 
 
+app.command(rich_help_panel=EXCHANGE)(mcp)
 app.command(rich_help_panel=OTHER)(completion)
 
 

@@ -34,11 +34,12 @@ class ApiResponseError(Exception):
         accepted: valid values of the field; empty: not known.
         problem: the error, without the valid values if the API sends them separately.
         expected: the valid values if they are not part of the message; otherwise empty.
+        request_id: the header `X-Request-Id`, which leads to the request log; empty: none.
     """
 
     def __init__(
         self, status: int, message: str, explanation: str = "", *, field: str = "", rule: str = "", accepted: str = "",
-        is_separate: bool = False,
+        is_separate: bool = False, request_id: str = "",
     ) -> None:  # fmt: skip
         explained = f"{message}: {explanation}" if explanation and explanation not in message else message
         super().__init__(f"{explained} ({status})")
@@ -50,6 +51,7 @@ class ApiResponseError(Exception):
         self.accepted = accepted
         self.problem = f"{field}: {rule}" if is_separate else message
         self.expected = accepted if is_separate else ""
+        self.request_id = request_id
 
     @property
     def top_field(self) -> str:
@@ -109,6 +111,7 @@ def read_json_response(response: ClientResponse, request: str = "") -> Any:
         rule=error.rule,
         accepted=error.accepted,
         is_separate=is_apart,
+        request_id=response.headers.get("x-request-id", ""),
     )
 
 

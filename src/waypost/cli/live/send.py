@@ -43,7 +43,7 @@ def send(
         if template is None:
             response = asyncio.run(send_content(variables, recipient, content))
         else:
-            response = asyncio.run(_send_template(variables, recipient, template, param or []))
+            response = asyncio.run(send_template(variables, recipient, template, param or []))
     print_view({"message_id": response["messageId"], "status": response["status"], "to": recipient}, as_json=as_json)
 
 
@@ -75,7 +75,13 @@ async def _post(variables: Mapping[str, str], path: str, recipient: str, fields:
     return await messaging_client(variables).form("POST", path, {**sender, **fields})
 
 
-async def _send_template(variables: Mapping[str, str], recipient: str, name: str, params: list[str]) -> Any:
+async def send_template(variables: Mapping[str, str], recipient: str, name: str, params: list[str]) -> Any:
+    """Send a template message by the template's id or element name, and return the response.
+
+    Raises:
+        ApiResponseError: it was rejected.
+        ApiUnreachable: the service does not respond.
+    """
     path = f"/partner/app/{variables['APP_ID']}/templates"
     names = await partner_client(variables).json("GET", f"{path}?{urlencode({'elementName': name})}")
     by_name = [row["id"] for row in names["templates"] if row["elementName"] == name]

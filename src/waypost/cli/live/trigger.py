@@ -33,8 +33,8 @@ _PARAMETER: Final = re.compile(r"\{\{(\d+)\}\}")
 _NOT_ACCEPTED: Final = "the message is not accepted by the operator"
 
 
-class NotSent(Exception):
-    """The message that an event needs was not accepted by the operator; the text has the reason."""
+class NotCaused(Exception):
+    """An event lacks what it needs: a template, or a message that the operator accepts; the text has the reason."""
 
 
 def trigger(
@@ -63,7 +63,7 @@ def trigger(
         hint = f"Did you mean {similar[0]}? " if similar else ""
         fail(f"there is no event {event}. {hint}`waypost trigger` lists the events", code=EXIT_USAGE)
     changes = _parse_assignments(assignments or [])
-    with report_api_errors(NotSent, address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
+    with report_api_errors(NotCaused, address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
         variables = read_environment(env_file, *NEEDED)
         variables |= {"DESTINATION": to} if to else {}
         result = asyncio.run(cause_event(variables, chosen, changes, message=message))
@@ -85,7 +85,7 @@ async def cause_event(
         The id of the message, if one was sent or named, and the simulator's response.
 
     Raises:
-        NotSent: the operator did not accept the message that was sent first.
+        NotCaused: the operator did not accept the message that was sent first.
         ApiResponseError: a call was rejected.
         ApiUnreachable: service or simulator do not respond.
     """
@@ -162,7 +162,7 @@ async def _send_first(variables: Mapping[str, str], control: ApiClient, event: T
             return state["operator_message_id"]
         if state["state"] == "failed" or SystemClock().now_ms() > deadline_ms:
             reason = state["reason"] or f"it is {state['state']}"
-            raise NotSent(f"{_NOT_ACCEPTED}: {reason}; `waypost trace {sent['messageId']}` shows it")
+            raise NotCaused(f"{_NOT_ACCEPTED}: {reason}; `waypost trace {sent['messageId']}` shows it")
         await asyncio.sleep(POLL_S)
 
 
@@ -171,7 +171,7 @@ async def _find_template(control: ApiClient, waba_id: str) -> str:
     query = urlencode({"waba_id": waba_id, "status": "APPROVED", "limit": 1})
     templates = (await control.json("GET", f"/control/templates?{query}"))["templates"]
     if not templates:
-        fail("no template of the app is approved; create one first")
+        raise NotCaused("no template of the app is approved; create one first")
     return templates[-1]["id"]
 
 

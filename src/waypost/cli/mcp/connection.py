@@ -1,0 +1,96 @@
+"""The service and the simulator that the tools use, with the credentials that the commands use."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import quote
+
+from waypost.base.clock import SystemClock
+from waypost.cli.admin_client import find_admin_api
+from waypost.cli.control_client import CONTROL_CALL_TIMEOUT_S, control_address, control_headers
+from waypost.cli.live.environment import read_environment
+from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
+from waypost.client.dev_variables import MissingVariable
+
+if TYPE_CHECKING:
+    from waypost.config import Settings
+
+Value = TypeVar("Value")
+
+POLL_INTERVAL_S: Final = 0.1
+REQUEST_LOG_DELAY_S: Final = 3
+"""A failed request is in the request log after this time: entries are written about once a second."""
+BUSY_REQUEST_LOG_DELAY_S: Final = 15
+"""Likewise on a busy machine, for a request that has just failed."""
+_NOT_FOUND: Final = 404
+
+
+class ServiceConnection:
+    """The running service and the simulator; credentials are read for each call, so a restarted one is found.
+
+    Args:
+        settings: of the command; they have the admin token.
+        env_file: the variables of `waypost dev`.
+    """
+
+    def __init__(self, settings: "Settings", env_file: Path) -> None:
+        self._settings = settings
+        self._env_file = env_file
+
+    def variables(self, *names: str) -> dict[str, str]:
+        """Return the variables of `waypost dev`.
+
+        Raises:
+            MissingVariable: there is no such file, or it lacks one of these names.
+        """
+        return read_environment(self._env_file, *names)
+
+    @property
+    def admin(self) -> ApiClient:
+        """Return a client of the admin API.
+
+        Raises:
+            MissingVariable: there is no admin token.
+        """
+        admin_api = find_admin_api(self._settings, self._env_file)
+        if admin_api is None:
+            raise MissingVariable(
+                f"there is no admin token: start `waypost dev`, which writes {self._env_file}, or set "
+                "WAYPOST_ADMIN_TOKEN and WAYPOST_ADMIN_URL"
+            )
+        return admin_api.client
+
+    @property
+    def control(self) -> ApiClient:
+        """Return a client of the simulator's control API.
+
+        Raises:
+            MissingVariable: there is no simulator.
+        """
+        transport = HttpTransport(control_address(self._env_file), timeout_s=CONTROL_CALL_TIMEOUT_S)
+        return ApiClient(transport, control_headers())
+
+    async def find_request(self, request_id: str, within_s: float = REQUEST_LOG_DELAY_S) -> dict[str, Any] | None:
+        """Return a request of the request log, which may still have to be written; None if it is not there in time."""
+
+        async def read() -> dict[str, Any] | None:
+            try:
+                return await self.admin.json("GET", f"/admin/requests/{quote(request_id, safe='')}")
+            except ApiResponseError as error:
+                if error.status != _NOT_FOUND:
+                    raise
+                return None
+
+        return await poll(read, lambda entry: entry is not None, within_s)
+
+
+async def poll(read: Callable[[], Awaitable[Value]], is_complete: Callable[[Value], bool], within_s: float) -> Value:
+    """Call `read` until its value is complete or the time has passed, and return the last value."""
+    clock = SystemClock()
+    deadline_ms = clock.now_ms() + within_s * 1000
+    while True:
+        value = await read()
+        if is_complete(value) or clock.now_ms() >= deadline_ms:
+            return value
+        await asyncio.sleep(POLL_INTERVAL_S)

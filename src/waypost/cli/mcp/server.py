@@ -1,0 +1,81 @@
+"""The server of the tools over standard input and output; the SDK does the protocol."""
+
+import json
+from typing import Any
+
+from mcp.server import Server, ServerRequestContext
+from mcp.server.stdio import stdio_server
+from mcp.types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from waypost import __version__
+from waypost.cli.mcp.arguments import input_schema, read_arguments
+from waypost.cli.mcp.connection import ServiceConnection
+from waypost.cli.mcp.tool_error import REPORTED_ERRORS, ToolError, describe_error
+from waypost.cli.mcp.tools import TOOLS
+
+INSTRUCTIONS = (
+    "Tools for a messaging service and the simulator of its operator. Send a message, let a simulated phone tap or "
+    "write, wait for the callback, advance the clock, arm faults. If something fails, explain_message and "
+    "explain_request say why. An error names the field, the rule and what is accepted."
+)
+
+
+async def serve_tools(connection: ServiceConnection) -> None:
+    """Serve the tools until standard input ends."""
+
+    async def list_tools(
+        _context: ServerRequestContext[Any], _params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(tools=describe_tools())
+
+    async def call_tool(_context: ServerRequestContext[Any], params: CallToolRequestParams) -> CallToolResult:
+        try:
+            return await run_tool(connection, params.name, params.arguments)
+        except ToolError as error:
+            members = {"error": error.members}
+            return CallToolResult(content=[TextContent(text=str(error))], structured_content=members, is_error=True)
+
+    server = Server(
+        "waypost", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
+    )
+    async with stdio_server() as (received, sent):
+        await server.run(received, sent, server.create_initialization_options())
+
+
+def describe_tools() -> list[Tool]:
+    """Return the tools as an agent reads them."""
+    return [
+        Tool(
+            name=name,
+            description=tool.description,
+            input_schema=input_schema(tool.arguments_type),
+            annotations=ToolAnnotations(read_only_hint=tool.is_read_only),
+        )
+        for name, tool in TOOLS.items()
+    ]
+
+
+async def run_tool(connection: ServiceConnection, name: str, values: Any) -> CallToolResult:
+    """Return the result of a tool.
+
+    Raises:
+        ToolError: the tool or an argument is invalid, or an API rejects the call.
+    """
+    tool = TOOLS.get(name)
+    if tool is None:
+        raise ToolError("name", f"there is no tool {name}", ", ".join(TOOLS))
+    arguments = read_arguments(values, tool.arguments_type)
+    try:
+        output = await tool.function(connection, arguments)
+    except REPORTED_ERRORS as error:
+        raise await describe_error(connection, error) from error
+    text = output.text or json.dumps(output.value, ensure_ascii=False)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=output.value)

@@ -1,0 +1,96 @@
+"""The tools that wait: for a state of a message, and for a callback."""
+
+import json
+from typing import Any, Final
+from urllib.parse import quote
+
+from waypost.cli.mcp.arguments import WaitForCallbackArguments, WaitForMessageArguments
+from waypost.cli.mcp.connection import ServiceConnection, poll
+from waypost.cli.mcp.tool_error import ToolError
+from waypost.cli.mcp.tool_output import ToolOutput
+from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
+
+_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent", "delivered", "read", "deleted")
+"""States of a message that does not fail, in their order."""
+_FAILED: Final = "failed"
+_KINDS: Final = {**STATUS_KINDS, **INBOUND_KINDS, **CHANGE_KINDS}
+
+
+async def wait_for_message(connection: ServiceConnection, arguments: WaitForMessageArguments) -> ToolOutput:
+    """Wait until a message has a state, and return the message. A failed one is an error with the operator's reason."""
+    path = f"/admin/messages/{quote(arguments.message_id, safe='')}"
+
+    async def read() -> dict[str, Any]:
+        return await connection.admin.json("GET", path)
+
+    message = await poll(read, lambda view: _has_ended(view["state"], arguments.state), arguments.timeout_s)
+    if _has_reached(message["state"], arguments.state):
+        return ToolOutput(message)
+    if message["state"] == _FAILED:
+        rule = f"the message has failed: {message['code']} {message['reason'] or ''}".rstrip()
+        raise ToolError("state", rule, "failed; explain_message shows the whole trace", message_id=message["id"])
+    rule = f"the message is {message['state']} and not {arguments.state} after {arguments.timeout_s} s"
+    raise ToolError("state", rule, f"{message['state']}, or a longer timeout_s", message_id=message["id"])
+
+
+async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCallbackArguments) -> ToolOutput:
+    """Wait until a receiver gets a callback, and return it with its body and every attempt.
+
+    Without newer_than, an earlier callback that matches counts too.
+    """
+    path = f"/admin/apps/{connection.variables('APP_ID')['APP_ID']}/callbacks"
+
+    seen: set[str] = set()
+
+    async def read() -> list[dict[str, Any]]:
+        rows = (await connection.admin.json("GET", path))["callbacks"]
+        seen.update(row["event"] for row in rows)
+        return [row for row in rows if _is_match(row, arguments)]
+
+    def is_complete(rows: list[dict[str, Any]]) -> bool:
+        return any(row["delivered"] or not arguments.delivered for row in rows)
+
+    rows = await poll(read, is_complete, arguments.timeout_s)
+    ready = [row for row in rows if row["delivered"] or not arguments.delivered]
+    if ready:
+        oldest = min(ready, key=lambda row: row["id"])
+        view = await connection.admin.json("GET", f"/admin/callbacks/{oldest['id']}")
+        return ToolOutput({**view, "body": _read_body(view["body"])})
+    if rows:
+        rule = f"the receiver has not accepted it after {arguments.timeout_s} s"
+        raise ToolError("delivered", rule, "false, or explain_message for the attempts", callback_id=rows[0]["id"])
+    events = ", ".join(sorted(seen)) or "none; does the app have a subscription?"
+    rule = f"there is no such callback after {arguments.timeout_s} s"
+    raise ToolError("event", rule, f"an event of the app's subscriptions; there were: {events}")
+
+
+def _has_reached(state: str, wanted: str) -> bool:
+    if _FAILED in (state, wanted):
+        return state == wanted
+    return _PROGRESS.index(state) >= _PROGRESS.index(wanted)
+
+
+def _has_ended(state: str, wanted: str) -> bool:
+    return state == _FAILED or _has_reached(state, wanted)
+
+
+def _is_match(row: dict[str, Any], arguments: WaitForCallbackArguments) -> bool:
+    return (
+        (arguments.event is None or arguments.event in _event_names(row["event"]))
+        and arguments.message_id in (None, row["message_id"])
+        and (arguments.newer_than is None or row["id"] > arguments.newer_than)
+    )
+
+
+def _event_names(event: str) -> tuple[str, ...]:
+    """Return the names of an event: the operator's, and that of a callback of version 2."""
+    kind = _KINDS.get(event)
+    return (event,) if kind is None else (event, kind.inner_type)
+
+
+def _read_body(body: Any) -> Any:
+    """Return the body of a callback as JSON; what is no JSON text stays as it is."""
+    try:
+        return json.loads(body)
+    except (TypeError, ValueError):
+        return body

@@ -1,0 +1,162 @@
+"""`waypost mcp`: the tools with both ends of the pipeline, their errors, and a missing extra."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from mcp.types import TextContent
+
+from tests.support.builders import ANN
+from tests.support.pipeline import PipelineHarness
+from waypost.cli.mcp.arguments import input_schema
+from waypost.cli.mcp.connection import ServiceConnection
+from waypost.cli.mcp.server import run_tool
+from waypost.cli.mcp.tool_error import ToolError
+from waypost.cli.mcp.tools import TOOLS
+from waypost.config import Settings
+
+NOWHERE: Final = "http://127.0.0.1:9"
+
+
+@pytest.fixture
+def connection(env_file: Path) -> ServiceConnection:
+    return ServiceConnection(Settings(), env_file)
+
+
+async def call(connection: ServiceConnection, tool: str, **arguments: Any) -> Any:
+    return (await run_tool(connection, tool, arguments)).structured_content
+
+
+async def fail(connection: ServiceConnection, tool: str, **arguments: Any) -> Mapping[str, Any]:
+    """Return the members of a tool's error."""
+    with pytest.raises(ToolError) as error:
+        await run_tool(connection, tool, arguments)
+    assert str(error.value)
+    return error.value.members
+
+
+async def test_tapped_button_is_waited_for(pipeline: PipelineHarness, connection: ServiceConnection) -> None:
+    template_id = connection.variables("TEMPLATE_ID")["TEMPLATE_ID"]
+
+    sent = await call(connection, "send", template=template_id, params=["Ann"])
+    reached = await call(connection, "wait_for_message", message_id=sent["message_id"])
+    caused = await call(connection, "trigger", event="text", changes={"text": "Hi"})
+    callback = await call(connection, "wait_for_callback", event="text")
+    trace = await run_tool(connection, "explain_message", {"message_id": sent["message_id"]})
+
+    assert sent["to"] == ANN
+    assert reached["state"] in ("delivered", "read")
+    assert caused["event"] == "text"
+    assert callback["delivered"] is True
+    [content] = trace.content
+    assert isinstance(content, TextContent)
+    assert content.text.startswith(f"message {sent['message_id']}: ")
+    await pipeline.events_of(sent["message_id"], until="delivered")
+
+
+async def test_rejected_send_is_explained_by_the_request_log(connection: ServiceConnection) -> None:
+    error = await fail(connection, "send", text="Hello", to="12")
+    entry = await call(connection, "explain_request", request_id=error["request_id"])
+    listed = await call(connection, "list_requests", status="4xx")
+
+    assert (error["field"], error["status"]) == ("destination", 400)
+    assert "8 to 15 digits" in error["accepted"]
+    assert (entry["field"], entry["accepted"]) == (error["field"], error["accepted"])
+    assert [row["id"] for row in listed["requests"]] == [entry["id"]]
+
+
+async def test_failed_message_is_an_error_with_the_operators_reason(
+    pipeline: PipelineHarness, connection: ServiceConnection
+) -> None:
+    await pipeline.open_window()
+    fault = {"on": "call", "call": "messages.send", "what": {"fail": 131026}}
+    armed = await call(connection, "arm_fault", **fault)
+    sent = await call(connection, "send", text="Hello")
+    error = await fail(connection, "wait_for_message", message_id=sent["message_id"])
+    failed = await call(connection, "wait_for_message", message_id=sent["message_id"], state="failed")
+    disarmed = await call(connection, "disarm_faults")
+
+    assert "131026" in error["rule"] or str(failed["code"]) in error["rule"]
+    assert failed["state"] == "failed"
+    assert disarmed["disarmed"] == [fault["id"] for fault in armed["faults"]]
+
+
+# fmt: off
+WRONG: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
+    # tool                 arguments                                            field          accepted has
+    ("tup",               {},                                                   "name",        "tap"),
+    ("send",              {},                                                   "text",        "one of text, template and message"),
+    ("send",              {"text": "a", "template": "b"},                       "text and template", "one of"),
+    ("send",              {"test": "a"},                                        "test",        "text, template"),
+    ("send",              {"text": 7},                                          "text",        "A text"),
+    ("send",              {"template": "x", "params": ["a", 1]},                "params[1]",   "Parameters"),
+    ("tap",               {},                                                   "text",        "one of text and index"),
+    ("tap",               {"index": 90, "wait_s": 0},                           "",            ""),
+    ("trigger",           {"event": "delivred"},                                "event",       "delivered"),
+    ("wait_for_message",  {},                                                   "message_id",  "id of the message"),
+    ("wait_for_message",  {"message_id": "x", "state": "gone"},                 "state",       "The state"),
+    ("wait_for_message",  {"message_id": "x", "timeout_s": 1000},               "timeout_s",   "0 to 300"),
+    ("wait_for_message",  {"message_id": "none"},                               "message_id",  ""),
+    ("wait_for_callback", {"event": "delivered", "timeout_s": 0},               "event",       "an event"),
+    ("advance_clock",     {},                                                   "hours",       "at least one"),
+    ("advance_clock",     {"hours": -1},                                        "hours",       "whole number"),
+    ("arm_fault",         {"on": "call", "what": {"explode": True}},            "what",        "error"),
+    ("arm_fault",         {"on": "call", "call": "messages.sent", "what": {"fail": 131026}}, "call", "messages.send"),
+    ("explain_message",   {"message_id": "none"},                               "message_id",  ""),
+    ("list_requests",     {"limit": 0},                                         "limit",       "1 to 100"),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "field", "accepted"), WRONG, ids=[f"{row[0]} {json.dumps(row[1])}" for row in WRONG]
+)
+async def test_error_names_the_field_and_what_is_accepted(
+    pipeline: PipelineHarness, connection: ServiceConnection, tool: str, arguments: Any, field: str, accepted: str
+) -> None:
+    del pipeline
+    error = await fail(connection, tool, **arguments)
+
+    assert error["rule"]
+    assert not field or error["field"] == field
+    assert accepted in error["accepted"]
+
+
+async def test_without_a_service_the_error_says_what_to_start(tmp_path: Path) -> None:
+    nothing = ServiceConnection(Settings(), tmp_path / "none.env")
+    env = tmp_path / "stopped.env"
+    env.write_text(f"ADMIN_URL={NOWHERE}/admin\nADMIN_TOKEN=t\nCONTROL_URL={NOWHERE}/control\n")
+
+    missing = await fail(nothing, "list_requests")
+    stopped = await fail(ServiceConnection(Settings(), env), "list_requests")
+
+    assert "start `waypost dev`" in missing["rule"]
+    assert "start `waypost dev`" in stopped["accepted"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_every_argument_is_described(name: str) -> None:
+    schema = input_schema(TOOLS[name].arguments_type)
+
+    assert schema["additionalProperties"] is False
+    for argument, described in schema["properties"].items():
+        assert any("description" in branch for branch in [described, *described.get("anyOf", ())]), argument
+
+
+def test_missing_extra_is_one_line_that_says_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "mcp").mkdir()
+    (tmp_path / "mcp" / "__init__.py").write_text("raise ModuleNotFoundError('No module named mcp', name='mcp')\n")
+    command = "import sys; sys.path.insert(0, sys.argv.pop()); from waypost.cli.main import main; main()"
+
+    result = subprocess.run(
+        [sys.executable, "-c", command, "mcp", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+
+    assert result.returncode == 1
+    assert result.stderr.count("\n") == 1
+    assert "pip install 'waypost[mcp]'" in result.stderr
+    assert result.stdout == ""
