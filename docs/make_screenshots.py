@@ -80,6 +80,9 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/administrator":                                   ("settings-administrator", False),
     "/apps/{app_id}/settings":                                   ("app-settings", False),
 }
+BESIDE: Final = (  # pages beside the console: path, name
+    ("/docs/post-wa-api-v1-template-msg#try-it", "try-it"),
+)
 ELSEWHERE: Final = ("/",)  # leads to another page
 QUERIES: Final = {  # wide, and narrow
     "/phones":                (f"?show={ANN},{BEN},{CHI}", f"?show={ANN}"),
@@ -164,6 +167,8 @@ def shots(values: dict[str, str]) -> Iterator[Shot]:
             yield Shot(f"{name}-{theme}", path + wide, WIDE, theme)
         if is_narrow:
             yield Shot(f"{name}-narrow", path + narrow, NARROW, "light")
+    for path, name in BESIDE:
+        yield from (Shot(f"{name}-{theme}", path, WIDE, theme) for theme in THEMES)
 
 
 async def make(folder: Path = FOLDER, *, only: str = "") -> list[tuple[str, int]]:

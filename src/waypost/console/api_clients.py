@@ -57,11 +57,18 @@ class ApiClients:
 
     def app(self, app: App) -> ApiClient:
         """Return a client with an app's token, for `/partner/app/{app.id}/…`."""
-        token = self._secret_box.app_token(app.id, app.token_serial)
-        return ApiClient(self._transport, {"Authorization": token})
+        return ApiClient(self._transport, {"Authorization": self.app_token(app)})
+
+    def app_token(self, app: App) -> str:
+        """Return an app's token, which is derived."""
+        return self._secret_box.app_token(app.id, app.token_serial)
 
     async def partner(self, partner_id: int) -> ApiClient:
         """Return a client with a partner token, for lists of apps, their tokens and keys."""
+        return ApiClient(self._transport, {"Authorization": await self.partner_token(partner_id)})
+
+    async def partner_token(self, partner_id: int) -> str:
+        """Return a partner token that is valid for an hour at least."""
         now_ms = self._clock.now_ms()
         token, until_ms = self._partner_tokens.get(partner_id, ("", 0))
         is_fresh = now_ms < until_ms - _TOKEN_REFRESH_MS < now_ms + PARTNER_TOKEN_LIFE_MS
@@ -74,7 +81,7 @@ class ApiClients:
             until_ms = now_ms + PARTNER_TOKEN_LIFE_MS
             await self._database.write(add_partner_token, hash_secret(token), partner_id, now_ms, until_ms)
             self._partner_tokens[partner_id] = (token, until_ms)
-        return ApiClient(self._transport, {"Authorization": token})
+        return token
 
     def clear_partner_tokens(self) -> None:
         """Clear the cached partner tokens, which may have been revoked."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Final
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
@@ -51,7 +52,7 @@ class Console:
 
     def _routes(self) -> list[Route]:
         """Return all routes; last the pages for a wrong method and for an unknown path."""
-        from waypost.console.routes import NOT_FOUND_ROUTES, PAGES  # here: every page, 60 ms of each start
+        from waypost.console.routes import ELSEWHERE, NOT_FOUND_ROUTES, PAGES  # here: every page, 60 ms of each start
 
         pages = [
             Route(row.path, guard_endpoint(row, self.tools), methods=[row.method])
@@ -71,11 +72,23 @@ class Console:
                 for path in dict.fromkeys(route.path for route in pages)
             ),
             *(Route(row.path, guard_endpoint(row, self.tools), methods=ANY_METHOD) for row in NOT_FOUND_ROUTES),
+            _BrowserRoute(ELSEWHERE.path, guard_endpoint(ELSEWHERE, self.tools)),
         ]
 
     def end_streams(self) -> None:
         """End live streams because the service is stopping; browsers reconnect later."""
         self.services.change_signal.close()
+
+
+class _BrowserRoute(Route):
+    """A route for browsers only; another client gets the service's JSON error."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Return how well the route matches: not at all unless the client accepts HTML."""
+        is_page = scope["type"] == "http" and scope["method"] in ("GET", "HEAD")
+        if not is_page or "text/html" not in Headers(scope=scope).get("accept", ""):
+            return Match.NONE, {}
+        return super().matches(scope)
 
 
 class _LazyRoutes(BaseRoute):

@@ -126,10 +126,9 @@ async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) ->
     page_request.notices = rendering.read_notices(request.cookies)
     if page_request.session is None and row.audience is Audience.PARTNER:
         if row.kind is RouteKind.PAGE:
-            target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(f"/sign-in?next={quote(target, safe='')}", 303)
+            return _redirect_to_sign_in(tools, page_request, own_address(page_request))
         if row.kind is RouteKind.ACT and not page_request.is_quiet:
-            return RedirectResponse(f"/sign-in?next={quote(_referring_page(page_request), safe='')}", 303)
+            return _redirect_to_sign_in(tools, page_request, _referring_page(page_request))
         return JSONResponse({"message": "Your session has ended.", "hint": "Reload the page and sign in."}, 401)
     if row.kind is RouteKind.ACT:
         await _check_origin(tools, page_request)
@@ -144,6 +143,19 @@ async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) ->
         if page_request.named_app is None:
             raise NotFound("App not found.")
     return None
+
+
+def own_address(page_request: PageRequest) -> str:
+    """Return path and query of the request, as a link of this site."""
+    url = page_request.request.url
+    return "/" + url.path.lstrip("/") + (f"?{url.query}" if url.query else "")
+
+
+def _redirect_to_sign_in(tools: PageTools, page_request: PageRequest, next_page: str) -> Response:
+    """Return the redirect to the sign-in form, which says that a session has ended if the browser had one."""
+    had_session = bool(page_request.request.cookies.get(cookie_name(tools)))
+    ended = "ended=1&" if had_session else ""
+    return RedirectResponse(f"/sign-in?{ended}next={quote(next_page, safe='')}", 303)
 
 
 def _referring_page(page_request: PageRequest) -> str:
@@ -213,17 +225,42 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
         case _:
             _log.exception("defect", path=page_request.request.url.path)
             status, text = 500, "Something went wrong on our side."
-            hint = "Nothing was saved. The service log has the details."
+            hint = "Nothing was saved. Try again; if it fails again, report time and address: the service's log has the details."
     if page_request.is_quiet or row.kind in (RouteKind.PART, RouteKind.LIVE):
         return JSONResponse({"message": text, "hint": hint}, status)
     try:
         if page_request.session is None:  # the layout with navigation needs a session
             page = "error_signed_out.html"
-            return tools.services.pages.respond(page, page_request, status, text=text, hint=hint)
-        return await tools.page(page_request, "error.html", status, text=text, hint=hint)
+            return tools.services.pages.respond(
+                page,
+                page_request,
+                status,
+                is_defect=status >= 500,
+                text=text,
+                hint=hint,
+                next_steps=_next_steps(page_request, error),
+            )
+        return await tools.page(
+            page_request, "error.html", status,
+            is_defect=status >= 500, text=text, hint=hint, next_steps=_next_steps(page_request, error),
+        )  # fmt: skip
     except Exception:  # noqa: BLE001
         _log.exception("defect", path=page_request.request.url.path)
         return Response(f"{text} {hint}", status, media_type="text/plain; charset=utf-8")
+
+
+def _next_steps(page_request: PageRequest, error: Exception) -> list[tuple[str, str]]:
+    """Return links of an error page, each with its label: what to do next."""
+    own = own_address(page_request) if page_request.request.method == "GET" else _referring_page(page_request)
+    match error:
+        case NotFound():
+            return [("API reference", "/docs")]
+        case AdministratorRequired():
+            return [("Enter the admin token", "/settings/administrator")]
+        case InvalidPageRequest() | MethodNotAllowed():
+            return [("Go back", _referring_page(page_request))]
+        case _:
+            return [("Try again", own)]
 
 
 def _add_headers(response: Response, tools: PageTools, page_request: PageRequest) -> Response:

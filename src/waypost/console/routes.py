@@ -10,6 +10,7 @@ from waypost.console.overview.routes import OVERVIEW
 from waypost.console.palette import commands, search
 from waypost.console.partners.routes import PARTNERS
 from waypost.console.phones.routes import PHONES
+from waypost.console.reference.routes import REFERENCE
 from waypost.console.requests.routes import REQUESTS
 from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.settings.routes import SETTINGS
@@ -32,6 +33,9 @@ NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below 
     PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")
     for place in ("apps", "partners", "phones", "requests", "simulator", "settings")
 )
+ELSEWHERE: Final = PageRoute(  # very last, and for browsers only: an error page for any other path
+    RouteKind.PAGE, "/{rest:path}", home.report_unknown_path, "report an unknown path to a browser", Audience.PUBLIC
+)
 # fmt: on
 
 PAGES: Final[tuple[PageRoute, ...]] = (
@@ -42,6 +46,7 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *MESSAGES,
     *PARTNERS,
     *PHONES,
+    *REFERENCE,
     *REQUESTS,
     *SETTINGS,
     *SIMULATOR,

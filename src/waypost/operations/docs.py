@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -9,22 +10,29 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from waypost import __version__
-from waypost.api.request_fields import FieldType, RequestField
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
-from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
+from waypost.api.route import IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
+from waypost.base.telemetry.logs import log
 from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations import openapi
 from waypost.operations.page_templates import PAGE_HEADERS, page_templates
+from waypost.operations.samples import LANGUAGES, make_sample_request
 from waypost.operations.schema_samples import make_sample
+from waypost.operations.try_form import make_try_form
 
-_HEADERS: Final = PAGE_HEADERS | {"Cache-Control": "no-cache"}
-
-_SAMPLE_FIELDS: Final = {  # fields that a sample request shows although they may be left out
-    "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
-    "messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories",
-    "typing_indicator", "vertical", "desc", "profileEmail", "prompts",
-}  # fmt: skip
+_HEADERS: Final = PAGE_HEADERS | {
+    "Cache-Control": "no-cache",
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'"
+    ),
+}
+"""Scripts of our own only, which can send requests to this service only."""
+_FILES: Final = {"style.css": "text/css", "try.js": "text/javascript"}
+"""Files of the pages, and their media types."""
+MAX_SIMILAR: Final = 5
+_log = log("docs")
 
 
 class DocsPages:
@@ -47,8 +55,8 @@ class DocsPages:
         return [
             Route("/openapi.json", self._openapi),
             Route("/docs", self._index),
-            Route("/docs/style.css", self._style),
-            Route("/docs/{operation}", self._operation),
+            *(Route(f"/docs/{name}", self._file) for name in _FILES),
+            Route("/docs/{operation:path}", self._operation),
         ]
 
     async def _openapi(self, _request: Request) -> Response:
@@ -66,18 +74,27 @@ class DocsPages:
         operation = request.path_params["operation"]
         row = next((row for row in ROUTES if openapi.operation_id(row) == operation), None)
         if row is None:
-            return self._page("missing.html", 404, path="")
+            return self._page("missing.html", 404, path="", similar=_similar_operations(operation))
         limit = describe_limit(row.rate, self._rates, on=self._rates_on)
-        return self._page("operation.html", path=operation, limit=limit, **_operation_values(row, self._server))
+        try:
+            return self._page("operation.html", path=operation, limit=limit, **_operation_values(row, self._server))
+        except Exception:  # noqa: BLE001  a page says what to do next, as every error does
+            _log.exception("defect", operation=operation)
+            return self._page("failed.html", 500, path=operation)
 
-    async def _style(self, _request: Request) -> Response:
-        """Return the pages' one style sheet."""
+    async def _file(self, request: Request) -> Response:
+        """Return the style sheet or the script of the pages."""
+        name = request.url.path.rpartition("/")[2]
         templates: Any = page_templates()
-        source, _, _ = templates.loader.get_source(templates, "style.css")
-        return PlainTextResponse(source, media_type="text/css", headers=_HEADERS)
+        source, _, _ = templates.loader.get_source(templates, name)
+        return PlainTextResponse(source, media_type=_FILES[name], headers=_HEADERS)
 
     def _page(self, name: str, status: int = 200, **values: Any) -> Response:
-        text = page_templates().get_template(name).render(version=__version__, sections=_sections(), **values)
+        text = (
+            page_templates()
+            .get_template(name)
+            .render(version=__version__, sections=_sections(), operation_id=openapi.operation_id, **values)
+        )
         return HTMLResponse(text, status, _HEADERS)
 
 
@@ -95,11 +112,18 @@ def _sections() -> list[dict[str, Any]]:
     return [{"name": name, "rows": rows} for name, rows in sections.items()]
 
 
+def _similar_operations(operation: str) -> list[RouteRow]:
+    """Return routes whose ids are like one that does not exist, the most similar first."""
+    rows = {openapi.operation_id(row): row for row in ROUTES}
+    return [rows[name] for name in get_close_matches(operation, rows, n=MAX_SIMILAR, cutoff=0.5)]
+
+
 def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
     """Return the values of one page's template."""
     summary, description = openapi.endpoint_texts(row)
     schema = RESPONSE_SCHEMAS.get(row.response_schema)
     is_file = schema is not None and openapi.is_file(schema)
+    request = make_sample_request(row, server)
     return {
         "row": row,
         "summary": summary,
@@ -112,7 +136,9 @@ def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
         "sample": None if schema is None or is_file else _format_json(make_sample(schema)),
         "is_file": is_file,
         "errors": openapi.errors_of(row),
-        "curl": _curl(row, server),
+        "samples": [(language, render(request)) for language, render in LANGUAGES],
+        "variable": request.credential[1] if request.credential else "",
+        "try_it": make_try_form(row),
     }
 
 
@@ -136,39 +162,6 @@ def _field_rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _curl(row: RouteRow, server: str) -> str:
-    """Return a command that makes such a request, with sample values."""
-    path = row.path
-    for name in openapi.path_parts(row):
-        path = path.replace(f"{{{name}}}", openapi.PATH_PARTS[name][1])
-    lines = [f"curl -X {row.method} '{server}{path}'"]
-    for header, _ in _credential_headers(row)[:1]:
-        lines.append(f"-H '{header}: <{row.credential}>'")
-    if row.body_format is BodyFormat.JSON:
-        body = {
-            name: _json_sample(field)
-            for name, field in openapi.fields_of(row.fields).items()
-            if field.example and (field.required or name in _SAMPLE_FIELDS)
-        }
-        lines += ["-H 'Content-Type: application/json'", f"-d {_shell_quote(json.dumps(body))}"]
-    else:
-        for name, field in openapi.fields_of(row.fields).items():
-            if field.example and (field.required or name in _SAMPLE_FIELDS):
-                flag = "-F" if row.body_format is BodyFormat.MULTIPART else "--data-urlencode"
-                lines.append(f"{flag} {_shell_quote(f'{name}={field.example}')}")
-    return " \\\n  ".join(lines)
-
-
-def _json_sample(field: RequestField) -> Any:
-    if field.type in (FieldType.OBJECT, FieldType.JSON) and field.example:
-        return json.loads(field.example)
-    return field.example
-
-
-def _shell_quote(text: str) -> str:
-    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def _format_json(value: Any) -> str:

@@ -18,6 +18,7 @@ from waypost.api.routes import ROUTES
 from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations.schema_samples import make_sample
 from waypost.wire.errors import ERRORS, ErrorRow
+from waypost.wire.operation_ids import make_operation_id
 
 Document = dict[str, Any]
 
@@ -177,8 +178,7 @@ def section_of(row: RouteRow) -> str:
 
 def operation_id(row: RouteRow) -> str:
     """Return a unique name for each route: two paths may differ in letters of another case only."""
-    path = re.sub(r"[^A-Za-z0-9]+", "-", row.path).strip("-")
-    return f"{row.method.lower()}-{path}"
+    return make_operation_id(row.name)
 
 
 def endpoint_texts(row: RouteRow) -> tuple[str, str]:

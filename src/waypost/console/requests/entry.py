@@ -13,6 +13,7 @@ from waypost.console.requests.listing import visible_partner
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.store.requests.request_log import RequestLogEntry, read_request_entry
+from waypost.wire.operation_ids import make_operation_id
 
 _CREDENTIAL_HEADERS: Final = {  # by the kind of credential that the route requires
     "partner token": '-H "Authorization: $PARTNER_TOKEN"',
@@ -36,7 +37,7 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     sent: dict[str, Any] = json.loads(entry.request) if entry.request else {}
     return await tools.page(
         page_request, "requests/entry.html",
-        entry=entry, sent=sent, curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
+        entry=entry, sent=sent, operation=make_operation_id(entry.route), curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
         app=next((app for app in page_request.apps if app.id == entry.app_id), None),
     )  # fmt: skip
 

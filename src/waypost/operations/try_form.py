@@ -1,0 +1,106 @@
+"""The inputs of "Try it": one for each part of the path, of the query and of the body, filled in as in the sample."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.request_fields import FieldType, RequestField
+from waypost.api.route import BodyFormat, RouteRow
+from waypost.operations import openapi
+from waypost.operations.samples import is_prefilled
+
+# fmt: off
+APP_VALUES: Final = {  # inputs that get a value of the app that is chosen, and which
+    "app_id":   "id",
+    "app_name": "name",
+    "src.name": "name",
+    "source":   "phone_number",
+}
+_CONTROLS: Final = {  # the control of a type; of others a line of text
+    FieldType.JSON:    "textarea",
+    FieldType.OBJECT:  "textarea",
+    FieldType.BOOLEAN: "select",
+    FieldType.FILE:    "file",
+}
+_ENCODINGS: Final = {  # the encoding of a body, by its format
+    BodyFormat.FORM:         "form",
+    BodyFormat.FORM_OR_JSON: "form",
+    BodyFormat.JSON:         "json",
+    BodyFormat.MULTIPART:    "multipart",
+}
+# fmt: on
+
+
+class TryInput(NamedTuple):
+    """An input.
+
+    Attributes:
+        part: `path`, `query` or `body`.
+        control: `text`, `textarea`, `select` or `file`.
+        value: that it begins with; empty: the field is left out.
+        example: shown while it is empty.
+        app_value: the value of the chosen app that it gets; empty: none.
+        is_object: True for JSON within a JSON body; a form has it as text.
+    """
+
+    part: str
+    name: str
+    control: str
+    required: bool
+    value: str
+    example: str
+    app_value: str
+    is_object: bool
+
+    @property
+    def id(self) -> str:
+        """Return its id in the page."""
+        return f"try-{self.part}-{self.name}"
+
+
+class TryForm(NamedTuple):
+    """The form of one operation.
+
+    Attributes:
+        encoding: of the body: `form`, `json` or `multipart`; empty: it has none.
+        header: the header of the credential; empty: it needs none.
+        credential: its kind, as people read it.
+        needs_partner: True if the credential is a partner token, and not a token of an app.
+    """
+
+    encoding: str
+    header: str
+    credential: str
+    needs_partner: bool
+    inputs: tuple[TryInput, ...]
+
+
+def make_try_form(row: RouteRow) -> TryForm:
+    """Return the form of a route."""
+    choices = openapi.SECURITY[row.credential]
+    header = openapi.SCHEMES[next(iter(choices[0]))][0] if choices else ""
+    return TryForm(
+        _ENCODINGS.get(row.body_format, ""),
+        header,
+        row.credential.value,
+        row.credential is Credential.PARTNER_TOKEN,
+        tuple(_inputs(row)),
+    )
+
+
+def _inputs(row: RouteRow) -> Iterator[TryInput]:
+    for name in openapi.path_parts(row):
+        value = openapi.PATH_PARTS[name][1]
+        yield TryInput("path", name, "text", True, value, value, APP_VALUES.get(name, ""), False)
+    for name, field in openapi.fields_of(row.query).items():
+        yield _field_input("query", name, field, is_json=False)
+    for name, field in openapi.fields_of(row.fields).items():
+        yield _field_input("body", name, field, is_json=row.body_format is BodyFormat.JSON)
+
+
+def _field_input(part: str, name: str, field: RequestField, *, is_json: bool) -> TryInput:
+    control = _CONTROLS.get(field.type, "text")
+    shows = field.required if part == "query" else is_prefilled(name, field)
+    value = field.example if shows and control != "file" else ""
+    is_object = is_json and field.type in (FieldType.JSON, FieldType.OBJECT)
+    return TryInput(part, name, control, field.required, value, field.example, APP_VALUES.get(name, ""), is_object)
