@@ -80,7 +80,7 @@ NAMES: Final = {  # a page's path in the route table, the name of its picture, a
     "/settings/administrator":                                   ("settings-administrator", False),
     "/apps/{app_id}/settings":                                   ("app-settings", False),
 }
-BESIDE: Final = (  # pages beside the console: path, name
+BESIDE: Final = (  # pages beside the console, in light: path, name
     ("/docs/post-wa-api-v1-template-msg#try-it", "try-it"),
 )
 ELSEWHERE: Final = ("/",)  # leads to another page
@@ -168,7 +168,7 @@ def shots(values: dict[str, str]) -> Iterator[Shot]:
         if is_narrow:
             yield Shot(f"{name}-narrow", path + narrow, NARROW, "light")
     for path, name in BESIDE:
-        yield from (Shot(f"{name}-{theme}", path, WIDE, theme) for theme in THEMES)
+        yield Shot(f"{name}-light", path, WIDE, "light")
 
 
 async def make(folder: Path = FOLDER, *, only: str = "") -> list[tuple[str, int]]:

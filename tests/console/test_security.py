@@ -300,6 +300,7 @@ async def test_defect_responds_with_a_page_without_internals(scene: Scene) -> No
     assert _find_unsafe_headers(headers) == []
     assert "secret-of-the-inside" not in body
     assert "Something went wrong on our side" in body
+    assert '<a class="button" href="/broken">Try again</a>' in body
 
 
 async def _call(application: Any, path: str) -> tuple[int, dict[str, str], str]:

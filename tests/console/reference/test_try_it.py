@@ -168,31 +168,3 @@ async def test_request_is_sent_by_keyboard_alone(tabs: Tabs) -> None:
     await tab.page.keyboard.press("Enter")
 
     await expect(tab.page.locator("#try-result")).to_contain_text("200")
-
-
-# fmt: off
-UNKNOWN: Final = (
-    # path                    signed in   links
-    ("/nothing-here",         True,       ("/docs", "/")),
-    ("/nothing-here",         False,      ("/docs", "/sign-in")),
-    ("/requests/none",        True,       ("/docs", "/")),
-    ("/partner/app/x/nothing", False,     ("/docs", "/sign-in")),
-)
-# fmt: on
-
-
-@pytest.mark.parametrize(("path", "signed_in", "links"), UNKNOWN)
-async def test_unknown_address_is_a_page_for_a_browser(
-    tabs: Tabs, console: ConsoleClient, path: str, signed_in: bool, links: tuple[str, ...]
-) -> None:
-    tab = await tabs("/sign-in", signed_in=signed_in)
-    await tab.go(path)
-    found = [await link.get_attribute("href") for link in await tab.page.locator("main a.button").all()]
-    async with console.http.get(console.base_url + path, headers={"Accept": "application/json"}) as response:
-        is_page = path.startswith("/requests")
-        assert response.status == 404
-        assert (response.content_type == "application/json") is not is_page
-
-    assert found == list(links)
-    await expect(tab.page.locator("main")).to_contain_text("not found")
-    tab.errors.clear()  # the browser reports the status 404
