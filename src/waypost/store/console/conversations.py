@@ -17,7 +17,7 @@ from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
 from waypost.domain.message import MessageState
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.received import find_inbound_by_ids
-from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_part, current_messages, text_condition
+from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_parts, current_messages, text_condition
 from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, messages, recipients
@@ -295,7 +295,7 @@ class _ActivityScan:
             conditions.append(exists(_UNREAD_TIMES))
         needle = (self._query.name or "").casefold()
         if self._query.name:
-            conditions.append(text_condition(self._connection, recipients.c.name, ascii_part(self._query.name)))
+            conditions.append(text_condition(self._connection, recipients.c.name, ascii_parts(self._query.name)))
         until_ms = None
         if self._page.before is not None:
             until_ms = self._page.before.accepted_on_ms + CUSTOMER_SERVICE_WINDOW_MS

@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.one_time_codes import find_ids_with_codes
-from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_part, text_condition
+from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_parts, text_condition
 from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, recipients, webhook_items
@@ -69,7 +69,7 @@ def search_inbound(
     """
     page = page.limit_to(query.until_ms)
     if query.text:
-        most = MAX_SCANNED_INBOUND_TEXTS if ascii_part(query.text) else MAX_SCANNED_TEXTS
+        most = MAX_SCANNED_INBOUND_TEXTS if ascii_parts(query.text) else MAX_SCANNED_TEXTS
         page = replace(page, scan_limit=min(page.scan_limit, most))
     kinds = list(_kinds(connection, app_id))
     horizons = [
@@ -176,9 +176,9 @@ def _conditions(connection: Connection, query: MessageFilter) -> Iterator[Column
     if query.name is not None:
         yield or_(recipients.c.user_id == query.name, inbound_messages.c.operator_message_id == query.name)
     if query.person is not None:
-        yield text_condition(connection, recipients.c.name, ascii_part(query.person))
-    if query.text and ascii_part(query.text):
-        yield text_condition(connection, webhook_items.c.item, ascii_part(query.text))
+        yield text_condition(connection, recipients.c.name, ascii_parts(query.person))
+    if query.text:
+        yield text_condition(connection, webhook_items.c.item, ascii_parts(query.text))
 
 
 def _matching_rows(

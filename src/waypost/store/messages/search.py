@@ -7,12 +7,13 @@ search went, and the next request continues there. A number leads to its recipie
 messages, whatever else is stored.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, select
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, select, true
 
 from waypost.base.ids import is_uuid
 from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCursor
@@ -101,7 +102,7 @@ def search_messages(
     if source is None:
         return SearchResults([])
     page = page.limit_to(query.until_ms)
-    if query.text and not _is_searchable(query.text):
+    if query.text and not _searchable_parts(query.text):
         page = replace(page, scan_limit=min(page.scan_limit, MAX_SCANNED_TEXTS))
     search = _MessageSearch(connection, partner_id, app_id, source.phone_number or "", query, page)
     sources = search.sources()
@@ -201,8 +202,8 @@ class _MessageSearch:
         if query.kinds:
             conditions.append(messages.c.kind.in_(query.kinds))
         conditions += MESSAGE_ORDER.time_conditions(query.from_ms, horizon_ms)
-        if query.text and _is_searchable(query.text):
-            conditions.append(text_condition(self._connection, messages.c.content, longest_plain_text(query.text)))
+        if query.text:
+            conditions.append(text_condition(self._connection, messages.c.content, _searchable_parts(query.text)))
         return conditions
 
     def _number_conditions(self) -> list[ColumnElement[bool]]:
@@ -215,7 +216,7 @@ class _MessageSearch:
             return []
         row = recipients.alias("row")  # a further number or id of a person has its name in the row that counts
         counts = recipients.c.id == func.coalesce(row.c.same_as, row.c.id)
-        has_name = text_condition(self._connection, recipients.c.name, ascii_part(self._query.person))
+        has_name = text_condition(self._connection, recipients.c.name, ascii_parts(self._query.person))
         named = select(row.c.id).join(recipients, counts).where(row.c.id == messages.c.recipient_id, has_name)
         return [named.correlate(messages).exists()]
 
@@ -276,15 +277,17 @@ class _MessageSearch:
         return [*ids, *self._connection.execute(unconfirmed).scalars()]
 
 
-def text_condition(connection: Connection, column: ColumnElement[Any], plain: str) -> ColumnElement[bool]:
+def text_condition(connection: Connection, column: ColumnElement[Any], parts: Sequence[str]) -> ColumnElement[bool]:
     """Return the engine's part of the search for a text: true for every match, in any case of ASCII letters.
 
     Args:
         connection: decides the dialect.
         column: bytes of JSON, or a text.
-        plain: the part of the text that is stored unchanged, as `longest_plain_text` or `ascii_part` return it.
+        parts: of the text, in order, as they are stored; without any the condition is true.
     """
-    pattern = f"%{escape_like(plain)}%"
+    if not parts:
+        return true()
+    pattern = f"%{'%'.join(escape_like(part) for part in parts)}%"
     if connection.dialect.name == POSTGRESQL:
         is_bytes = isinstance(column.type, LargeBinary)
         decoded: ColumnElement[Any] = func.convert_from(column, "UTF8", type_=Text()) if is_bytes else column
@@ -298,28 +301,19 @@ def contains_text(content: bytes, text: str) -> bool:
     return any(part in one.casefold() for one in content_texts(content))
 
 
-def _is_searchable(text: str) -> bool:
-    """Return True if an engine can search for it: both ignore case in ASCII only."""
-    return bool(longest_plain_text(text))
+def ascii_parts(text: str) -> list[str]:
+    """Return the parts of a text that every writer of JSON stores unchanged, whatever their case, in order."""
+    return re.findall(r"[A-Za-z0-9]+", text)
 
 
-def longest_plain_text(text: str) -> str:
-    """Return the longest part that is stored in JSON unchanged, whatever its case.
+def _searchable_parts(text: str) -> list[str]:
+    """Return the parts of a text that our JSON has unchanged, whatever their case: engines ignore case in ASCII only.
 
-    Without an ASCII letter: the whole text, if its script has no upper and lower case.
+    Without an ASCII letter or digit: the whole text, if its script has no upper and lower case.
     """
-    parts = "".join(char if char.isascii() and char.isalnum() else "\0" for char in text).split("\0")
-    longest = max(parts, key=len)
-    if longest:
-        return longest
     is_caseless = text.lower() == text.upper() == text.casefold()
-    return msgspec.json.encode(text).decode()[1:-1] if is_caseless and text.strip() else ""
-
-
-def ascii_part(text: str) -> str:
-    """Return the longest part of a text that every writer of JSON stores unchanged; empty if there is none."""
-    plain = longest_plain_text(text)
-    return plain if plain.isascii() else ""
+    whole = [msgspec.json.encode(text).decode()[1:-1]] if is_caseless and text.strip() else []
+    return ascii_parts(text) or whole
 
 
 def escape_like(text: str) -> str:
