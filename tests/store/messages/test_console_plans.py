@@ -147,7 +147,7 @@ QUERIES: Final[dict[str, Query]] = {
     "templates with problems": lambda at: overview.templates_with_problems(at, *THERE, AT_MS),
     "the last webhook": lambda at: overview.last_webhook_ms(at, "main"),
     "operator activity": lambda at: overview.operator_activity(at, *MINE),
-    "onboarding progress": lambda at: overview.onboarding_progress(at, *MINE, [1]),
+    "onboarding progress": lambda at: overview.onboarding_progress(at, PARTNER.id, APP, [1]),
     "a page of templates": lambda at: gallery.gallery_page(at, *THERE, gallery.GalleryFilter(), at_most=9),
     "current templates": lambda at: gallery.current_templates(at, *THERE, [template(1).id]),
     "names of an account's templates": lambda at: gallery.account_template_names(at, *THERE, 9),

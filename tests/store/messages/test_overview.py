@@ -119,12 +119,12 @@ async def test_operator_activity_has_the_last_acceptance_and_the_last_failure(da
 
 
 async def test_onboarding_advances_by_sending_and_by_a_reply_since(database: Database) -> None:
-    before = await database.read(onboarding_progress, PARTNER.id, APP.id, [])
+    before = await database.read(onboarding_progress, PARTNER.id, APP, [])
     await seed(database)
     await database.write(_receive, "early", FROM_MS - 1)
-    sent = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
+    sent = await database.read(onboarding_progress, PARTNER.id, APP, [1])
     await database.write(_receive, "reply", FROM_MS + 5)
-    replied = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
+    replied = await database.read(onboarding_progress, PARTNER.id, APP, [1])
 
     assert (before.has_message, before.has_inbound, before.has_callback) == (False, False, False)
     assert (sent.has_message, sent.has_inbound) == (True, False)
@@ -144,8 +144,8 @@ async def test_last_onboarding_step_needs_a_delivered_callback(database: Databas
     await database.write(_add_callback, 1, None)
     await database.write(_add_callback, 2, True)
 
-    pending = await database.read(onboarding_progress, PARTNER.id, APP.id, [1])
-    delivered = await database.read(onboarding_progress, PARTNER.id, APP.id, [1, 2])
+    pending = await database.read(onboarding_progress, PARTNER.id, APP, [1])
+    delivered = await database.read(onboarding_progress, PARTNER.id, APP, [1, 2])
 
     assert (pending.has_callback, delivered.has_callback) == (False, True)
 
