@@ -118,11 +118,13 @@ async def test_language_is_typed_as_its_name(tabs: Tabs) -> None:
 
 async def test_sample_stands_in_its_place_in_the_text(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
-    await page.get_by_role("textbox", name="Body", exact=True).fill("Hi {{1}}, your order {{2}} is ready.")
+    await page.get_by_role("textbox", name="Body", exact=True).fill(
+        "Hi {{1}}, your order {{2}} is ready, shall we bring it today?"
+    )
 
     second = page.locator(".value").filter(has_text="Sample for {{2}}")
     await expect(second.locator(".value-before")).to_have_text("Hi {{1}}, your order")
-    await expect(second.locator(".value-after")).to_have_text("is ready.")
+    await expect(second.locator(".value-after")).to_have_text("is ready, shall we bring…")
 
 
 async def test_language_is_added_to_a_template(tabs: Tabs) -> None:

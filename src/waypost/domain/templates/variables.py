@@ -29,9 +29,12 @@ def split_at_variables(text: str) -> list[str]:
 
 
 def variable_context(text: str, name: str, max_chars: int) -> tuple[str, str]:
-    """Return the ends of the text before and after the first use of a variable, each of at most so many characters."""
+    """Return the text before and after the first use of a variable, each of at most so many characters beside it."""
     before, found, after = text.partition(f"{{{{{name}}}}}")
-    return (before[-max_chars:], after[:max_chars]) if found else ("", "")
+    if not found:
+        return "", ""
+    start, end = "…" if len(before) > max_chars else "", "…" if len(after) > max_chars else ""
+    return start + before[-max_chars:], after[:max_chars] + end
 
 
 def has_unclosed_variable(text: str) -> bool:

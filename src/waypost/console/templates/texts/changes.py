@@ -86,11 +86,12 @@ def _button_texts(prefix: str, buttons: Sequence[TemplateButton]) -> Iterator[tu
 
 
 def _sample_values(text: str | None, example: str | None) -> str:
-    """Return the value of each variable; a sample that does not fit the text as it is."""
+    """Return the value of each variable that has one; a sample that does not fit the text as it is."""
     values = named_examples(text or "", example or "")
     if values is None:
         return example or ""
-    return " · ".join(f"{{{{{name}}}}} {value}" for name, value in values.items())
+    given = {f"{{{{{name}}}}}": value for name, value in values.items()}
+    return " · ".join(f"{name} {value}" for name, value in given.items() if value != name)
 
 
 def _format_value(value: object) -> str:
