@@ -147,10 +147,12 @@ async def test_invalid_script_is_explained_and_not_saved(
 async def test_fleet_gets_a_script_of_its_own_from_the_rows(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs("/simulator/fleets")
     page = tab.page
+    assert await _step(page, 1).is_hidden()
+    await page.get_by_role("radio", name="Custom script").check()
     for _ in range(2):
         await page.get_by_role("button", name="Remove step 1").click()
     await _step(page, 1).get_by_label("Text", exact=True).fill("Danke")
-    assert await page.get_by_label("Custom script").is_checked()
+    assert await page.get_by_role("radio", name="Custom script").is_checked()
     await page.get_by_role("button", name="Create", exact=True).click()
     await page.get_by_text("reply with a text (text Danke) after 2 to 9 s, with probability 0.2.").wait_for()
 

@@ -32,6 +32,6 @@ if (document.querySelector("[data-clock]")) {
 
 // Typing into a field selects the option next to it.
 document.addEventListener("input", (event) => {
-  const choice = document.getElementById(event.target.closest("[data-chooses]")?.dataset.chooses ?? "");
+  const choice = document.getElementById(event.target.dataset?.chooses ?? "");
   if (choice) choice.checked = true;
 });
