@@ -109,6 +109,7 @@ async def test_partner_has_no_access_to_simulator_pages_and_actions(shared_simul
             status, text = await shared_simulator.site.get(path)
         assert status == 403, (row.kind, path, text[:300])
         assert "Administrator access required" in text, (path, text[:300])
+        assert text.startswith("{") or '<a class="button" href="/settings/administrator">' in text, path
 
     assert await shared_simulator.control.json("GET", "/control/faults") == before
     rejected = await shared_simulator.entries(actor=PARTNER.email, rejected=True)
