@@ -145,11 +145,11 @@ class Tabs:
 
     async def __call__(
         self, path: str = "/", *, width: int = 1440, height: int = 900,
-        theme: Any = "light", signed_in: bool = True,
+        theme: Any = "light", signed_in: bool = True, **options: Any,
     ) -> Tab:  # fmt: skip
         context = await self.browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme,
-            permissions=["clipboard-read", "clipboard-write"],
+            permissions=["clipboard-read", "clipboard-write"], **options,
         )  # fmt: skip
         if signed_in:
             cookie = next(c for c in self.console.http.cookie_jar if c.key == "waypost_session")

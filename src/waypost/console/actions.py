@@ -30,7 +30,7 @@ _UNKNOWN_STATUSES: Final = (400, 404)
 class ActionRow:
     """One action.
 
-    Texts contain placeholders in braces: path parameters, `partner_id`, and members of the response.
+    Texts contain placeholders in braces: path parameters, `partner_id`, `zone`, and members of the response.
 
     Args:
         path: console path of the action.
@@ -76,7 +76,9 @@ class ActionRow:
             ApiUnreachable: the simulator does not respond.
             NotFound: the object or the simulator does not exist.
         """
-        values: dict[str, Any] = {**page_request.path_params, "partner_id": page_request.partner.id}
+        values: dict[str, Any] = {
+            **page_request.path_params, "partner_id": page_request.partner.id, "zone": page_request.zone,
+        }  # fmt: skip
         method, path = self.call.split(" ", 1)
         target = path.format(**{name: quote(str(value), safe="") for name, value in values.items()})
         if self.steps_aside:

@@ -13,9 +13,10 @@ from waypost.base.clock import Clock
 from waypost.console.bubbles.formatting import format_text
 from waypost.console.bubbles.previews import message_view
 from waypost.console.web.assets import Assets
-from waypost.console.web.formatting import exact_time, format_number, format_phone, iso_time, pretty_json
+from waypost.console.web.formatting import format_number, format_phone, pretty_json
 from waypost.console.web.headers import SECURITY_HEADERS
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import day_text, time_element, time_text, zone_context
 
 HEADERS: Final = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
 NOTICES_COOKIE: Final = "waypost_notices"
@@ -39,14 +40,16 @@ class PageRenderer:
 
     def render(self, name: str, page_request: PageRequest, **values: Any) -> str:
         """Return a page, or a fragment that has its own template file."""
-        return self._environment.get_template(name).render(
-            page_request=page_request, now_ms=self._clock.now_ms(), theme=read_theme(page_request), **values
-        )
+        with zone_context(page_request.zone):
+            return self._environment.get_template(name).render(
+                page_request=page_request, now_ms=self._clock.now_ms(), theme=read_theme(page_request), **values
+            )
 
     def render_macro(self, name: str, macro: str, page_request: PageRequest, *args: Any, **values: Any) -> str:
         """Return the output of one macro of a template file, for live streams."""
         module: Any = self._load_module(name)
-        return str(getattr(module, macro)(*args, **values)).strip()
+        with zone_context(page_request.zone):
+            return str(getattr(module, macro)(*args, **values)).strip()
 
     def respond(self, name: str, page_request: PageRequest, status: int = 200, **values: Any) -> Response:
         """Return a whole page as a response, and delete the cookie of the notices that it shows."""
@@ -68,11 +71,15 @@ class PageRenderer:
             extensions=["jinja2.ext.do"],
         )
         environment.globals.update(
-            asset=self._assets.url_path, version=__version__, now=self._clock.now_ms, message_view=message_view
+            asset=self._assets.url_path,
+            version=__version__,
+            now=self._clock.now_ms,
+            message_view=message_view,
+            time_element=time_element,
         )
         environment.filters |= {
-            "iso": iso_time,
-            "exact": exact_time,
+            "exact": time_text,
+            "day": day_text,
             "grouped": format_number,
             "pretty": pretty_json,
             "phone": format_phone,

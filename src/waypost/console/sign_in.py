@@ -1,5 +1,6 @@
 """Sign-in with a partner's credentials or by one click in a demo; sign-out; the theme."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from starlette.responses import RedirectResponse, Response
@@ -12,6 +13,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.rendering import THEME_COOKIE, THEMES
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import TIME_CHOICES, TIMES_COOKIE
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
 from waypost.store.accounts.partners import find_login_record, partner_by_id
@@ -85,13 +87,25 @@ async def sign_out(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def choose_theme(tools: PageTools, page_request: PageRequest) -> Response:
     """Store the theme (light, dark or system) in a cookie of this browser."""
-    theme = await page_request.field("theme", "system")
+    return await _remember(tools, page_request, THEME_COOKIE, "theme", THEMES)
+
+
+async def choose_times(tools: PageTools, page_request: PageRequest) -> Response:
+    """Store in a cookie of this browser whether times are shown in its zone or in UTC."""
+    return await _remember(tools, page_request, TIMES_COOKIE, "times", TIME_CHOICES)
+
+
+async def _remember(
+    tools: PageTools, page_request: PageRequest, cookie: str, field: str, choices: Sequence[str]
+) -> Response:
+    """Store the value of a field in a cookie for a year, unless it is none of the choices."""
+    chosen = await page_request.field(field)
     response = Response(status_code=204)
     if not page_request.is_quiet:
         response = RedirectResponse(local_path(await page_request.field("next", "/")), 303)
-    if theme in THEMES:
+    if chosen in choices:
         response.set_cookie(
-            THEME_COOKIE, theme, max_age=31_536_000, path="/", samesite="lax", secure=tools.services.is_secure
+            cookie, chosen, max_age=31_536_000, path="/", samesite="lax", secure=tools.services.is_secure
         )
     return response
 

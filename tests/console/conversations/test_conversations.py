@@ -111,7 +111,7 @@ async def test_text_is_found_within_the_conversation(console: ConsoleClient) -> 
 
     assert by_text.count('class="talk-entry') == 1
     assert "No matching messages" in nothing
-    assert "days are UTC" in wrong_day
+    assert "Use the format 2026-11-22." in wrong_day
 
 
 async def test_reply_is_sent_within_the_window_and_statuses_arrive(tabs: Tabs, console: ConsoleClient) -> None:

@@ -36,12 +36,13 @@ from waypost.console.bubbles.items import prepare_messages
 from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import UTC_ZONE
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 FILE: Final = "bubbles/bubble.html"
 AXE: Final = resources.files("axe_playwright_python") / "axe.min.js"
-PAGE_REQUEST: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token")))
+PAGE_REQUEST: Final = cast("PageRequest", SimpleNamespace(session=SimpleNamespace(csrf="the-token"), zone=UTC_ZONE))
 ASSETS: Final = Assets()
 PAGES: Final = PageRenderer(ASSETS, ManualClock(NOW_MS))
 FORM: Final[dict[str, Any]] = {

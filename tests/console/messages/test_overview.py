@@ -12,7 +12,9 @@ from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from waypost.assembly.dev import demo
 from waypost.base.clock import MINUTE_MS
 from waypost.console.overview.minute_counts import MAX_NEWEST_READ, MinuteCounts, count_in_states
+from waypost.console.overview.view_models import counted_since_ms
 from waypost.console.services import ConsoleServices
+from waypost.console.web.zones import UTC_ZONE
 from waypost.domain.app import BusinessAccount
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_business_account
@@ -204,13 +206,13 @@ async def test_counts_read_a_long_day_in_parts_and_report_when_they_are_complete
     day.messages = [(NOW_MS - n * 100, "sent") for n in range(3 * MAX_NEWEST_READ)]
 
     first = await update_counts(counts, day, NOW_MS)
-    was_whole = counts.is_whole(NOW_MS)
+    was_whole = counted_since_ms(counts, NOW_MS, UTC_ZONE) is None
     total = await update_counts(counts, day, NOW_MS, times=3)
 
     assert MAX_NEWEST_READ * 0.9 < first < 3 * MAX_NEWEST_READ
     assert not was_whole
     assert total == 3 * MAX_NEWEST_READ
-    assert counts.is_whole(NOW_MS)
+    assert counted_since_ms(counts, NOW_MS, UTC_ZONE) is None
     assert day.max_read <= MAX_NEWEST_READ
 
 
@@ -247,7 +249,7 @@ async def test_counts_stay_complete_with_more_messages_a_minute_than_one_read() 
     for later_ms in range(0, 3 * MINUTE_MS, 20_000):
         await update_counts(counts, day, NOW_MS + MAX_NEWEST_READ + 5000 + later_ms)
 
-    assert counts.is_whole(NOW_MS)
+    assert counted_since_ms(counts, NOW_MS, UTC_ZONE) is None
     assert counts.count_between(0, NOW_MS - MINUTE_MS).total() > 50
 
 

@@ -123,7 +123,7 @@ async def test_everything_else_works_with_a_standalone_simulator(standalone: Sit
     status, page = await standalone.post("/simulator/faults/presets/silent")
     assert status == 200, page
     _, page = await standalone.get("/simulator/faults")
-    assert "Each update is dropped, every time, until" in page
+    assert "Each update is dropped, every time.</a> Ends <time" in page
     assert "uses this simulator" in page
 
     for path in ("/simulator", "/simulator/fleets", "/simulator/rules"):

@@ -1,7 +1,7 @@
 """The list of callbacks of an app: live, with filters in the URL, one page at a time."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -11,12 +11,12 @@ from starlette.responses import RedirectResponse, Response
 
 from waypost.console.callbacks.lookup import callbacks_path
 from waypost.console.callbacks.subscriptions import is_delivered_status
-from waypost.console.callbacks.times import parse_time_ms
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
+from waypost.console.web.zones import ZONE_FIELD, read_time_field
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.deliveries import (
     DELIVERY_STATES,
@@ -56,7 +56,7 @@ async def show_deliveries(tools: PageTools, page_request: PageRequest) -> Respon
     before = _parse_cursor(page_request.query("before"))
     page, rows = await _read(tools, page_request, before=before)
     tags = await tools.services.database.read(tags_by_app, page_request.partner.id, page_request.app.id)
-    values = {name: page_request.query(name) for name in _FILTER_FIELDS}
+    values = _field_values(page_request)
     query = urlencode({name: text for name, text in values.items() if text})
     next_page = ""
     if page.next is not None:
@@ -102,8 +102,8 @@ def parse_filter(page_request: PageRequest) -> DeliveryFilter:
         subscription_id=int(subscription[:18]) if subscription else None,
         state=state or None,
         event=page_request.query("event") or None,
-        from_ms=parse_time_ms(page_request.query("from"), "The start time"),
-        to_ms=parse_time_ms(page_request.query("to"), "The end time"),
+        from_ms=read_callback_time(page_request, page_request.request.query_params, "from")[0],
+        to_ms=read_callback_time(page_request, page_request.request.query_params, "to")[0],
     )
     search = page_request.query("q")
     if not search:
@@ -111,6 +111,22 @@ def parse_filter(page_request: PageRequest) -> DeliveryFilter:
     if _UUID.fullmatch(search):
         return replace(query, message_id=search.lower())
     return replace(query, recipient=normalize_recipient(search))
+
+
+def read_callback_time(page_request: PageRequest, fields: Mapping[str, str], name: str) -> tuple[int | None, str]:
+    """Return the field `from` or `to`, and its value in the reader's zone.
+
+    Raises:
+        InvalidPageRequest: the text is not a time.
+    """
+    is_end = name == "to"
+    try:
+        return read_time_field(fields, name, page_request.zone, is_end=is_end)
+    except ValueError:
+        raise InvalidPageRequest(
+            f"The {'end' if is_end else 'start'} time is not a valid time.",
+            "Use a time such as 2026-11-22T10:00, or leave it empty.",
+        ) from None
 
 
 def normalize_recipient(text: str) -> str:
@@ -173,6 +189,14 @@ async def _read(
 
     page = await tools.services.database.read(read)
     return page, await describe_deliveries(tools, page_request, page.rows)
+
+
+def _field_values(page_request: PageRequest) -> dict[str, str]:
+    """Return the values of the filter's fields, with times in the reader's zone."""
+    values = {name: page_request.query(name) for name in _FILTER_FIELDS}
+    for name in ("from", "to"):
+        values[name] = read_callback_time(page_request, page_request.request.query_params, name)[1]
+    return {**values, ZONE_FIELD: page_request.zone.name if values["from"] or values["to"] else ""}
 
 
 def _drop_empty(values: dict[str, str]) -> dict[str, str]:

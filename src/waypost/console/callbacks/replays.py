@@ -6,13 +6,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.callbacks.deliveries import EVENT_SUGGESTIONS, normalize_recipient
+from waypost.console.callbacks.deliveries import EVENT_SUGGESTIONS, normalize_recipient, read_callback_time
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
-from waypost.console.callbacks.times import MAX_TIME_MS, format_time, parse_time_ms
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_chart_number
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import MAX_TIME_MS
 
 MAX_REPLAYED: Final = 100_000
 """Callbacks in one replay; the admin API has the same limit."""
@@ -40,23 +40,23 @@ async def show_replay(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the form and, for a selection in the query, its count."""
     subscriptions = await list_subscriptions(tools, page_request)
     query = page_request.request.query_params
-    chosen = _parse_form({name: page_request.query(name) for name in query})
+    chosen = _parse_form(page_request, {name: page_request.query(name) for name in query})
     counted: dict[str, Any] | None = None
     if "which" in query:
         body = _replay_body(page_request, chosen, subscriptions, tools.services.clock.now_ms())
         response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
-        counted = {**response, "to_ms": body["to_ms"]}
+        counted = {**response, "from_ms": body.get("from_ms", ""), "to_ms": body["to_ms"]}
     return await tools.page(
         page_request, "callbacks/replay.html",
         subscriptions=subscriptions, chosen=chosen, which=REPLAY_CHOICES, events=EVENT_SUGGESTIONS, counted=counted, most=MAX_REPLAYED,
-        from_text=format_time(chosen.from_ms), to_text=format_time(chosen.to_ms), root=callbacks_path(page_request),
+        from_text=page_request.zone.field_value(chosen.from_ms), to_text=page_request.zone.field_value(chosen.to_ms), root=callbacks_path(page_request),
     )  # fmt: skip
 
 
 async def replay(tools: PageTools, page_request: PageRequest) -> Response:
     """Replay the selected callbacks."""
     form = await page_request.form()
-    chosen = _parse_form({name: await page_request.field(name) for name in form})
+    chosen = _parse_form(page_request, {name: await page_request.field(name) for name in form})
     subscriptions = await list_subscriptions(tools, page_request)
     body = _replay_body(page_request, chosen, subscriptions, tools.services.clock.now_ms())
     try:
@@ -76,21 +76,26 @@ async def replay(tools: PageTools, page_request: PageRequest) -> Response:
     )
 
 
-def _parse_form(form: dict[str, str]) -> _ReplayForm:
+def _parse_form(page_request: PageRequest, form: dict[str, str]) -> _ReplayForm:
     which = form.get("which") or "given_up"
     if which not in {name for name, _, _ in REPLAY_CHOICES}:
         raise InvalidPageRequest("Choose which callbacks to replay.")
-    to_ms = form.get("to_ms", "")
     return _ReplayForm(
         subscription=form.get("subscription", ""),
         recipient=form.get("recipient", "").strip(),
         event=form.get("event", "").strip(),
         which=which,
-        from_ms=parse_time_ms(form.get("from", ""), "The start time"),
-        to_ms=min(int(to_ms), MAX_TIME_MS)
-        if to_ms.isdecimal() and len(to_ms) < 16
-        else parse_time_ms(form.get("to", ""), "The end time"),
+        from_ms=_read_time_ms(page_request, form, "from"),
+        to_ms=_read_time_ms(page_request, form, "to"),
     )
+
+
+def _read_time_ms(page_request: PageRequest, form: dict[str, str], name: str) -> int | None:
+    """Return a time: exact, as a confirmation sends it, or a field of the form."""
+    exact = form.get(f"{name}_ms", "")
+    if exact.isascii() and exact.isdecimal() and len(exact) < 16:
+        return min(int(exact), MAX_TIME_MS)
+    return read_callback_time(page_request, form, name)[0]
 
 
 def _replay_body(

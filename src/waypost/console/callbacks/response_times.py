@@ -13,7 +13,6 @@ from starlette.responses import Response
 from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
 from waypost.console.callbacks.subscriptions import is_delivered_status
-from waypost.console.callbacks.times import utc_datetime
 from waypost.console.charts.axes import ChartFrame, ReferenceLine
 from waypost.console.charts.distribution import HistogramBin, histogram
 from waypost.console.charts.series import ChartSeries, legend, value_table
@@ -21,6 +20,7 @@ from waypost.console.charts.time_charts import line_chart as lines_over_time
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_chart_number, format_duration
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import DisplayZone, time_element
 from waypost.domain.callbacks.receiver_statistics import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
 from waypost.store.callbacks.receiver_statistics import (
     MAX_COUNTED_ATTEMPTS,
@@ -39,10 +39,10 @@ _HIGH_MS: Final = 20_000
 _TICKS: Final = (1, 10, 100, 1_000, 10_000)
 
 # fmt: off
-TIME_RANGES: Final = (  # value in the URL, label, length, time format of the labels
-    ("hour", "Last hour",     HOUR_MS,    "%H:%M"),
-    ("day",  "Last 24 hours", DAY_MS,     "%H:%M"),
-    ("week", "Last 7 days",   7 * DAY_MS, "%d %b %H:%M"),
+TIME_RANGES: Final = (  # value in the URL, label, length, time format of the labels, form of times in the table
+    ("hour", "Last hour",     HOUR_MS,    "%H:%M",       "minute"),
+    ("day",  "Last 24 hours", DAY_MS,     "%H:%M",       "moment"),
+    ("week", "Last 7 days",   7 * DAY_MS, "%d %b %H:%M", "moment"),
 )
 # fmt: on
 
@@ -54,10 +54,24 @@ class _ReceiverAttempts:
     day: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class _TimeSlots:
+    """The slots of the charts over time, in the reader's zone."""
+
+    zone: DisplayZone
+    begins_ms: Sequence[int]
+    time_format: str
+    form: str
+
+    @property
+    def labels(self) -> list[str]:
+        return [self.zone.local_time(at_ms).strftime(self.time_format) for at_ms in self.begins_ms]
+
+
 async def show_response_times(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page."""
     chosen = next((row for row in TIME_RANGES if row[0] == page_request.query("range", "day")), TIME_RANGES[1])
-    name, _, length_ms, time_format = chosen
+    name, _, length_ms, time_format, form = chosen
     now_ms = tools.services.clock.now_ms()
     from_ms = now_ms + 1 - length_ms
     subscriptions = await list_subscriptions(tools, page_request)
@@ -73,15 +87,17 @@ async def show_response_times(tools: PageTools, page_request: PageRequest) -> Re
         }
 
     attempts = await tools.services.database.read(read)
-    labels = _labels(from_ms, length_ms, time_format)
+    slots = _TimeSlots(
+        page_request.zone, [from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)], time_format, form
+    )
     return await tools.page(
         page_request, "callbacks/response_times.html",
-        cards=[_card(subscription, attempts[subscription["id"]], labels) for subscription in subscriptions],
-        ranges=[(range_name, label) for range_name, label, _, _ in TIME_RANGES], chosen=name, root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
+        cards=[_card(subscription, attempts[subscription["id"]], slots) for subscription in subscriptions],
+        ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES], chosen=name, root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
     )  # fmt: skip
 
 
-def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, labels: Sequence[str]) -> dict[str, Any]:
+def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, slots: _TimeSlots) -> dict[str, Any]:
     card: dict[str, Any] = {
         "id": subscription["id"],
         "tag": subscription["tag"],
@@ -100,7 +116,7 @@ def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, labels: Seq
         "is_cut": report["attempts"] >= MAX_COUNTED_ATTEMPTS,
         "verdict": _verdict(report),
         "distribution": _distribution_chart(subscription, attempts.rows, report),
-        "over_time": _times_chart(subscription, attempts.rows, labels),
+        "over_time": _times_chart(subscription, attempts.rows, slots),
     }
 
 
@@ -167,30 +183,35 @@ def _distribution_chart(subscription: dict[str, Any], rows: Sequence[AttemptCoun
     return chart + data_table
 
 
-def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], labels: Sequence[str]) -> Markup:
-    slots: dict[int, list[AttemptCount]] = defaultdict(list)
+def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], slots: _TimeSlots) -> Markup:
+    by_slot: dict[int, list[AttemptCount]] = defaultdict(list)
     for row in rows:
-        slots[row.slot].append(row)
-    reports = [build_receiver_report(slots[at])[0] if at in slots else None for at in range(TIME_SLOTS)]
+        by_slot[row.slot].append(row)
+    reports = [build_receiver_report(by_slot[at])[0] if at in by_slot else None for at in range(TIME_SLOTS)]
     series = [
         ChartSeries("p50", "accent", _report_values("p50_ms", reports)),
         ChartSeries("p99", "info", _report_values("p99_ms", reports)),
     ]
     frame = ChartFrame(
         f"times-{subscription['id']}",
-        f"Response times of {subscription['tag']} over time",
+        f"Response times of {subscription['tag']} over time, {slots.zone.label}",
         "Response times at p50 and p99; the limit is 10 s. The axis is logarithmic.",
         format_value=format_duration,
     )
     limit = ReferenceLine(RECEIVER_DEADLINE_MS, f"limit {_LIMIT}", "bad")
-    chart = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
+    chart = lines_over_time(frame, series, slots.labels, marks=[limit], logarithmic=True)
     cells = [
-        (label, report["attempts"], format_duration(report["p50_ms"]), format_duration(report["p99_ms"]))
-        for label, report in zip(labels, reports, strict=True)
+        (
+            time_element(at_ms, slots.form, slots.begins_ms[-1], slots.zone),
+            report["attempts"],
+            format_duration(report["p50_ms"]),
+            format_duration(report["p99_ms"]),
+        )
+        for at_ms, report in zip(slots.begins_ms, reports, strict=True)
         if report
     ]
     data_table = value_table(
-        ("From (UTC)", "Attempts", "p50", "p99"), cells,
+        (f"From ({slots.zone.label})", "Attempts", "p50", "p99"), cells,
         caption=f"Response times of {subscription['tag']} over time", id=f"times-table-{subscription['id']}",
     )  # fmt: skip
     return legend(series) + chart + data_table
@@ -198,10 +219,6 @@ def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], lab
 
 def _report_values(name: str, reports: Sequence[dict[str, Any] | None]) -> list[float | None]:
     return [None if line is None else line[name] for line in reports]
-
-
-def _labels(from_ms: int, length_ms: int, time_format: str) -> list[str]:
-    return [utc_datetime(from_ms + at * (length_ms // TIME_SLOTS)).strftime(time_format) for at in range(TIME_SLOTS)]
 
 
 def _bin_index(duration_ms: int) -> int:

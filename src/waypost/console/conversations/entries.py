@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from waypost.base.clock import DAY_MS
 from waypost.base.encryption import hash_secret
 from waypost.base.json_values import object_of
 from waypost.console.bubbles.drafts import draft_message
@@ -35,7 +34,6 @@ class ThreadEntry:
     Attributes:
         key: id of its HTML element.
         id: ours of a message sent, the operator's of a message received.
-        day_ms: the beginning of its day, UTC.
         item: for `bubble`.
         what: the template's name, or the kind.
         problem: why it failed; None: it did not.
@@ -45,7 +43,6 @@ class ThreadEntry:
     key: str
     id: str
     at_ms: int
-    day_ms: int
     is_sent: bool
     item: dict[str, Any]
     what: str
@@ -172,7 +169,7 @@ def _received_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEnt
 def _make_entry(message_id: str, at_ms: int, *, item: dict[str, Any], is_sent: bool, **more: Any) -> ThreadEntry:
     key = f"t-{hash_secret(message_id)[:24]}"
     item = {"text": "", **item, "at_ms": at_ms, "key": key, "who": "Sent" if is_sent else "Received"}
-    return ThreadEntry(key, message_id, at_ms, at_ms - at_ms % DAY_MS, is_sent, item, **more)
+    return ThreadEntry(key, message_id, at_ms, is_sent, item, **more)
 
 
 @dataclass(frozen=True, slots=True)

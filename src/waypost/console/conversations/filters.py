@@ -3,12 +3,12 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import date, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from waypost.base.clock import DAY_MS
 from waypost.console.messages.filters import MAX_FILTER_CHARS, MESSAGE_ID, parse_cursor
+from waypost.console.web.zones import DisplayZone
 from waypost.store.console.conversations import ConversationFilter
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.search import MIN_NUMBER_DIGITS
@@ -104,18 +104,23 @@ def read_conversation_filter(fields: Mapping[str, str], now_ms: int) -> Conversa
     return ConversationListFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
 
 
-def read_thread_filter(fields: Mapping[str, str]) -> ThreadPageFilter:
-    """Return the filter of one conversation from a query string; unknown fields are ignored."""
+def read_thread_filter(fields: Mapping[str, str], zone: DisplayZone) -> ThreadPageFilter:
+    """Return the filter of one conversation from a query string; unknown fields are ignored.
+
+    Args:
+        fields: query parameters.
+        zone: that a day is of.
+    """
     given = _texts(fields, "text", "part", "day")
     wrong: dict[str, str] = {}
     if given["part"] not in set(ThreadPart):
         wrong["part"] = "Unknown filter."
-    from_ms = _parse_day(given["day"], wrong)
+    from_ms, until_ms = _parse_day(given["day"], zone, wrong)
     search = ThreadFilter(
         part=ThreadPart.ALL if "part" in wrong else ThreadPart(given["part"]),
         text=given["text"],
         from_ms=from_ms,
-        until_ms=None if from_ms is None else from_ms + DAY_MS,
+        until_ms=until_ms,
     )
     return ThreadPageFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
 
@@ -124,12 +129,13 @@ def _texts(fields: Mapping[str, str], *names: str) -> dict[str, str]:
     return {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in names}
 
 
-def _parse_day(text: str, wrong: dict[str, str]) -> int | None:
+def _parse_day(text: str, zone: DisplayZone, wrong: dict[str, str]) -> tuple[int | None, int | None]:
+    """Return the beginning and the end of a day; with a change of summer time it has 23 or 25 hours."""
     if not text:
-        return None
+        return None, None
     try:
-        day = datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-    except ValueError:
-        wrong["day"] = "Use the format 2026-11-22; days are UTC."
-        return None
-    return int(day.timestamp() * 1000)
+        day = date.fromisoformat(text)
+        return zone.midnight_ms(day), zone.midnight_ms(day + timedelta(days=1))
+    except (ValueError, OverflowError):
+        wrong["day"] = "Use the format 2026-11-22."
+        return None, None

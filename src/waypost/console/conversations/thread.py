@@ -60,7 +60,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
     head = await read_head(tools, page_request)
     if str(head.id) != page_request.path_params["recipient_id"]:
         return RedirectResponse(thread_path(page_request, head), 303)
-    filters = read_thread_filter(page_request.request.query_params)
+    filters = read_thread_filter(page_request.request.query_params, page_request.zone)
     found = SearchResults([])
     if not filters.wrong:
         found = await _search(tools, page_request, head, filters)
@@ -82,7 +82,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
 async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream new messages, changed statuses and the window of the newest page."""
     head = await read_head(tools, page_request)
-    filters = read_thread_filter({})
+    filters = read_thread_filter({}, page_request.zone)
 
     async def render() -> Sequence[PageElement]:
         current = await read_head(tools, page_request)

@@ -1,4 +1,4 @@
-"""CSV export of the filtered list of messages, without their content."""
+"""CSV export of the filtered list of messages, without their content; its times are UTC."""
 
 import csv
 import io
@@ -12,8 +12,8 @@ from waypost.console.messages.filters import MessageListFilter, read_filter
 from waypost.console.messages.selected import selected_ids
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.formatting import iso_time
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import iso_time
 from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor, template_names, template_names_by_ids
 from waypost.store.messages.search import current_messages, search_messages
 from waypost.store.messages.search_pages import SearchPage, SearchResults
@@ -35,7 +35,7 @@ async def export_list(tools: PageTools, page_request: PageRequest) -> Response:
     Raises:
         InvalidPageRequest: the filter is invalid.
     """
-    filters = read_filter(page_request.request.query_params, tools.services.clock.now_ms())
+    filters = read_filter(page_request.request.query_params, tools.services.clock.now_ms(), page_request.zone)
     if filters.wrong:
         raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
     names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import urlencode
 
-from waypost.base.clock import DAY_MS
+from waypost.console.web.zones import ZONE_FIELD, DisplayZone, read_time_field
 from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.store.messages.lists import MessageCursor
@@ -24,13 +23,13 @@ FILTER_TIMES: Final = (
     # query value     label            milliseconds; None: not a fixed length
     ("",       "Any time",     None),
     ("hour",   "Last hour",    3_600_000),
-    ("today",  "Today (UTC)",  None),
+    ("today",  "Today",        None),
     ("week",   "Last 7 days",  7 * 86_400_000),
     ("custom", "Custom range", None),
 )
 # fmt: on
 MESSAGE_STATES: Final = tuple(one.value for one in MessageState)
-MESSAGE_FILTER_FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "text")
+MESSAGE_FILTER_FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "zone", "text")
 MAX_FILTER_CHARS: Final = 200
 MESSAGE_ID: Final = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|wamid\.\S+|[A-Z]{2}\.[A-Za-z0-9.]*[0-9][A-Za-z0-9.]*", re.ASCII
@@ -76,17 +75,18 @@ class MessageListFilter:
         return self.search.name is not None and self.search == MessageFilter(name=self.search.name)
 
 
-def read_filter(fields: Mapping[str, str], now_ms: int) -> MessageListFilter:
+def read_filter(fields: Mapping[str, str], now_ms: int, zone: DisplayZone) -> MessageListFilter:
     """Return the filter of a query string.
 
     Args:
         fields: query parameters; unknown ones are ignored.
         now_ms: end of "last hour".
+        zone: the reader's: of "today", and of times without a zone of their own.
     """
     given = {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in MESSAGE_FILTER_FIELDS}
     wrong: dict[str, str] = {}
     number, name, person = _parse_recipient(given["q"], wrong)
-    from_ms, until_ms = _parse_times(given, now_ms, wrong)
+    from_ms, until_ms = _parse_times(given, now_ms, zone, wrong)
     if given["state"] and given["state"] not in MESSAGE_STATES:
         wrong["state"] = "Unknown status."
     if given["code"] and not re.fullmatch(r"\d{1,9}", given["code"], re.ASCII):
@@ -137,12 +137,16 @@ def _parse_recipient(text: str, wrong: dict[str, str]) -> tuple[str | None, str 
     return digits, None, None
 
 
-def _parse_times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -> tuple[int | None, int | None]:
+def _parse_times(
+    given: dict[str, str], now_ms: int, zone: DisplayZone, wrong: dict[str, str]
+) -> tuple[int | None, int | None]:
+    """Return the time range; in `given` its times are changed to the reader's zone."""
+    from_ms, until_ms = (_parse_time(given, name, zone, wrong) for name in ("from", "until"))
+    given[ZONE_FIELD] = zone.name if given["from"] or given["until"] else ""
     time = given["time"]
     if time == "today":
-        return now_ms - now_ms % DAY_MS, None
-    if time == "custom" or (not time and (given["from"] or given["until"])):
-        from_ms, until_ms = (_parse_time(given, name, wrong) for name in ("from", "until"))
+        return zone.day_start_ms(now_ms), None
+    if time == "custom" or (not time and given[ZONE_FIELD]):
         if from_ms is not None and until_ms is not None and from_ms >= until_ms:
             wrong["until"] = "The end must be after the start."
         return from_ms, until_ms
@@ -153,13 +157,10 @@ def _parse_times(given: Mapping[str, str], now_ms: int, wrong: dict[str, str]) -
     return (None if length_ms is None else now_ms - length_ms), None
 
 
-def _parse_time(given: Mapping[str, str], name: str, wrong: dict[str, str]) -> int | None:
-    if not given[name]:
-        return None
+def _parse_time(given: dict[str, str], name: str, zone: DisplayZone, wrong: dict[str, str]) -> int | None:
     try:
-        moment = datetime.fromisoformat(given[name])
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return int(aware.timestamp() * 1000)
-    except (ValueError, OverflowError):
-        wrong[name] = "Use the format 2026-11-22T14:05, in UTC."
+        at_ms, given[name] = read_time_field(given, name, zone, is_end=name == "until")
+    except ValueError:
+        wrong[name] = "Use the format 2026-11-22T14:05."
         return None
+    return at_ms

@@ -145,7 +145,7 @@ async def _page(tools: PageTools, page_request: PageRequest, found: SearchResult
 
 
 def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
-    return read_filter(page_request.request.query_params, tools.services.clock.now_ms())
+    return read_filter(page_request.request.query_params, tools.services.clock.now_ms(), page_request.zone)
 
 
 async def _search(tools: PageTools, page_request: PageRequest, filters: MessageListFilter) -> SearchResults:

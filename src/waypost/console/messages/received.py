@@ -68,7 +68,7 @@ async def live_received(tools: PageTools, page_request: PageRequest) -> Response
 def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
     fields = page_request.request.query_params
     supported = {name: fields.get(name, "") for name in ("q", "text", "time", "from", "until", "before")}
-    return read_filter(supported, tools.services.clock.now_ms())
+    return read_filter(supported, tools.services.clock.now_ms(), page_request.zone)
 
 
 async def _search(

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, TraceStepView
-from waypost.console.web.formatting import exact_time, format_number
+from waypost.console.web.formatting import format_number
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.trace_events import SEND_ATTEMPTED
 
@@ -46,7 +46,7 @@ def _fold_run(attempts: Sequence[TraceStepView]) -> Iterator[TraceStepView]:
             yield from run
         else:
             listed = min(MAX_LISTED_PER_FOLD, MAX_LISTED_PER_RUN // folds)
-            yield _fold_step(run, f"each: {run[0].text}", listed, is_alike=True)
+            yield _fold_step(run, f"Each: {run[0].text}", listed, is_alike=True)
 
 
 def _fold_step(attempts: Sequence[TraceStepView], summary: str, listed: int, *, is_alike: bool) -> TraceStepView:
@@ -60,8 +60,7 @@ def _fold_step(attempts: Sequence[TraceStepView], summary: str, listed: int, *, 
         len(attempts) - 2 - len(between),
     )
     title = f"{format_number(len(attempts))} failed attempts"
-    text = f"{_span(fold.first.at_ms, fold.last.at_ms)}, {summary}"
-    return replace(first, title=title, text=text, fold=fold)
+    return replace(first, title=title, text=summary, fold=fold)
 
 
 def _failed_attempt(step: TraceStepView, *, is_alike: bool) -> FailedAttempt:
@@ -73,13 +72,6 @@ def _summarize_errors(attempts: Iterable[TraceStepView]) -> str:
     counted = Counter(step.text for step in attempts)
     [(most, times)] = counted.most_common(1)
     return f"{format_number(len(counted))} different errors. Most frequent, {format_number(times)} times: {most}"
-
-
-def _span(from_ms: int, to_ms: int) -> str:
-    """Return a time span in UTC, to the second; with dates if they differ."""
-    begin, end = exact_time(from_ms), exact_time(to_ms)
-    shown = slice(11, 19) if begin[:10] == end[:10] else slice(0, 19)
-    return f"From {begin[shown]} to {end[shown]} UTC"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.base.clock import DAY_MS, MINUTE_MS
+from waypost.base.clock import HOUR_MS, MINUTE_MS
 from waypost.store.console.overview import StoredMinuteCounts
 
 MAX_NEWEST_READ: Final = 12_000
@@ -22,6 +22,8 @@ MAX_RECOUNT_READ: Final = 3_000
 """Maximum messages of older minutes recounted per update."""
 NEWEST_MINUTES: Final = 2
 """Number of newest minutes that each update recounts, because they change most."""
+LONGEST_DAY_MS: Final = 25 * HOUR_MS
+"""The day on which summer time ends."""
 MAX_CACHED_APPS: Final = 200
 COUNTS_CACHE_S: Final = 1.0
 """For this time all viewers of an app share one update."""
@@ -50,10 +52,6 @@ class MinuteCounts:
     recount_before_ms: int = 0
     updated_s: float = float("-inf")
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    def is_whole(self, now_ms: int) -> bool:
-        """True if all of today and of the last hour has been counted."""
-        return self.counted_from_ms <= count_start_ms(now_ms)
 
     def count_between(self, from_ms: int, before_ms: int) -> Counter[StateAndCode]:
         """Return the counts of messages accepted in a span of whole minutes."""
@@ -142,9 +140,8 @@ class MinuteCountsCache:
 
 
 def count_start_ms(now_ms: int) -> int:
-    """Return the start of the counts: today in UTC, or the last hour if that began earlier."""
-    hour_start_ms = (now_ms // MINUTE_MS - 59) * MINUTE_MS
-    return min(now_ms // DAY_MS * DAY_MS, hour_start_ms)
+    """Return the start of the counts: today has not begun earlier in any time zone, and so in no reader's."""
+    return (now_ms - LONGEST_DAY_MS) // MINUTE_MS * MINUTE_MS
 
 
 def count_in_states(counted: Counter[StateAndCode], states: Iterable[str]) -> int:

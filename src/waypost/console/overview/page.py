@@ -10,7 +10,13 @@ from waypost.console.messages.list_rows import kind_label
 from waypost.console.overview.attention import attention_items
 from waypost.console.overview.first_steps import find_first_message
 from waypost.console.overview.queries import NEWEST_MESSAGES, AppOverview, read_overview
-from waypost.console.overview.view_models import counted_since, format_span, hour_chart, status_tiles, summarize_queues
+from waypost.console.overview.view_models import (
+    counted_since_ms,
+    format_span,
+    hour_chart,
+    status_tiles,
+    summarize_queues,
+)
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
@@ -68,7 +74,7 @@ def _dead_letter_positions(connection: Any, partner_id: int, app: App) -> set[st
 # fmt: off
 _MACROS: Final = {  # macro of parts.html, and its arguments
     "steps":     ("steps", "first", "has_phones"),
-    "totals":    ("tiles", "since"),
+    "totals":    ("tiles", "since_ms"),
     "traffic":   ("hour",),
     "needs":     ("needs",),
     "queues":    ("queues",),
@@ -91,9 +97,9 @@ async def _values(tools: PageTools, page_request: PageRequest, overview: AppOver
         "steps": None if is_past else data.progress,
         "first": await find_first_message(tools, page_request) if needs_send else None,
         "has_phones": tools.services.apis.control is not None,
-        "tiles": status_tiles(overview),
-        "since": counted_since(overview.counts, overview.now_ms),
-        "hour": hour_chart(overview),
+        "tiles": status_tiles(overview, page_request.zone),
+        "since_ms": counted_since_ms(overview.counts, overview.now_ms, page_request.zone),
+        "hour": hour_chart(overview, page_request.zone),
         "needs": attention_items(overview),
         "queues": [(queue, queue.waits_ms and format_span(queue.waits_ms))
                    for queue in summarize_queues(data.queues, overview.now_ms)],

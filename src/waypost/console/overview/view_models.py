@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
 from markupsafe import Markup
@@ -13,6 +12,7 @@ from waypost.console.charts.series import ChartSeries, legend, value_table
 from waypost.console.charts.time_charts import bar_chart
 from waypost.console.overview.minute_counts import MinuteCounts, count_in_states
 from waypost.console.overview.queries import AppOverview
+from waypost.console.web.zones import DisplayZone, time_element
 from waypost.store.console.overview import AppQueueDepth
 from waypost.store.queue.names import QueueName
 
@@ -85,7 +85,7 @@ class HourChart:
     table: Markup
 
 
-def hour_chart(overview: AppOverview) -> HourChart:
+def hour_chart(overview: AppOverview, zone: DisplayZone) -> HourChart:
     """Return the chart of messages per minute by outcome."""
     last = overview.now_ms // MINUTE_MS
     minutes = [last - ago for ago in range(59, -1, -1)]
@@ -94,17 +94,17 @@ def hour_chart(overview: AppOverview) -> HourChart:
         ChartSeries(name, tone, [_count_minute(overview.counts, minute, states, known_from) for minute in minutes])
         for name, tone, states in OUTCOMES
     ]
-    labels = [format_minute(minute) for minute in minutes]
+    labels = [f"{zone.local_time(minute * MINUTE_MS):%H:%M}" for minute in minutes]
     total = sum(int(value or 0) for layer in series for value in layer.values)
     failed = sum(int(value or 0) for value in series[-1].values)
     description = f"{total} messages accepted in the last hour; {failed} of them failed."
     rows = [
-        (label, *(int(layer.values[at] or 0) for layer in series))
-        for at, label in enumerate(labels)
+        (time_element(minute * MINUTE_MS, "minute", zone=zone), *(int(layer.values[at] or 0) for layer in series))
+        for at, minute in enumerate(minutes)
         if any(layer.values[at] for layer in series)
     ]
-    title = "Messages per minute"
-    heads = ("Minute (UTC)", *(layer.name for layer in series))
+    title = f"Messages per minute, {zone.label}"
+    heads = (f"Minute ({zone.label})", *(layer.name for layer in series))
     return HourChart(
         not total,
         bar_chart(ChartFrame("hour-chart", title, description, height=270), series, labels),
@@ -120,16 +120,16 @@ def _count_minute(counts: MinuteCounts, minute: int, states: Sequence[str], know
     return count_in_states(counted, states) if counted else 0
 
 
-def status_tiles(overview: AppOverview) -> list[StatusTile]:
+def status_tiles(overview: AppOverview, zone: DisplayZone) -> list[StatusTile]:
     """Return today's totals; without "Uncertain" if it is 0."""
-    today = overview.counts.count_between(overview.now_ms // DAY_MS * DAY_MS, overview.now_ms + HOUR_MS)
+    today = overview.counts.count_between(zone.day_start_ms(overview.now_ms), overview.now_ms + HOUR_MS)
     all_tiles = [StatusTile(label, kind, count_in_states(today, states), state) for label, kind, states, state in TILES]
     return [tile for tile in all_tiles if tile.count or tile.label != "Uncertain"]
 
 
-def counted_since(counts: MinuteCounts, now_ms: int) -> str:
-    """Return the start of the counted time as `14:03`; empty if the whole day is counted."""
-    return "" if counts.is_whole(now_ms) else format_minute(counts.counted_from_ms // MINUTE_MS)
+def counted_since_ms(counts: MinuteCounts, now_ms: int, zone: DisplayZone) -> int | None:
+    """Return the start of the counted time; None if the whole day is counted."""
+    return None if counts.counted_from_ms <= zone.day_start_ms(now_ms) else counts.counted_from_ms
 
 
 def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[QueueSummary]:
@@ -145,11 +145,6 @@ def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[Queu
         is_late = waits_ms is not None and waits_ms > QUEUE_LATE_MS
         summaries.append(QueueSummary(name, what, queue.jobs, queue.is_longer, waits_ms, is_late))
     return summaries
-
-
-def format_minute(minute: int) -> str:
-    """Return a minute since the epoch as `14:03`, in UTC."""
-    return datetime.fromtimestamp(minute * 60, UTC).strftime("%H:%M")
 
 
 def format_span(span_ms: int) -> str:

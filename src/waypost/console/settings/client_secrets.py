@@ -1,7 +1,7 @@
 """Client secrets: the passwords with which scripts log in to the API."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -12,6 +12,7 @@ from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
 from waypost.console.settings.field_errors import form_error
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import DisplayZone
 from waypost.store.accounts.credentials import CredentialKind, list_credentials
 
 CLIENT_SECRETS_PATH: Final = "/settings/secrets"
@@ -37,7 +38,7 @@ async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
     now_ms = tools.services.clock.now_ms()
     chosen = {"life": life, "day": day}
     if life == "date":
-        expires_on_ms = _parse_day_end(day)
+        expires_on_ms = _parse_day_end(day, page_request.zone)
         if expires_on_ms is None or expires_on_ms <= now_ms:
             wrong = {"day": "Enter a future date as YYYY-MM-DD."}
             return await _page(tools, page_request, chosen=chosen, wrong=wrong)
@@ -69,11 +70,10 @@ REVOKE_CLIENT_SECRET: Final = ActionRow(
 )  # fmt: skip
 
 
-def _parse_day_end(day: str) -> int | None:
-    """Return the end of a day in UTC, in ms since the epoch; None if the text is not a date."""
+def _parse_day_end(day: str, zone: DisplayZone) -> int | None:
+    """Return the end of a day, in ms since the epoch; None if the text is not a date."""
     try:
-        after = date.fromisoformat(day) + timedelta(days=1)
-        return int(datetime(after.year, after.month, after.day, tzinfo=UTC).timestamp() * 1000)
+        return zone.midnight_ms(date.fromisoformat(day) + timedelta(days=1))
     except (ValueError, OverflowError):
         return None
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -14,9 +14,9 @@ from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import get_control, render_tab
 from waypost.console.simulator.numbers import parse_fraction
 from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.formatting import exact_time
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
+from waypost.console.web.zones import UTC_ZONE, read_time_field
 
 CLOCK_PATH: Final = "/simulator/clock"
 CLOCK_MACROS: Final = "simulator/clock_parts.html"
@@ -123,7 +123,7 @@ async def _current_pieces(tools: PageTools, page_request: PageRequest) -> list[P
 
 
 def _clock_notice(clock: Mapping[str, Any]) -> str:
-    text = f"The clock is at {exact_time(clock['now_ms'])[:19]} UTC"
+    text = f"The clock is at {clock['zone'].exact(clock['now_ms'])}"
     if clock["is_frozen"]:
         text += " and stopped."
     elif clock["factor"] != 1:
@@ -141,7 +141,7 @@ def _clock_notice(clock: Mapping[str, Any]) -> str:
 def _advance_body(fields: Fields) -> Body:
     """Return the target of an advance: a time, or a number of units."""
     if fields.get("to"):
-        return {"to_ms": _parse_time_ms(fields["to"])}
+        return {"to_ms": _parse_time_ms(fields)}
     unit_ms = {"ms": 1, **{name: ms for name, _, ms in TIME_UNITS}}.get(fields.get("unit", "ms"))
     text = fields.get("by", "")
     count = parse_fraction(text)
@@ -156,14 +156,13 @@ def _run_body(fields: Fields) -> Body:
     return {"factor": parse_fraction(fields.get("factor", "1"))}
 
 
-def _parse_time_ms(text: str) -> int:
+def _parse_time_ms(fields: Fields) -> int:
     try:
-        moment = datetime.fromisoformat(text.strip())
+        return read_time_field(fields, "to", UTC_ZONE)[0] or 0
     except ValueError as error:
         raise InvalidPageRequest(
-            f"{text[:_MAX_ECHOED_CHARS]!r} is not a time.", "Choose a date and time, such as 2027-01-31T12:00."
+            f"{fields['to'][:_MAX_ECHOED_CHARS]!r} is not a time.", "Choose a date and time, such as 2027-01-31T12:00."
         ) from error
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) -> ActionRow:

@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.web.formatting import exact_time
-
 
 @dataclass(frozen=True, slots=True)
 class FaultTexts:
@@ -80,9 +78,7 @@ def describe_fault(fault: dict[str, Any]) -> str:
     filters = [text.format(fault[key]) for key, (_, text) in FAULT_FILTER_TEXTS.items() if key in fault]
     sentence = " ".join([subject, *filters, effect])
     sentence += f" ({', '.join(options)})" if options else ""
-    sentence += _describe_when(fault["when"], fault.get("seed"))
-    until_ms = fault.get("until_ms")
-    return f"{sentence}, until {exact_time(until_ms)}." if until_ms else f"{sentence}."
+    return f"{sentence}{_describe_when(fault['when'], fault.get('seed'))}."
 
 
 def _format_value(name: str, value: Any) -> str:

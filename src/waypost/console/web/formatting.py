@@ -1,7 +1,6 @@
-"""Formatting of numbers, durations, times, phone numbers and JSON for pages."""
+"""Formatting of numbers, durations, phone numbers and JSON for pages."""
 
 import json
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -24,20 +23,6 @@ def format_duration(ms: float) -> str:
 def format_number(number: float | None) -> str:
     """Return an exact number with thousands separators; empty for None."""
     return "" if number is None else f"{number:,}".replace(",", "\u202f")
-
-
-def iso_time(at_ms: int | None) -> str:
-    """Return a time for `<time datetime>`."""
-    if at_ms is None:
-        return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds")
-
-
-def exact_time(at_ms: int | None) -> str:
-    """Return a time to the millisecond, in UTC, as `2026-11-22 14:05:00.000 UTC`."""
-    if at_ms is None:
-        return ""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
 
 
 @lru_cache(maxsize=4096)

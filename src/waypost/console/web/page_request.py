@@ -10,6 +10,7 @@ from starlette.requests import Request
 
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.sessions import Session
+from waypost.console.web.zones import ZONE_COOKIE, DisplayZone, find_zone, reader_zone
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
 
@@ -69,6 +70,22 @@ class PageRequest:
     def is_quiet(self) -> bool:
         """True if one of our scripts sent the request, not a page navigation."""
         return QUIET_HEADER in self.request.headers
+
+    @property
+    def zone(self) -> DisplayZone:
+        """The time zone of every time that the response shows."""
+        return reader_zone(self.request.cookies)
+
+    @property
+    def browser_zone(self) -> DisplayZone | None:
+        """The browser's time zone; None if it is unknown, as without JavaScript."""
+        return find_zone(self.request.cookies.get(ZONE_COOKIE, ""))
+
+    @property
+    def path_and_query(self) -> str:
+        """The address of the page, for a form that returns to it; of a page that a form returned, only the path."""
+        url = self.request.url
+        return f"{url.path}?{url.query}" if url.query and self.request.method == "GET" else url.path
 
     @property
     def path_params(self) -> Mapping[str, Any]:

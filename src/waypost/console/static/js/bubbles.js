@@ -1,8 +1,6 @@
 // Behaviour of message bubbles: sheets over the handset, scrolling cards, expiring offers, long texts.
 import { now } from "./times.js";
 
-const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-
 document.addEventListener("click", (event) => {
   const target = event.target.closest("[data-sheet], [data-close], [data-more], [data-scroll], .bubble-quote");
   if (event.target.matches(".bubble-sheet")) return clickBeside(event);
@@ -58,10 +56,6 @@ setInterval(() => {
 }, 1000);
 
 function refresh() {
-  for (const time of document.querySelectorAll("time[data-clock-ms]")) {
-    const text = hour.format(Number(time.dataset.clockMs));
-    if (time.textContent !== text) time.textContent = text;
-  }
   for (const button of document.querySelectorAll("[data-more]")) name(button);
   for (const cards of document.querySelectorAll("[data-cards]")) edges(cards);
   countDown();

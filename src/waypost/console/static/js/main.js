@@ -1,4 +1,5 @@
 // Behaviour of every page. Pages work without it; it adds live updates and shortcuts.
+import "./zone.js";
 import { keepTimes } from "./times.js";
 import { goLive } from "./live.js";
 import { bindKeys } from "./keys.js";

@@ -100,8 +100,9 @@ function bindFilter() {
     }
   });
   form.addEventListener("submit", () => {
-    // Empty fields are left out of the URL.
-    for (const field of form.elements) if (field.name && !field.value) field.disabled = true;
+    // Empty fields are left out of the URL, and the zone of no time.
+    const hasTime = form.elements.from?.value || form.elements.until?.value;
+    for (const field of form.elements) if (field.name && (!field.value || (field.name === "zone" && !hasTime))) field.disabled = true;
     setTimeout(() => { for (const field of form.elements) field.disabled = false; });
   });
 }

@@ -1,11 +1,11 @@
 // Simulated phones: chats open in place, Enter sends the text, visible messages are marked as read.
 import { put, watch } from "./live.js";
 import { send } from "./quiet.js";
-import { now } from "./times.js";
+import { now, timeZone } from "./times.js";
 
 const READS = "waypost-reads";
-const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric" });
+const hour = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23", timeZone });
+const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "long", year: "numeric", timeZone });
 const following = new WeakMap(); // lists scrolled to their end, which follow new messages
 const heights = new WeakMap(); // content height of a list when it was last followed
 const sized = new WeakSet();
@@ -123,7 +123,7 @@ function refresh() {
 
 function tick() {
   const text = hour.format(now());
-  for (const clock of document.querySelectorAll("[data-handset-clock]")) if (clock.textContent !== text) clock.textContent = text;
+  for (const clock of document.querySelectorAll("[data-handset-clock] time")) if (clock.textContent !== text) clock.textContent = text;
 }
 
 function toEnds() {

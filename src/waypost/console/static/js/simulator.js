@@ -1,5 +1,5 @@
 // The simulator's pages: running clocks, and fields that select the option they belong to.
-import { now } from "./times.js";
+import { now, timeZone } from "./times.js";
 
 const machine = { nowMs: 0, atMs: 0 };
 
@@ -9,16 +9,21 @@ function readMachine() {
   if (shown && nowMs !== machine.nowMs) Object.assign(machine, { nowMs, atMs: performance.now() });
 }
 
+const second = new Intl.DateTimeFormat("sv", { dateStyle: "short", timeStyle: "medium", timeZone });
+const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZone });
+
+/** As the server writes it: 2026-11-22 14:05:00 UTC+05:30. */
 function text(atMs) {
-  return `${new Date(atMs).toISOString().slice(0, 19).replace("T", " ")} UTC`;
+  const { value } = offset.formatToParts(atMs).find((part) => part.type === "timeZoneName");
+  return `${second.format(atMs)} ${value.replace("GMT", "UTC")}`;
 }
 
 function show() {
   readMachine();
   for (const face of document.querySelectorAll("[data-clock]")) {
     const atMs = face.dataset.clock === "machine" ? machine.nowMs + (performance.now() - machine.atMs) : now();
-    const shown = text(atMs);
-    if (face.textContent !== shown) face.textContent = shown;
+    const time = face.querySelector("time"), shown = text(atMs);
+    if (time.textContent !== shown) time.textContent = shown;
   }
 }
 

@@ -1,4 +1,5 @@
-// Relative times by the service's clock, which users can move under `waypost dev`.
+// Relative times, and the zone of the page, by the service's clock, which users can move under `waypost dev`.
+export const timeZone = document.documentElement.dataset.zone;
 const loadedAtMs = performance.now();
 const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
 const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
