@@ -25,7 +25,7 @@ BASE_ROUTES: Final = (  # Source: decision 0057
     PageRoute(RouteKind.ACT,  "/enter",    sign_in.enter,                 "start a demo session", Audience.PUBLIC),
     PageRoute(RouteKind.ACT,  "/sign-out", sign_in.sign_out,              "end the session"),
     PageRoute(RouteKind.ACT,  "/theme",    sign_in.choose_theme,          "choose a theme", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/times",    sign_in.choose_times,          "choose the zone of times", Audience.PUBLIC),
+    PageRoute(RouteKind.ACT,  "/times",    sign_in.choose_times,          "choose the zone of times"),
     PageRoute(RouteKind.PAGE, "/",         home.show_home,                "redirect to an app's overview"),
     PageRoute(RouteKind.PART, "/commands", commands.list_commands, "list commands for the palette"),
     PageRoute(RouteKind.PART, "/commands/search", search.search_commands, "find people and messages for it"),

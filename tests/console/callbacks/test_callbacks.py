@@ -83,7 +83,7 @@ async def test_new_subscription_gets_callbacks_live_and_their_exact_bytes_are_sh
     await page.get_by_text("No callbacks yet").wait_for()
     await console.send_text("Good morning")
     rows = page.locator("#deliveries > li[id]")
-    await rows.filter(has_text="200 in").nth(2).wait_for()  # enqueued, sent, delivered
+    await rows.filter(has_text="200 OK").nth(2).wait_for()  # enqueued, sent, delivered
 
     await rows.filter(has_text="enqueued").get_by_role("link").click()
     await page.get_by_role("heading", name="Attempts").wait_for()
@@ -450,4 +450,4 @@ async def test_pages_show_since_when_callbacks_fail_and_which_attempts_are_repla
     assert '<span class="try-kind">initial</span>' in page
     assert "replayed 1 time since" in page
     assert "replayed" in await console.get(f"{base_path(console)}/deliveries")
-    assert ", replayed later" in await console.get(trace)
+    assert " · replayed</span>" in await console.get(trace)

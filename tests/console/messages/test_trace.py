@@ -1,6 +1,7 @@
 """The trace page of a message: every step with its bytes, the reason of a failure, the content, and resending."""
 
 import json
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.support.builders import PARTNER
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.console.web.zones import iso_time
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -115,8 +117,57 @@ async def test_missing_response_to_a_callback_is_shown(console: ConsoleClient, s
 
     page = await console.get(f"{LIST}/{message_id}")
 
-    assert "no response" in page
-    assert "so far" in page
+    assert "Retrying: no response, next" in page or "Blocked: failing since" in page
+
+
+async def test_trace_has_a_branch_for_each_subscription_below_its_event(
+    tabs: Tabs, console: ConsoleClient, sink: CallbackSink
+) -> None:
+    fields = {"modes": "DELIVERED", "tag": "books", "version": "2", "url": sink.url}
+    await console.api.form("POST", f"/partner/app/{console.app_id}/subscription", fields)
+    message_id = await console.send_text("Two receivers")
+    await wait_for_state(console, message_id, "delivered")
+    await poll_until(
+        lambda: get_trace(console, message_id),
+        lambda trace: [one["delivered"] for one in trace["callbacks"]].count(True) == 4,
+    )
+
+    tab = await tabs(f"{LIST}/{message_id}")
+    steps = tab.page.locator("#steps > li")
+    delivered = steps.filter(has=tab.page.locator(".step-title", has_text="Delivered"))
+    sent = steps.filter(has=tab.page.locator(".step-title", has_text="Sent to recipient"))
+
+    assert await delivered.locator(".branch-tag").all_inner_texts() == ["books", "shop"]
+    assert await sent.locator(".branch-tag").all_inner_texts() == ["shop"]
+    assert await delivered.locator(".branch summary .badge").all_inner_texts() == ["200 OK", "200 OK"]
+    timing = await tab.page.locator("#timing").inner_text()
+    assert re.fullmatch(
+        r"Accepted by operator after .+ · sent after .+ · delivered after .+ · callbacks delivered within .+", timing
+    )
+
+
+async def test_trace_is_copied_as_a_link_and_as_json_in_utc(
+    tabs: Tabs, console: ConsoleClient, sink: CallbackSink
+) -> None:
+    message_id = await console.send_text("Copy me")
+    await sink.wait_until(lambda: len(sink.accepted) >= 3)
+    trace = await wait_for_state(console, message_id, "delivered")
+    tab = await tabs(f"{LIST}/{message_id}", timezone_id="Asia/Kolkata")
+    await tab.page.locator(".bar-zone button").wait_for()
+
+    await tab.page.get_by_role("button", name="Copy link").click()
+    link = await tab.page.evaluate("navigator.clipboard.readText()")
+    await tab.page.get_by_role("link", name="Copy as JSON").click()
+    await tab.page.locator("[data-copy-from].is-copied").wait_for()
+    copied = json.loads(await tab.page.evaluate("navigator.clipboard.readText()"))
+
+    assert link == f"{console.base_url}{LIST}/{message_id}"
+    assert copied["id"] == message_id
+    assert copied["accepted_on"] == iso_time(trace["accepted_on_ms"])
+    assert [event["event"] for event in copied["events"]] == ["enqueued", "sent", "delivered"]
+    assert copied["events"][0]["at"].endswith("+00:00")
+    assert "Copy me" not in json.dumps(copied)
+    assert "_on_ms" not in json.dumps(copied)
 
 
 async def test_content_is_shown_only_on_demand(tabs: Tabs, console: ConsoleClient) -> None:

@@ -13,7 +13,7 @@ _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 # fmt: off
 EXTRA_QUERIES: Final[dict[str, tuple[str, ...]]] = {  # more queries of a page
     "/phones":                   ("?show=15550002001", "?show=15550002001,15550002002,15550002003"),
-    "/apps/{app_id}/callbacks/deliveries": ("?state=waiting", "?state=given+up", "?q=15550002002", "?q=nothing-at-all"),
+    "/apps/{app_id}/callbacks/deliveries": ("?state=waiting", "?state=given+up&time=week", "?q=15550002002", "?q=nothing-at-all"),
     "/apps/{app_id}/callbacks/response-times": ("?range=week",),
     "/apps/{app_id}/callbacks/replay":     ("?which=both",),
     "/apps/{app_id}/callbacks/verify":     ("?language=java",),

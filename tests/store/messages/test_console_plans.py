@@ -19,8 +19,9 @@ from waypost.store.callbacks.deliveries import (
     find_delivery,
     find_delivery_jobs,
     list_deliveries,
+    open_callbacks_by_ids,
     subject_names,
-    tags_by_app,
+    subscription_health_by_app,
 )
 from waypost.store.callbacks.receivers import SubscriptionFilter, list_receivers
 from waypost.store.console import overview, trace
@@ -134,7 +135,8 @@ QUERIES: Final[dict[str, Query]] = {
     "a callback's attempts": lambda at: attempts_by_callback_ids(at, [ID]),
     "a callback's jobs": lambda at: find_delivery_jobs(at, 1, ID),
     "subjects of callbacks": lambda at: subject_names(at, *MINE, ["1", "t:x"]),
-    "subscriptions": lambda at: tags_by_app(at, *MINE),
+    "subscriptions": lambda at: subscription_health_by_app(at, *MINE),
+    "callbacks that wait": lambda at: open_callbacks_by_ids(at, [ID]),
     "receivers": lambda at: list_receivers(at, SubscriptionFilter(app_id=APP.id)),
     "newest attempts": lambda at: receiver_statistics.newest_attempts(at, 1, 9),
     "last delivery": lambda at: receiver_statistics.last_delivery_ms(at, 1, AT_MS),

@@ -1,4 +1,4 @@
-"""Replay of many callbacks: the selection is counted first, then confirmed."""
+"""Replay of many callbacks: those selected in the list, or all that match, which are counted first."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,8 +6,14 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.callbacks.deliveries import EVENT_SUGGESTIONS, normalize_recipient, read_callback_time
-from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
+from waypost.console.callbacks.delivery_filters import (
+    CALLBACK_ID,
+    EVENT_SUGGESTIONS,
+    DeliveryListFilter,
+    normalize_recipient,
+    read_callback_time,
+)
+from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions, respond
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_chart_number
@@ -16,6 +22,7 @@ from waypost.console.web.zones import MAX_TIME_MS
 
 MAX_REPLAYED: Final = 100_000
 """Callbacks in one replay; the admin API has the same limit."""
+MAX_SELECTED_CALLBACKS: Final = 200
 
 # fmt: off
 REPLAY_CHOICES: Final = (  # value in the form, label, `delivered` in the admin API
@@ -68,12 +75,59 @@ async def replay(tools: PageTools, page_request: PageRequest) -> Response:
         return tools.redirect(
             f"{callbacks_path(page_request)}/replay", "No callback matches, so nothing was replayed.", kind="warn"
         )
-    callbacks = "1 callback" if count == 1 else f"{format_chart_number(count)} callbacks"
     return tools.redirect(
         f"{callbacks_path(page_request)}/deliveries",
-        f"Replaying {callbacks}.",
+        f"Replaying {_count_text(count)}.",
         hint="Each keeps its id and sequence number, so a receiver that deduplicates by id ignores it.",
     )
+
+
+async def count_failures(tools: PageTools, page_request: PageRequest, filters: DeliveryListFilter) -> int:
+    """Return how many callbacks a replay of the whole list would send; 0 if the filter is not of failures."""
+    search = filters.search
+    if not filters.can_be_replayed:
+        return 0
+    conditions = {
+        "subscription_id": search.subscription_id, "recipient": search.recipient, "event": search.event,
+        "from_ms": search.from_ms, "to_ms": search.to_ms,
+    }  # fmt: skip
+    body = {
+        "partner_id": page_request.partner.id, "app_id": page_request.app.id, "delivered": False, "dry_run": True,
+        **{name: value for name, value in conditions.items() if value is not None},
+    }  # fmt: skip
+    response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body)
+    return int(response["would_replay"])
+
+
+async def replay_selected(tools: PageTools, page_request: PageRequest) -> Response:
+    """Replay the callbacks that are checked in the list.
+
+    Raises:
+        InvalidPageRequest: there are more than a page has.
+    """
+    form = await page_request.form()
+    ids = {id for id in form.getlist("id") if isinstance(id, str) and CALLBACK_ID.fullmatch(id)}  # noqa: A001
+    if len(ids) > MAX_SELECTED_CALLBACKS:
+        raise InvalidPageRequest(
+            f"At most {MAX_SELECTED_CALLBACKS} callbacks can be selected.", "Replay a time range instead."
+        )
+    replayed = waiting = 0
+    for callback_id in sorted(ids):
+        body = {"callback_id": callback_id, "partner_id": page_request.partner.id, "app_id": page_request.app.id}
+        response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body)
+        replayed += response["replayed"]
+        waiting += response["still_waiting"]
+    page = f"{callbacks_path(page_request)}/deliveries"
+    if not replayed:
+        notice = "Select callbacks first." if not ids else "Nothing was replayed."
+        hint = "They still wait for their first delivery, or their subscription is deleted." if ids else ""
+        return respond(tools, page_request, page, notice, hint=hint, kind="warn")
+    hint = f"{waiting} more still wait for their first delivery." if waiting else ""
+    return respond(tools, page_request, page, f"Replaying {_count_text(replayed)}.", hint=hint)
+
+
+def _count_text(count: int) -> str:
+    return "1 callback" if count == 1 else f"{format_chart_number(count)} callbacks"
 
 
 def _parse_form(page_request: PageRequest, form: dict[str, str]) -> _ReplayForm:

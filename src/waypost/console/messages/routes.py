@@ -22,6 +22,7 @@ MESSAGES: Final = (
     PageRoute(RouteKind.PART, "/apps/{app_id}/messages/received/more",     received.show_more_received, "load older ones"),
     PageRoute(RouteKind.ACT,  "/apps/{app_id}/messages/received/reveal",   received.reveal_received,    "show the text of one"),
     PageRoute(RouteKind.LIVE, f"{_MESSAGE}/live",                          trace.live_trace,            "stream a message's trace"),
+    PageRoute(RouteKind.PART, f"{_MESSAGE}/json",                          trace.show_json,             "the trace as JSON"),
     PageRoute(RouteKind.ACT,  f"{_MESSAGE}/content",                       trace.show_content,          "show its content and its request as code"),
     PageRoute(RouteKind.ACT,  f"{_MESSAGE}/resend",                        resend.resend_message,       "resend it as a new message"),
     PageRoute(RouteKind.PAGE, "/apps/{app_id}/messages/{message_id:path}", trace.show_trace,            "show a message's trace"),

@@ -1,5 +1,6 @@
 """The trace page of one message: the page, its live updates, and the content on request."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,17 +10,20 @@ from starlette.responses import RedirectResponse, Response
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.messages.requests import build_resend_request, render_curl, render_python
+from waypost.console.messages.trace_branches import summarize_timing
 from waypost.console.messages.trace_steps import build_steps
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
+from waypost.console.web.zones import write_times_in_utc
 from waypost.domain.message import TemplateSend
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.parameters import split_parameters
 from waypost.domain.templates.rendering import render_body, render_footer
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import split_at_variables, variable_names
+from waypost.store.callbacks.deliveries import subscription_health_by_app
 from waypost.store.console.trace import app_message_content, app_message_trace
 from waypost.store.encoding import decode_retained_content
 from waypost.store.messages.lists import template_names_by_ids
@@ -30,6 +34,8 @@ from waypost.wire.redaction import HIDDEN_CODE, TextVisibility, redact_callback,
 LIFETIME_OVER_PREFIX: Final = "given up after the message's lifetime: "
 """Prefix of the failure reason that dispatch sets when a message's lifetime is over."""
 INVALID_RESPONSE_CODE: Final = 4002
+_OF_THE_PAGE: Final = ("is_open", "has_phones", "partner_id")
+"""Members of a trace that only its page needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +130,12 @@ TRACE_MACROS: Final = "messages/trace_parts.html"
 
 async def show_trace(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the trace; redirect from the operator's message id to ours."""
-    trace = await _trace(tools, page_request, page_request.path_params["message_id"])
+    trace = await read_trace(tools, page_request, page_request.path_params["message_id"])
     if trace["id"] != page_request.path_params["message_id"]:
         return RedirectResponse(f"/apps/{page_request.app.id}/messages/{trace['id']}", 303)
-    return await tools.page(page_request, "messages/trace.html", **_page_values(trace))
+    values = await _page_values(tools, page_request, trace)
+    link = f"{tools.services.public_url}/apps/{page_request.app.id}/messages/{trace['id']}"
+    return await tools.page(page_request, "messages/trace.html", link=link, **values)
 
 
 async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
@@ -136,13 +144,14 @@ async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
     Raises:
         NotFound: the message does not exist.
     """
-    message_id = (await _trace(tools, page_request, page_request.path_params["message_id"]))["id"]
+    message_id = (await read_trace(tools, page_request, page_request.path_params["message_id"]))["id"]
 
     async def render() -> Sequence[PageElement]:
-        shown = _page_values(await _trace(tools, page_request, message_id))
+        shown = await _page_values(tools, page_request, await read_trace(tools, page_request, message_id))
         part = tools.services.pages.render_macro
         return [
             PageElement("summary", part(TRACE_MACROS, "summary", page_request, page_request, shown["trace"])),
+            PageElement("timing", part(TRACE_MACROS, "timing", page_request, shown["timing"])),
             PageElement(
                 "problem",
                 part(TRACE_MACROS, "problem_card", page_request, page_request, shown["trace"], shown["problem"]),
@@ -162,6 +171,18 @@ async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
         ]
 
     return tools.live(page_request, render)
+
+
+async def show_json(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the trace as JSON to copy, with times in UTC; texts that the page hides are hidden here too.
+
+    Raises:
+        NotFound: the app has no such message.
+    """
+    trace = await read_trace(tools, page_request, page_request.path_params["message_id"])
+    shown = {name: value for name, value in trace.items() if name not in _OF_THE_PAGE}
+    text = json.dumps(write_times_in_utc(shown), indent=2, ensure_ascii=False, default=str)
+    return Response(text, media_type="application/json")
 
 
 async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
@@ -197,7 +218,12 @@ async def _template(tools: PageTools, page_request: PageRequest, template_id: st
     return template if template is not None and template.partner_id == page_request.partner.id else None
 
 
-async def _trace(tools: PageTools, page_request: PageRequest, message_id: str) -> dict[str, Any]:
+async def read_trace(tools: PageTools, page_request: PageRequest, message_id: str) -> dict[str, Any]:
+    """Return the trace of a message by our id or the operator's, with hidden texts left out.
+
+    Raises:
+        NotFound: the app has no such message.
+    """
     read = tools.services.database.read
     trace = await read(app_message_trace, page_request.partner.id, page_request.app.id, message_id)
     if trace is None:
@@ -214,10 +240,14 @@ async def _trace(tools: PageTools, page_request: PageRequest, message_id: str) -
     return trace
 
 
-def _page_values(trace: dict[str, Any]) -> dict[str, Any]:
+async def _page_values(tools: PageTools, page_request: PageRequest, trace: dict[str, Any]) -> dict[str, Any]:
+    subscriptions = await tools.services.database.read(
+        subscription_health_by_app, page_request.partner.id, page_request.app.id
+    )
     return {
         "trace": trace,
         "problem": delivery_problem(trace),
-        "steps": build_steps(trace),
+        "timing": summarize_timing(trace),
+        "steps": build_steps(trace, subscriptions, tools.services.clock.now_ms()),
         "request": trace["request"],
     }

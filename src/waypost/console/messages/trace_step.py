@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from waypost.console.callbacks.statuses import DeliveryStatus
+
 
 @dataclass(frozen=True, slots=True)
 class FailedAttempt:
@@ -41,6 +43,28 @@ class AttemptFold:
 
 
 @dataclass(frozen=True, slots=True)
+class TraceBranch:
+    """One callback about the event of a step: the branch of its subscription.
+
+    Attributes:
+        id: element id.
+        tag: of the subscription; empty if it is deleted.
+        after_ms: time from the event to its delivery; None: it was not delivered.
+        tries: number of attempts that are no replays.
+        replays: number of replays.
+        callback: with its body and attempts.
+    """
+
+    id: str
+    tag: str
+    status: DeliveryStatus
+    after_ms: int | None
+    tries: int
+    replays: int
+    callback: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class TraceStepView:
     """One step of a trace.
 
@@ -52,8 +76,10 @@ class TraceStepView:
         title: in a few words.
         text: details.
         gap_ms: time since the previous step; None for the first and for a future step.
-        kind: type of the attached data: `request`, `callback`, or empty.
-        source: data that is attached.
+        event: that callbacks are about; empty if there are none about this step.
+        branches: those callbacks, by the tags of their subscriptions.
+        is_request: the request is attached.
+        job: the job that this step waits for.
         number: number of an attempt at the operator, from 1; 0 for other steps.
         fold: the attempts that this step combines; None for a single step.
     """
@@ -65,7 +91,9 @@ class TraceStepView:
     title: str
     text: str = ""
     gap_ms: int | None = None
-    kind: str = ""
-    source: Mapping[str, Any] | None = None
+    event: str = ""
+    branches: Sequence[TraceBranch] = ()
+    is_request: bool = False
+    job: Mapping[str, Any] | None = None
     number: int = 0
     fold: AttemptFold | None = None

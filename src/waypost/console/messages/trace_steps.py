@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Any, Final
 
 from waypost.console.messages.failure_explanations import FAILURES
+from waypost.console.messages.trace_branches import add_branches
 from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, TraceStepView
 from waypost.console.web.formatting import format_number
-from waypost.domain.callbacks.callback import AttemptKind
+from waypost.store.callbacks.deliveries import SubscriptionHealth
 from waypost.store.trace_events import SEND_ATTEMPTED
 
 MIN_FOLDED: Final = 4
@@ -84,7 +85,6 @@ class _EventTexts:
 
 _OPERATOR: Final = "Operator"
 _WAYPOST: Final = "Waypost"
-_RECEIVER: Final = "Callback"
 _CODE: Final = re.compile(r"(\d+): ")
 
 # fmt: off
@@ -105,12 +105,20 @@ TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change 
 # fmt: on
 
 
-def build_steps(trace: Mapping[str, Any]) -> list[TraceStepView]:
+def build_steps(
+    trace: Mapping[str, Any], subscriptions: Mapping[int, SubscriptionHealth], now_ms: int
+) -> list[TraceStepView]:
     """Return the steps of a trace from the store, oldest first, with a future step last.
 
-    Their number is limited, however many attempts there were.
+    The callbacks about an event are branches of its step. The number of steps is limited, however many attempts there were.
+
+    Args:
+        trace: as the store returns it.
+        subscriptions: of the app, by id.
+        now_ms: by the service's clock.
     """
-    past = sorted([*_accepted_steps(trace), *_event_steps(trace), *_callback_steps(trace)], key=_time_of)
+    past = [*_accepted_steps(trace), *_event_steps(trace)]
+    past = sorted(add_branches(past, trace["callbacks"], subscriptions, now_ms), key=_time_of)
     before_ms = None
     steps: list[TraceStepView] = []
     for step in past:
@@ -122,7 +130,7 @@ def build_steps(trace: Mapping[str, Any]) -> list[TraceStepView]:
 
 def _accepted_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     at_ms = trace["accepted_on_ms"]
-    yield TraceStepView("s-request", at_ms, "You", "quiet", "Request received", kind="request")
+    yield TraceStepView("s-request", at_ms, "You", "quiet", "Request received", is_request=True)
     text = "Responded with 200 and the message ID after the message and its outbound job were on disk."
     yield TraceStepView("s-accepted", at_ms, _WAYPOST, "quiet", "Accepted", text)
 
@@ -145,34 +153,8 @@ def _event_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
         elif event == "failed" and trace["unconfirmed"]:
             who = _WAYPOST
         number = attempts if event == SEND_ATTEMPTED else 0
-        yield TraceStepView(f"s-event-{line['id']}", line["at_ms"], who, tone, title, text, number=number)
-
-
-def _callback_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
-    for callback in trace["callbacks"]:
-        tone, title = _callback_outcome(callback)
-        yield TraceStepView(
-            f"s-callback-{callback['id']}",
-            callback["created_on_ms"],
-            _RECEIVER,
-            tone,
-            f"Callback \u201c{callback['event']}\u201d: {title}",
-            kind="callback",
-            source=callback,
-        )
-
-
-def _callback_outcome(callback: Mapping[str, Any]) -> tuple[str, str]:
-    replays = sum(attempt["kind"] == AttemptKind.REPLAY for attempt in callback["attempts"])
-    attempts = len(callback["attempts"]) - replays
-    suffix = ", replayed later" if replays else ""
-    at_attempt = "" if attempts < 2 else f" at attempt {attempts}"
-    count = "1 attempt" if attempts == 1 else f"{attempts} attempts"
-    if callback["ended_on_ms"] is not None:
-        if callback["delivered"]:
-            return "good", f"delivered{at_attempt}{suffix}"
-        return "bad", f"not delivered after {count}"
-    return ("warn", f"{count} so far") if attempts else ("info", "pending")
+        caused = event if line["applied"] else ""
+        yield TraceStepView(f"s-event-{line['id']}", line["at_ms"], who, tone, title, text, event=caused, number=number)
 
 
 def _pending_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
@@ -193,7 +175,7 @@ def _pending_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     else:
         title = f"Waiting for attempt {format_number(job['attempt'] + 1)}" if job["attempt"] else "Queued"
         text = job["note"] or "Messages to one recipient are sent in order, and each number has a throughput limit."
-    yield TraceStepView("s-waiting", None, _WAYPOST, "info", title, text, source=job)
+    yield TraceStepView("s-waiting", None, _WAYPOST, "info", title, text, job=job)
 
 
 def _explain_error(detail: str) -> str:

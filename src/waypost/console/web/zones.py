@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from markupsafe import Markup
@@ -27,6 +27,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 MAX_TIME_MS: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
 """The last time that can be formatted."""
+_TIME_MEMBER: Final = re.compile(r"(.*(?:^at|_at|_on|due|since|until|next_attempt))_ms")
 _ZONE_NAME: Final = re.compile(r"[A-Za-z0-9_+-]{1,32}(/[A-Za-z0-9_+-]{1,32}){0,2}")
 
 
@@ -200,6 +201,22 @@ def day_text(at_ms: int) -> str:
 def iso_time(at_ms: int | None) -> str:
     """Return a time in UTC for programs: attributes, exports and JSON; empty for None."""
     return "" if at_ms is None else (_EPOCH + at_ms * _MS).isoformat(timespec="milliseconds")
+
+
+def write_times_in_utc(value: Any) -> Any:
+    """Return JSON in which every time, such as `accepted_on_ms`, is a text in UTC, `accepted_on`."""
+    if isinstance(value, dict):
+        return dict(_utc_member(str(name), member) for name, member in cast("dict[Any, Any]", value).items())
+    if isinstance(value, (list, tuple)):
+        return [write_times_in_utc(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def _utc_member(name: str, value: Any) -> tuple[str, Any]:
+    match = _TIME_MEMBER.fullmatch(name)
+    if match and (value is None or isinstance(value, int)):
+        return match[1], None if value is None else iso_time(value)
+    return name, write_times_in_utc(value)
 
 
 def _tooltip(zone: DisplayZone, at_ms: int) -> str:

@@ -204,12 +204,42 @@ def subject_names(connection: Connection, partner_id: int, app_id: str, subjects
     return names
 
 
-def tags_by_app(connection: Connection, partner_id: int, app_id: str) -> dict[int, str]:
-    """Return the tags of an app's subscriptions by id, oldest first."""
-    query = select(subscriptions.c.id, subscriptions.c.tag).where(
+class SubscriptionHealth(NamedTuple):
+    """A subscription's tag, and what keeps its callbacks waiting."""
+
+    id: int
+    tag: str
+    active: bool
+    failing_since_ms: int | None
+    next_attempt_ms: int | None
+    paused_on_ms: int | None
+
+
+def subscription_health_by_app(connection: Connection, partner_id: int, app_id: str) -> dict[int, SubscriptionHealth]:
+    """Return the tags and the health of an app's subscriptions by id, oldest first."""
+    query = select_row(subscriptions, SubscriptionHealth).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )
-    return {row.id: row.tag for row in connection.execute(query.order_by(subscriptions.c.id))}
+    rows = map(SubscriptionHealth._make, connection.execute(query.order_by(subscriptions.c.id)))
+    return {row.id: row for row in rows}
+
+
+class OpenCallback(NamedTuple):
+    """A callback that has not ended: when it is due, and the state of its job."""
+
+    id: str
+    due_ms: int
+    state: int
+
+
+def open_callbacks_by_ids(connection: Connection, ids: Collection[str]) -> dict[str, OpenCallback]:
+    """Return those of the callbacks that have not ended."""
+    if not ids:
+        return {}
+    query = select_row(callbacks, OpenCallback).where(
+        equals_any(callbacks.c.id, "ids"), callbacks.c.ended_on_ms.is_(None)
+    )
+    return {row.id: row for row in map(OpenCallback._make, connection.execute(query, {"ids": list(ids)}))}
 
 
 class DeliveryJob(NamedTuple):

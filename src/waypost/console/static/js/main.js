@@ -12,9 +12,13 @@ quieten();
 goLive();
 
 document.addEventListener("click", (event) => {
-  const target = event.target.closest("[data-copy], [data-dismiss], [data-menu], [data-palette]");
+  const target = event.target.closest("[data-copy], [data-copy-from], [data-dismiss], [data-menu], [data-palette]");
   if (!target) return;
-  if (target.matches("[data-copy]")) copy(target);
+  if (target.matches("[data-copy]")) copy(target, target.dataset.copy);
+  if (target.matches("[data-copy-from]")) {
+    event.preventDefault();
+    fetch(target.href).then((response) => response.text()).then((text) => copy(target, text));
+  }
   if (target.matches("[data-dismiss]")) target.closest(".notice").remove();
   if (target.matches("[data-palette]")) openPalette();
   if (target.matches("[data-menu]")) {
@@ -23,8 +27,8 @@ document.addEventListener("click", (event) => {
   }
 });
 
-async function copy(button) {
-  await navigator.clipboard.writeText(button.dataset.copy);
+async function copy(button, text) {
+  await navigator.clipboard.writeText(text);
   button.classList.add("is-copied");
   setTimeout(() => button.classList.remove("is-copied"), 1500);
 }

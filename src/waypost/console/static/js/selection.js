@@ -27,7 +27,7 @@ if (bar) {
 }
 
 function boxes() {
-  return [...document.querySelectorAll("#rows [data-pick]")];
+  return [...document.querySelectorAll("[data-list] [data-pick]")];
 }
 
 function picked() {
