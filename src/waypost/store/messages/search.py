@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, select, true
+from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, true
 
 from waypost.base.ids import is_uuid
 from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCursor
@@ -214,10 +214,9 @@ class _MessageSearch:
         """Return the engine's part of the search for a name."""
         if self._query.person is None:
             return []
-        row = recipients.alias("row")  # a further number or id of a person has its name in the row that counts
-        counts = recipients.c.id == func.coalesce(row.c.same_as, row.c.id)
         has_name = text_condition(self._connection, recipients.c.name, ascii_parts(self._query.person))
-        named = select(row.c.id).join(recipients, counts).where(row.c.id == messages.c.recipient_id, has_name)
+        may_match = or_(has_name, recipients.c.same_as.is_not(None))  # of those, another row has the name
+        named = select(recipients.c.id).where(recipients.c.id == messages.c.recipient_id, may_match)
         return [named.correlate(messages).exists()]
 
     def _rows_with_name(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
