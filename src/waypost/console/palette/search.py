@@ -26,7 +26,7 @@ SEARCHED_DAYS: Final = 7
 """Messages are searched for by text as far back; the list of messages goes further."""
 MAX_FOUND_PEOPLE: Final = 5
 MAX_FOUND_MESSAGES: Final = 4
-MAX_SCANNED_FOR_PALETTE: Final = 3_000
+MAX_SCANNED_FOR_PALETTE: Final = 2_000
 """Rows of each kind that one search reads: it runs while the user types."""
 
 

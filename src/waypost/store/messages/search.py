@@ -30,6 +30,8 @@ from waypost.store.tables import apps, messages, queue_jobs, recipients
 
 MAX_SCANNED_TEXTS: Final = 2_500
 """Maximum messages scanned per request if each has to be decoded to compare its text."""
+MAX_SCANNED_FOR_NAME_AND_TEXT: Final = 10_000
+"""Maximum messages scanned per request if both the recipient and the content of each are compared."""
 MAX_SEARCHED_RECIPIENTS: Final = 20
 """With more recipients it is faster to scan the app's messages than those of each recipient."""
 MAX_SEARCHED_NUMBERS: Final = 100_000
@@ -104,6 +106,8 @@ def search_messages(
     page = page.limit_to(query.until_ms)
     if query.text and not _searchable_parts(query.text):
         page = replace(page, scan_limit=min(page.scan_limit, MAX_SCANNED_TEXTS))
+    if query.person and query.text:
+        page = replace(page, scan_limit=min(page.scan_limit, MAX_SCANNED_FOR_NAME_AND_TEXT))
     search = _MessageSearch(connection, partner_id, app_id, source.phone_number or "", query, page)
     sources = search.sources()
     horizons = [index_source.horizon_ms for index_source in sources if index_source.horizon_ms is not None]
