@@ -4,7 +4,7 @@ const loadedAtMs = performance.now();
 const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
 const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
 const steps = [["second", 1000, 60], ["minute", 60_000, 60], ["hour", 3_600_000, 24], ["day", 86_400_000, 30],
-  ["month", 2_592_000_000, 12], ["year", 31_536_000_000, Infinity]];
+  ["month", 2_592_000_000, 12.17], ["year", 31_536_000_000, Infinity]];
 
 export function now() {
   return clock.nowMs + (performance.now() - clock.atMs) * clock.rate;
