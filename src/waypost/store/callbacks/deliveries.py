@@ -170,7 +170,7 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
     first: _Select = select(
         callbacks.c.id.label("callback_id"), callbacks.c.attempted_on_ms.label("at_ms"), callbacks.c.duration_ms,
         callbacks.c.status, cast(null(), Text).label("error"), literal_column(f"'{AttemptKind.INITIAL.value}'", Text).label("kind"),
-    ).where(equals_any(callbacks.c.id, "ids"), callbacks.c.attempted_on_ms.is_not(None))  # fmt: skip
+    ).where(equals_any(callbacks.c.id, "ids"))  # fmt: skip
     others = (
         select(*(attempts.c[name] for name in columns))
         .where(equals_any(attempts.c.callback_id, "ids"))
@@ -179,7 +179,8 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
     attempts_by_callback: dict[str, list[Any]] = {}
     for statement in (first, others):
         for row in connection.execute(statement, {"ids": list(ids)}):
-            attempts_by_callback.setdefault(row.callback_id, []).append(row)
+            if row.at_ms is not None:  # no condition: it would let PostgreSQL take the index of attempts, not of ids
+                attempts_by_callback.setdefault(row.callback_id, []).append(row)
     return attempts_by_callback
 
 
@@ -236,10 +237,9 @@ def open_callbacks_by_ids(connection: Connection, ids: Collection[str]) -> dict[
     """Return those of the callbacks that have not ended."""
     if not ids:
         return {}
-    query = select_row(callbacks, OpenCallback).where(
-        equals_any(callbacks.c.id, "ids"), callbacks.c.ended_on_ms.is_(None)
-    )
-    return {row.id: row for row in map(OpenCallback._make, connection.execute(query, {"ids": list(ids)}))}
+    query = select(callbacks.c.id, callbacks.c.due_ms, callbacks.c.state, callbacks.c.ended_on_ms)
+    rows = connection.execute(query.where(equals_any(callbacks.c.id, "ids")), {"ids": list(ids)})
+    return {row.id: OpenCallback(row.id, row.due_ms, row.state) for row in rows if row.ended_on_ms is None}
 
 
 class DeliveryJob(NamedTuple):
