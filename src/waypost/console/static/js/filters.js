@@ -53,10 +53,11 @@ function bind() {
   });
 }
 
-/** Return the query of the page's filter as it is now, without the cursor of a page. */
+/** Return the query of the page's filter as it is now, without the cursor of a page, and with a zone only for times. */
 function currentQuery() {
-  const form = document.getElementById("filter");
-  const filled = [...new FormData(form)].filter(([, value]) => value !== "");
+  const fields = new FormData(document.getElementById("filter"));
+  const hasTime = fields.get("from") || fields.get("until");
+  const filled = [...fields].filter(([name, value]) => value !== "" && (name !== "zone" || hasTime));
   return new URLSearchParams(filled).toString();
 }
 
