@@ -68,17 +68,21 @@ async def live_list(tools: PageTools, page_request: PageRequest) -> Response:
     filters = _filter(tools, page_request)
     watched: dict[str, MessageListRow] = {}
     html: dict[str, tuple[MessageListRow, str]] = {}
-    newest_ms = 0
+    newest_ms = first_ms = 0
 
     async def render() -> Sequence[PageElement]:
-        nonlocal newest_ms
+        nonlocal newest_ms, first_ms
         if filters.wrong:
             return []
-        rows = await _changed_rows(tools, page_request, filters, newest_ms, list(watched))
+        rows = await _changed_rows(
+            tools, page_request, filters, max(newest_ms - LATE_COMMIT_MS, first_ms), list(watched)
+        )
         lines = sorted(
             await read_list_rows(tools, page_request, page_request.app.id, rows),
             key=lambda line: (line.accepted_on_ms, line.id),
         )
+        if len(lines) >= MESSAGES_PER_PAGE and not newest_ms:
+            first_ms = lines[0].accepted_on_ms  # older ones are not on the page, and do not belong at its top
         newest_ms = max([newest_ms, *(line.accepted_on_ms for line in lines)])
         for line in lines:
             watched.pop(line.id, None)
@@ -156,15 +160,15 @@ async def _search(tools: PageTools, page_request: PageRequest, filters: MessageL
 
 
 async def _changed_rows(
-    tools: PageTools, page_request: PageRequest, filters: MessageListFilter, newest_ms: int, watched: list[str]
+    tools: PageTools, page_request: PageRequest, filters: MessageListFilter, since_ms: int, watched: list[str]
 ) -> list[dict[str, Any]]:
-    """Return the newest messages that match, and the shown ones that may have changed."""
+    """Return the newest messages that match, since a time if it is not 0, and the shown ones that may have changed."""
     search = filters.search
     can_gain_old = search.state is not None or search.code is not None  # an old message may change and match
-    if newest_ms and not can_gain_old:
-        search = replace(search, from_ms=max(search.from_ms or 0, newest_ms - LATE_COMMIT_MS))
+    if since_ms > 0 and not can_gain_old:
+        search = replace(search, from_ms=max(search.from_ms or 0, since_ms))
     read = tools.services.database.read
-    page = SearchPage(at_most=MAX_PAGE_ROWS if newest_ms else MESSAGES_PER_PAGE, scan_limit=SENT_SCAN_LIMIT)
+    page = SearchPage(at_most=MAX_PAGE_ROWS if since_ms > 0 else MESSAGES_PER_PAGE, scan_limit=SENT_SCAN_LIMIT)
     matches = await read(search_messages, page_request.partner.id, page_request.app.id, search, page)
     known = {row["id"] for row in matches.rows}
     others = [message_id for message_id in watched if message_id not in known]
