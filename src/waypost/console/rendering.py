@@ -16,6 +16,7 @@ from waypost.console.web.assets import Assets
 from waypost.console.web.formatting import format_number, format_phone, pretty_json
 from waypost.console.web.headers import SECURITY_HEADERS
 from waypost.console.web.page_request import PageRequest
+from waypost.console.web.state_kinds import state_kind
 from waypost.console.web.zones import day_text, time_element, time_text, zone_context
 
 HEADERS: Final = {**SECURITY_HEADERS, "Cache-Control": "no-store"}
@@ -84,6 +85,7 @@ class PageRenderer:
             "pretty": pretty_json,
             "phone": format_phone,
             "formatted": format_text,
+            "state_kind": state_kind,
         }
         return environment
 

@@ -32,20 +32,20 @@ JOB: Final = OpenCallback("x", NOW + 240_000, 0)
 # fmt: off
 STATUSES: Final[tuple[tuple[Any, ...], ...]] = (
     # callback   responses     job    subscription                                    status
-    (DELIVERED,  [503, 200],   None,  HEALTHY,                                        DeliveryStatus("good", "200 OK")),
-    (DELIVERED,  [299],        None,  HEALTHY,                                        DeliveryStatus("good", "299")),
-    (DELIVERED,  [],           None,  None,                                           DeliveryStatus("good", "Delivered")),
-    (FAILED,     [503],        None,  HEALTHY,                                        DeliveryStatus("bad", "Not delivered: 503 Service Unavailable")),
-    (FAILED,     [None],       None,  HEALTHY,                                        DeliveryStatus("bad", "Not delivered: no response")),
-    (WAITS,      [],           JOB,   HEALTHY,                                        DeliveryStatus("info", "Queued")),
-    (WAITS,      [503],        JOB,   HEALTHY,                                        DeliveryStatus("warn", "Retrying: 503, next", NOW + 240_000)),
-    (WAITS,      [None],       JOB,   HEALTHY._replace(next_attempt_ms=NOW + 300_000), DeliveryStatus("warn", "Retrying: no response, next", NOW + 300_000)),
-    (WAITS,      [503],        JOB._replace(due_ms=0), HEALTHY,                       DeliveryStatus("warn", "Retrying: 503, next now")),
-    (WAITS,      [],           JOB,   HEALTHY._replace(failing_since_ms=7),           DeliveryStatus("bad", "Blocked: failing since", 7, "moment")),
-    (WAITS,      [503],        JOB,   HEALTHY._replace(failing_since_ms=7, paused_on_ms=9), DeliveryStatus("warn", "Paused by the service since", 9, "moment")),
-    (WAITS,      [503],        JOB,   HEALTHY._replace(active=False),                 DeliveryStatus("quiet", "Paused by you")),
-    (WAITS,      [],           JOB._replace(state=JobState.DEAD_LETTER), HEALTHY,     DeliveryStatus("bad", "Dead letter after internal errors")),
-    (WAITS,      [],           JOB,   None,                                           DeliveryStatus("quiet", "Subscription deleted")),
+    (DELIVERED,  [503, 200],   None,  HEALTHY,                                        DeliveryStatus("delivered", "200 OK")),
+    (DELIVERED,  [299],        None,  HEALTHY,                                        DeliveryStatus("delivered", "299")),
+    (DELIVERED,  [],           None,  None,                                           DeliveryStatus("delivered", "Delivered")),
+    (FAILED,     [503],        None,  HEALTHY,                                        DeliveryStatus("given up", "Not delivered: 503 Service Unavailable")),
+    (FAILED,     [None],       None,  HEALTHY,                                        DeliveryStatus("given up", "Not delivered: no response")),
+    (WAITS,      [],           JOB,   HEALTHY,                                        DeliveryStatus("waiting", "Queued")),
+    (WAITS,      [503],        JOB,   HEALTHY,                                        DeliveryStatus("retrying", "Retrying: 503, next", NOW + 240_000)),
+    (WAITS,      [None],       JOB,   HEALTHY._replace(next_attempt_ms=NOW + 300_000), DeliveryStatus("retrying", "Retrying: no response, next", NOW + 300_000)),
+    (WAITS,      [503],        JOB._replace(due_ms=0), HEALTHY,                       DeliveryStatus("retrying", "Retrying: 503, next now")),
+    (WAITS,      [],           JOB,   HEALTHY._replace(failing_since_ms=7),           DeliveryStatus("blocked", "Blocked: failing since", 7, "moment")),
+    (WAITS,      [503],        JOB,   HEALTHY._replace(failing_since_ms=7, paused_on_ms=9), DeliveryStatus("paused", "Paused by the service since", 9, "moment")),
+    (WAITS,      [503],        JOB,   HEALTHY._replace(active=False),                 DeliveryStatus("paused by you", "Paused by you")),
+    (WAITS,      [],           JOB._replace(state=JobState.DEAD_LETTER), HEALTHY,     DeliveryStatus("dead letter", "Dead letter after internal errors")),
+    (WAITS,      [],           JOB,   None,                                           DeliveryStatus("deleted", "Subscription deleted")),
 )
 # fmt: on
 

@@ -57,7 +57,7 @@ async def test_message_appears_on_the_overview_while_it_is_open(tabs: Tabs, cons
 
     await tab.page.locator("#newest").get_by_text("delivered").first.wait_for()
     await tab.page.locator("#totals .tile", has_text="Delivered").get_by_text("1").wait_for()
-    await tab.page.locator("#hour-chart .chart-bar rect.tone-info").first.wait_for()
+    await tab.page.locator("#hour-chart .chart-bar rect.tone-good").first.wait_for()
 
 
 async def test_first_steps_lead_from_the_first_message_to_the_callback(tabs: Tabs, console: ConsoleClient) -> None:

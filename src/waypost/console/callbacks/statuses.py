@@ -14,13 +14,13 @@ class DeliveryStatus:
     """Status of a callback: the event, and the time that it names.
 
     Attributes:
-        kind: of the badge.
+        state: of the badge, in `web/state_kinds.py`.
         text: followed by the time, if there is one.
         at_ms: the time that the text is about.
         form: of the time on pages.
     """
 
-    kind: str
+    state: str
     text: str
     at_ms: int | None = None
     form: str = "relative"
@@ -44,23 +44,27 @@ def delivery_status(
     """
     if callback["ended_on_ms"] is not None:
         if callback["delivered"]:
-            return DeliveryStatus("good", response_text(responses[-1]) if responses else "Delivered")
-        return DeliveryStatus("bad", f"Not delivered: {response_text(responses[-1])}" if responses else "Not delivered")
+            return DeliveryStatus("delivered", response_text(responses[-1]) if responses else "Delivered")
+        return DeliveryStatus(
+            "given up", f"Not delivered: {response_text(responses[-1])}" if responses else "Not delivered"
+        )
     if subscription is None:
-        return DeliveryStatus("quiet", "Subscription deleted")
+        return DeliveryStatus("deleted", "Subscription deleted")
     if not subscription.active:
-        return DeliveryStatus("quiet", "Paused by you")
+        return DeliveryStatus("paused by you", "Paused by you")
     if subscription.paused_on_ms is not None:
-        return DeliveryStatus("warn", "Paused by the service since", subscription.paused_on_ms, "moment")
+        return DeliveryStatus("paused", "Paused by the service since", subscription.paused_on_ms, "moment")
     if job is not None and job.state >= JobState.DEAD_LETTER:
-        return DeliveryStatus("bad", "Dead letter after internal errors")
+        return DeliveryStatus("dead letter", "Dead letter after internal errors")
     if responses:
         due_ms = max(job.due_ms if job else 0, subscription.next_attempt_ms or 0)
         text = f"Retrying: {responses[-1] or 'no response'}, next"
-        return DeliveryStatus("warn", text, due_ms) if due_ms > now_ms else DeliveryStatus("warn", f"{text} now")
+        return (
+            DeliveryStatus("retrying", text, due_ms) if due_ms > now_ms else DeliveryStatus("retrying", f"{text} now")
+        )
     if subscription.failing_since_ms is not None:
-        return DeliveryStatus("bad", "Blocked: failing since", subscription.failing_since_ms, "moment")
-    return DeliveryStatus("info", "Queued")
+        return DeliveryStatus("blocked", "Blocked: failing since", subscription.failing_since_ms, "moment")
+    return DeliveryStatus("waiting", "Queued")
 
 
 def response_text(status: int | None) -> str:

@@ -120,9 +120,18 @@ def _recent_attempts(connection: Connection, subscriptions: Sequence[dict[str, A
         recent[each["id"]] = {
             "delivered_ms": last_delivery_ms(connection, each["id"], each["failing_since_ms"]),
             "last": attempts[-1] if attempts else None,
-            "sparks": _render_sparkline(attempts) if attempts else "",
+            "sparks": _summarize_attempts(attempts) if attempts else None,
         }
     return recent
+
+
+def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:
+    """Return the chart of the newest response times, and what its label says."""
+    highest_ms = max(attempt.duration_ms for attempt in attempts)
+    return {
+        "chart": _render_sparkline(attempts), "attempts": len(attempts), "highest": format_duration(highest_ms),
+        "from_ms": attempts[0].at_ms, "to_ms": attempts[-1].at_ms,
+    }  # fmt: skip
 
 
 def _render_sparkline(attempts: Sequence[Any]) -> str:

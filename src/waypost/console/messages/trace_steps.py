@@ -90,10 +90,10 @@ _CODE: Final = re.compile(r"(\d+): ")
 # fmt: off
 TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
     # event       actor      tone     title
-    "enqueued":     _EventTexts(_OPERATOR, "info",  "Accepted by operator"),
-    "sent":         _EventTexts(_OPERATOR, "info",  "Sent to recipient"),
+    "enqueued":     _EventTexts(_OPERATOR, "quiet", "Accepted by operator"),
+    "sent":         _EventTexts(_OPERATOR, "quiet", "Sent to recipient"),
     "delivered":    _EventTexts(_OPERATOR, "good",  "Delivered"),
-    "read":         _EventTexts(_OPERATOR, "good",  "Read"),
+    "read":         _EventTexts(_OPERATOR, "info",  "Read"),
     "deleted":      _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
     "failed":       _EventTexts(_OPERATOR, "bad",   "Failed"),
     "uncertain":    _EventTexts(_WAYPOST,  "warn",  "Unconfirmed: may have been sent"),

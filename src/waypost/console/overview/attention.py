@@ -22,7 +22,7 @@ class AttentionItem:
 
     Attributes:
         id: element id.
-        kind: bad, warn or info.
+        severity: error or warning.
         what: what happened.
         fix_hint: what to do.
         path: page of the link.
@@ -32,7 +32,7 @@ class AttentionItem:
     """
 
     id: str
-    kind: str
+    severity: str
     what: str
     fix_hint: str
     path: str = ""
@@ -44,20 +44,20 @@ class AttentionItem:
 def attention_items(overview: AppOverview) -> list[AttentionItem]:
     """Return the most important problems, the worst first."""
     needs = [need for look in _CHECKS for need in look(overview)]
-    order = {"bad": 0, "warn": 1, "info": 2}
-    return sorted(needs, key=lambda need: order[need.kind])[:MAX_ATTENTION_ITEMS]
+    order = {"error": 0, "warning": 1}
+    return sorted(needs, key=lambda need: order[need.severity])[:MAX_ATTENTION_ITEMS]
 
 
 def _failed_checks(overview: AppOverview) -> Iterator[AttentionItem]:
     for name, why in overview.not_ready.items():
         text = f"The service is not ready: {why}"
-        yield AttentionItem(f"need-check-{name}", "bad", text, "Contact the administrator of this service.")
+        yield AttentionItem(f"need-check-{name}", "error", text, "Contact the administrator of this service.")
 
 
 def _missing_number(overview: AppOverview) -> Iterator[AttentionItem]:
     if not overview.app.phone_number:
         yield AttentionItem(
-            "need-number", "warn", "The app has no phone number",
+            "need-number", "warning", "The app has no phone number",
             "The administrator must connect one before messages can be sent.",
             f"/apps/{overview.app.id}/settings", "App settings",
         )  # fmt: skip
@@ -68,14 +68,14 @@ def _failing_receivers(overview: AppOverview) -> Iterator[AttentionItem]:
     for receiver in overview.data.receivers:
         if receiver["paused_on_ms"] is not None:
             yield AttentionItem(
-                f"need-receiver-{receiver['id']}", "bad",
+                f"need-receiver-{receiver['id']}", "error",
                 f"Callbacks to {receiver['tag']} are paused: {receiver['pause_reason'] or 'deliveries kept failing'}",
                 "Its callbacks are retained. Fix the endpoint, then resume the subscription.",
                 path, "Callbacks", receiver["paused_on_ms"],
             )  # fmt: skip
         elif receiver["failing_since_ms"] is not None and receiver["active"]:
             yield AttentionItem(
-                f"need-receiver-{receiver['id']}", "bad", f"Callbacks to {receiver['tag']} are failing",
+                f"need-receiver-{receiver['id']}", "error", f"Callbacks to {receiver['tag']} are failing",
                 "They are retried automatically and nothing is lost. Check the responses of the endpoint.",
                 path, "Callbacks", receiver["failing_since_ms"],
             )  # fmt: skip
@@ -95,7 +95,7 @@ def _failed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
         messages = "message" if count == 1 else "messages"
         query = urlencode({"state": "failed", **({} if code is None else {"code": code}), "time": "hour"})
         yield AttentionItem(
-            f"need-code-{code}", "bad" if code == 500 else "warn",
+            f"need-code-{code}", "error" if code == 500 else "warning",
             f"{count} {messages} failed in the last hour: {reason}{suffix}", failure.fix_hint,
             f"/apps/{overview.app.id}/messages?{query}", "View messages",
         )  # fmt: skip
@@ -107,7 +107,7 @@ def _delayed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
             continue
         attempts = "1 attempt" if queue.tries == 1 else f"{queue.tries} attempts"
         yield AttentionItem(
-            "need-delayed", "warn", f"Sending is delayed after {attempts}: {queue.note}",
+            "need-delayed", "warning", f"Sending is delayed after {attempts}: {queue.note}",
             "It is retried automatically and nothing is lost.",
             f"/apps/{overview.app.id}/messages?state=accepted", "Waiting messages",
         )  # fmt: skip
@@ -118,7 +118,7 @@ def _limited_requests(overview: AppOverview) -> Iterator[AttentionItem]:
         requests = "1 request was" if rate.requests == 1 else f"{rate.requests} requests were"
         change = "`waypost app rates` changes the app's"
         yield AttentionItem(
-            f"need-rate-{rate.name}", "warn",
+            f"need-rate-{rate.name}", "warning",
             f"{requests} limited in the last 10 minutes: more than the rate {rate.name} allows (status 429)",
             f"Wait as Retry-After says. {change}; `waypost dev --no-rates` has none." if overview.is_demo
             else f"Wait as Retry-After says. {change}, for the administrator.",
@@ -130,30 +130,30 @@ def _limited_requests(overview: AppOverview) -> Iterator[AttentionItem]:
 def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
     for letter in overview.data.dead_letters[:5]:
         yield AttentionItem(
-            f"need-dead-letter-{letter.position}", "bad",
+            f"need-dead-letter-{letter.position}", "error",
             f"A job became a dead letter after internal errors: {letter.note or 'no reason recorded'}",
             f"Retry it after the service has been fixed. It concerns {letter.ref}.",
             position=letter.position,
         )  # fmt: skip
 
 
-_TEMPLATE_PROBLEMS: Final = {  # kind, what happened, what to do
-    "REJECTED": ("warn", "was rejected", "Fix the problem that the reviewer named, then submit it again."),
-    "FAILED": ("warn", "could not be submitted", "Fix the problem that the operator named, then submit it again."),
-    "PAUSED": ("bad", "is paused", "It resumes automatically after some hours. Improve its text, or it may be disabled."),
-    "DISABLED": ("bad", "is disabled", "It was paused too often. Create a new template."),
-    "FLAGGED": ("warn", "is flagged", "Its quality is low. It is paused if the quality does not improve."),
-    "LOCKED": ("warn", "is locked", "Check it in the operator's console."),
-    "APPROVED": ("warn", "has low quality", "Send it to fewer people or improve its text, or it may be paused."),
+_TEMPLATE_PROBLEMS: Final = {  # severity, what happened, what to do
+    "REJECTED": ("warning", "was rejected", "Fix the problem that the reviewer named, then submit it again."),
+    "FAILED": ("warning", "could not be submitted", "Fix the problem that the operator named, then submit it again."),
+    "PAUSED": ("error", "is paused", "It resumes automatically after some hours. Improve its text, or it may be disabled."),
+    "DISABLED": ("error", "is disabled", "It was paused too often. Create a new template."),
+    "FLAGGED": ("warning", "is flagged", "Its quality is low. It is paused if the quality does not improve."),
+    "LOCKED": ("warning", "is locked", "Check it in the operator's console."),
+    "APPROVED": ("warning", "has low quality", "Send it to fewer people or improve its text, or it may be paused."),
 }  # fmt: skip
 
 
 def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
     for template in overview.data.problem_templates[:6]:
-        kind, problem, fix_hint = _TEMPLATE_PROBLEMS[template.status]
+        severity, problem, fix_hint = _TEMPLATE_PROBLEMS[template.status]
         reason = f": {template.reason}" if template.reason and template.status in ("REJECTED", "FAILED") else ""
         yield AttentionItem(
-            f"need-template-{template.id}", kind,
+            f"need-template-{template.id}", severity,
             f"Template {template.element_name} ({template.language_code}) {problem}{reason}", fix_hint,
             f"/apps/{overview.app.id}/templates/{template.id}", "View template", template.modified_on_ms,
         )  # fmt: skip
@@ -166,7 +166,7 @@ def _expiring_secrets(overview: AppOverview) -> Iterator[AttentionItem]:
             continue
         has_expired = left_ms <= 0
         yield AttentionItem(
-            f"need-secret-{secret.id}", "bad" if has_expired else "warn",
+            f"need-secret-{secret.id}", "error" if has_expired else "warning",
             f"Client secret {secret.id[:8]} {'has expired' if has_expired else 'expires soon'}",
             "If it is in use, create a new one and replace it. Otherwise revoke it.",
             "/settings/secrets", "Client secrets", secret.expires_on_ms,

@@ -12,6 +12,7 @@ from waypost.console.charts.series import ChartSeries, legend, value_table
 from waypost.console.charts.time_charts import bar_chart
 from waypost.console.overview.minute_counts import MinuteCounts, count_in_states
 from waypost.console.overview.queries import AppOverview
+from waypost.console.web.state_kinds import state_kind
 from waypost.console.web.zones import DisplayZone, time_element
 from waypost.store.console.overview import AppQueueDepth
 from waypost.store.queue.names import QueueName
@@ -20,21 +21,21 @@ _IN_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent")
 
 # fmt: off
 OUTCOMES: Final = (  # from the bottom of a bar upwards
-    # name          tone      states
-    ("read",        "accent", ("read", "deleted")),
-    ("delivered",   "info",   ("delivered",)),
-    ("in progress", "quiet",  _IN_PROGRESS),
-    ("failed",      "bad",    ("failed",)),
+    # name          states
+    ("read",        ("read", "deleted")),
+    ("delivered",   ("delivered",)),
+    ("in progress", _IN_PROGRESS),
+    ("failed",      ("failed",)),
 )
 TILES: Final = (
-    # label         tone      states                          filter of the list of messages
-    ("Accepted",  "quiet",  ("accepted",),       "accepted"),
-    ("Enqueued",  "quiet",  ("enqueued",),       "enqueued"),
-    ("Sent",      "quiet",  ("sent",),           "sent"),
-    ("Delivered", "info",   ("delivered",),      "delivered"),
-    ("Read",      "accent", ("read", "deleted"), "read"),
-    ("Uncertain", "warn",   ("uncertain",),      "uncertain"),
-    ("Failed",    "bad",    ("failed",),         "failed"),
+    # label       states               filter of the list of messages
+    ("Accepted",  ("accepted",),       "accepted"),
+    ("Enqueued",  ("enqueued",),       "enqueued"),
+    ("Sent",      ("sent",),           "sent"),
+    ("Delivered", ("delivered",),      "delivered"),
+    ("Read",      ("read", "deleted"), "read"),
+    ("Uncertain", ("uncertain",),      "uncertain"),
+    ("Failed",    ("failed",),         "failed"),
 )
 QUEUE_LABELS: Final = {
     # queue                 name           content
@@ -91,8 +92,10 @@ def hour_chart(overview: AppOverview, zone: DisplayZone) -> HourChart:
     minutes = [last - ago for ago in range(59, -1, -1)]
     known_from = overview.counts.counted_from_ms // MINUTE_MS
     series = [
-        ChartSeries(name, tone, [_count_minute(overview.counts, minute, states, known_from) for minute in minutes])
-        for name, tone, states in OUTCOMES
+        ChartSeries(
+            name, state_kind(name), [_count_minute(overview.counts, minute, states, known_from) for minute in minutes]
+        )
+        for name, states in OUTCOMES
     ]
     labels = [f"{zone.local_time(minute * MINUTE_MS):%H:%M}" for minute in minutes]
     total = sum(int(value or 0) for layer in series for value in layer.values)
@@ -123,7 +126,9 @@ def _count_minute(counts: MinuteCounts, minute: int, states: Sequence[str], know
 def status_tiles(overview: AppOverview, zone: DisplayZone) -> list[StatusTile]:
     """Return today's totals; without "Uncertain" if it is 0."""
     today = overview.counts.count_between(zone.day_start_ms(overview.now_ms), overview.now_ms + HOUR_MS)
-    all_tiles = [StatusTile(label, kind, count_in_states(today, states), state) for label, kind, states, state in TILES]
+    all_tiles = [
+        StatusTile(label, state_kind(state), count_in_states(today, states), state) for label, states, state in TILES
+    ]
     return [tile for tile in all_tiles if tile.count or tile.label != "Uncertain"]
 
 

@@ -7,10 +7,10 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.rates import read_stored_rate
 
-RATE_SOURCES: Final = {  # source in the response of the API: the text and the kind of its badge
-    "documented": ("documented", "quiet"),
-    "setting":    ("setting", "info"),
-    "app":        ("this app", "good"),
+RATE_SOURCES: Final = {  # source in the response of the API: the text and the state of its badge
+    "documented": ("documented", "default"),
+    "setting":    ("setting", "setting"),
+    "app":        ("this app", "of this app"),
 }  # fmt: skip
 _UNITS: Final = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 
@@ -23,7 +23,7 @@ class RateView:
         name: the row of the table of rates.
         limit: the requests and their period that apply, such as `10 per minute`.
         documented: likewise, as documented.
-        source: text and kind of a badge.
+        source: text and state of a badge.
         is_own: the app has a rate of its own.
     """
 

@@ -97,10 +97,10 @@ async def _page(
     )  # fmt: skip
 
 
-def _secret_status(expires_on_ms: int | None, now_ms: int) -> tuple[str, str]:
-    """Return the text and colour of the badge of a secret."""
+def _secret_status(expires_on_ms: int | None, now_ms: int) -> str:
+    """Return the state of a secret, as its badge shows it."""
     if expires_on_ms is None:
-        return "does not expire", "quiet"
+        return "does not expire"
     if expires_on_ms <= now_ms:
-        return "expired", "bad"
-    return ("expires soon", "warn") if expires_on_ms - now_ms < EXPIRES_SOON_MS else ("valid", "good")
+        return "expired"
+    return "expires soon" if expires_on_ms - now_ms < EXPIRES_SOON_MS else "valid"
