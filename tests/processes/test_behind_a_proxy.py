@@ -24,10 +24,10 @@ from crashes.rolling_restart import open_cluster, restart_in_turn
 from tests.support.polling import HANGS_AFTER_S, poll_until
 
 OPEN_STATES: Final = ("01", "08")
-"""ESTABLISHED and CLOSE_WAIT. Source: Linux, include/net/tcp_states.h."""
+"""ESTABLISHED and CLOSE_WAIT of Linux."""
 AFTER_A_KILL: Final = {"nginx": {200}, "caddy": {200, 502}}
 """What requests with a body may get from the proxy until a health check has failed. Caddy up to 2.11.1 closes the body
-when a machine refuses the connection, and cannot send it to the next. Source: caddyserver/caddy, issue 7546."""
+when a machine refuses the connection, and cannot send it to the next. Source: docs/how-to/behind-a-proxy.md."""
 
 PROXIES: Final = os.environ.get("WAYPOST_TEST_PROXIES", "nginx").split(",")
 DRAIN_S: Final = 6

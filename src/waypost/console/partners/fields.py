@@ -31,7 +31,7 @@ _PLAIN: Final = {"autocomplete": "off", "maxlength": 150}
 _ID: Final = {"autocomplete": "off", "maxlength": 64, "inputmode": "numeric", "spellcheck": "false"}
 
 # fmt: off
-_PARTNER_FIELDS: Final = (  # Source: admin API, "POST /admin/setup"
+_PARTNER_FIELDS: Final = (  # Source: admin/setup/document.py
     #            name                   label                 hint                                          error if it is empty
     PartnerField("name",                "Partner",            "The company or team. Others do not see it.",  "Enter a name for the partner.", _PLAIN),
     PartnerField("email",               "E-mail address",     "Its login. No other partner may have it.",    "Enter an e-mail address.",      {"autocomplete": "off", "maxlength": 254, "inputmode": "email"}),

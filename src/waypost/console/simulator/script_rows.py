@@ -18,7 +18,7 @@ from waypost.console.simulator.numbers import parse_fraction, parse_seconds_ms, 
 from waypost.console.web.errors import InvalidPageRequest
 
 MAX_SCRIPT_ROWS: Final = 32
-"""Most steps of a script. Source: simulator control API."""
+"""Most steps of a script. Source: simulator/phones/scripts.py."""
 EDIT_FIELD: Final = "edit"
 """Form field of the button that changes the rows: `add`, `remove-` and a row, or `import`."""
 _MAX_NUMBER: Final = 10**15
@@ -28,7 +28,7 @@ ScriptRow = dict[str, str]
 """The texts of one step by field: `on`, `do`, `from_s`, `to_s`, `probability`, `times`, and `{do}-{member}`."""
 
 # fmt: off
-STEP_EVENTS: Final = (  # Source: simulator control API, `on` of a step
+STEP_EVENTS: Final = (  # Source: simulator/phones/script_steps.py
     ("message",        "any message arrives"),
     ("template",       "a template arrives"),
     ("session",        "a message without a template arrives"),
@@ -38,7 +38,7 @@ STEP_EVENTS: Final = (  # Source: simulator control API, `on` of a step
     ("button",         "a message with a button arrives"),
     ("form",           "a message with a form arrives"),
 )
-STEP_EFFECTS: Final = (  # Source: simulator control API, `do` of a step
+STEP_EFFECTS: Final = (  # Source: simulator/phones/script_steps.py
     ("read",    "read it"),
     ("reply",   "reply with a text"),
     ("tap",     "tap a button"),
@@ -76,7 +76,7 @@ class StepOption:
 
 
 # fmt: off
-STEP_OPTIONS: Final = (  # Source: simulator control API, members of a step by its `do`
+STEP_OPTIONS: Final = (  # Source: simulator/phones/script_steps.py
     StepOption("reply",   "text",     "Text", is_required=True),
     StepOption("tap",     "text",     "Label of the button; empty: any"),
     StepOption("tap",     "index",    "Index of the button, from 0; empty: any", "whole"),
