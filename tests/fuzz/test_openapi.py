@@ -119,6 +119,7 @@ class FuzzTarget:
         if row.method == "DELETE" and "{media_id}" in row.path:
             values["media_id"] = self.upload()
         if "{subscription_id}" in row.path:
+            self._delete("subscription")  # requests before may have created as many as an app may have
             values["subscription_id"] = self._create(
                 "subscription", {"modes": "READ", "tag": row.name, "url": "http://127.0.0.1:9/", "doCheck": "false"}
             )["subscription"]["id"]
@@ -142,6 +143,14 @@ class FuzzTarget:
         )
         assert response.ok, response.text
         return response.json()
+
+    def _delete(self, path: str) -> None:
+        response = self.http.delete(
+            f"{self.service.running.base_url}/partner/app/{demo.APP_ID}/{path}",
+            headers={"Authorization": self.service.running.variables["APP_TOKEN"]},
+            timeout=HANGS_AFTER_S,
+        )
+        assert response.ok, response.text
 
     def _create(self, path: str, form: Any = None, json: Any = None) -> Any:
         response = self.http.post(
