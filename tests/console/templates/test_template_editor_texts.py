@@ -124,7 +124,7 @@ async def test_sample_stands_in_its_place_in_the_text(tabs: Tabs) -> None:
 
     second = page.locator(".value").filter(has_text="Sample for {{2}}")
     await expect(second.locator(".value-before")).to_have_text("Hi {{1}}, your order")
-    await expect(second.locator(".value-after")).to_have_text("is ready, shall we brin…")
+    await expect(second.locator(".value-after")).to_have_text(re.compile(r"^\s*is ready, shall we b[a-z]+…$"))
 
 
 async def test_language_is_added_to_a_template(tabs: Tabs) -> None:
