@@ -2,21 +2,18 @@
 
 import re
 from collections.abc import AsyncGenerator
-from typing import Final
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
-from tests.console.support.input_methods import InputMethod, Keyboard, Pointer
+from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
-
-INPUT_METHODS: Final = {"pointer": Pointer(), "keyboard": Keyboard()}
 
 
 @pytest_asyncio.fixture(loop_scope=LOOP)
@@ -37,7 +34,7 @@ async def receiver(console: ConsoleClient) -> AsyncGenerator[CallbackSink]:
 async def test_new_user_sends_a_template_taps_it_and_sees_the_callback(
     tabs: Tabs, console: ConsoleClient, receiver: CallbackSink, method: str
 ) -> None:
-    user: InputMethod = INPUT_METHODS[method]
+    user = INPUT_METHODS[method]
     tab = await tabs("/", signed_in=False)
     page = tab.page
     page.set_default_timeout(HANGS_AFTER_S * 1000)

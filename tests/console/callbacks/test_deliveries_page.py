@@ -7,10 +7,11 @@ from typing import Any, Final
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Locator, Page
+from playwright.async_api import Locator
 from sqlalchemy import Connection, update
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs, close_console, open_console
+from tests.console.support.input_methods import INPUT_METHODS, InputMethod
 from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.polling import poll_until
 from waypost.base.clock import HOUR_MS, ClockSetting, VirtualClock
@@ -51,14 +52,14 @@ STATUSES: Final[tuple[tuple[Any, ...], ...]] = (
 
 
 class CountedClicks:
-    """Clicks, and counts them."""
+    """Clicks, or presses a key, and counts that."""
 
-    def __init__(self, page: Page) -> None:
-        self.page = page
+    def __init__(self, user: InputMethod) -> None:
+        self.user = user
         self.count = 0
 
     async def click(self, target: Locator) -> None:
-        await target.click()
+        await self.user.press(target)
         self.count += 1
 
 
@@ -108,8 +109,9 @@ async def test_status_says_what_happened(
     assert delivery_status(callback, responses, job, subscription, NOW) == expected
 
 
+@pytest.mark.parametrize("method", INPUT_METHODS)
 async def test_yesterdays_failures_of_one_subscription_are_replayed_in_four_clicks(
-    tabs: Tabs, console: ConsoleClient, receiver: CallbackSink
+    tabs: Tabs, console: ConsoleClient, receiver: CallbackSink, method: str
 ) -> None:
     await subscribe(console, f"{receiver.url}?orders", "orders")
     await subscribe(console, f"{receiver.url}?stock", "stock")
@@ -125,13 +127,15 @@ async def test_yesterdays_failures_of_one_subscription_are_replayed_in_four_clic
     await wait_until_nothing_waits(console)
 
     page = (await tabs(f"/apps/{console.app_id}")).page
-    clicks = CountedClicks(page)
+    clicks = CountedClicks(INPUT_METHODS[method])
     await clicks.click(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Callbacks"))
     orders = page.locator(".receiver", has=page.get_by_role("heading", name="orders"))
     await clicks.click(orders.get_by_role("link", name="Deliveries"))
     await clicks.click(page.get_by_role("link", name="Not delivered yesterday"))
+    replay = page.get_by_role("button", name="Replay all 6")
+    await replay.wait_for()
     shown = await page.locator(".delivery-state .badge").all_inner_texts()
-    await clicks.click(page.get_by_role("button", name="Replay all 6"))
+    await clicks.click(replay)
     await page.get_by_text("Replaying 6 callbacks.").wait_for()
     await receiver.wait_until(lambda: len(receiver.accepted) == 20)
 

@@ -10,6 +10,7 @@ import pytest_asyncio
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs, close_console, open_console
+from tests.console.support.input_methods import INPUT_METHODS
 from tests.console.support.pictures import picture
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
@@ -57,9 +58,11 @@ async def wait_for_state(console: ConsoleClient, message_id: str, *states: str) 
     await poll_until(state, lambda current: current in states)
 
 
+@pytest.mark.parametrize("method", INPUT_METHODS)
 async def test_customer_is_found_by_name_and_the_failure_explained_in_four_clicks(
-    tabs: Tabs, console: ConsoleClient
+    tabs: Tabs, console: ConsoleClient, method: str
 ) -> None:
+    user = INPUT_METHODS[method]
     await write_from(console, demo.DESTINATION, "Hello", "Ann Baker")
     await write_from(console, BEN, "Hello too", "Ben Cook")
     await fail_next_send(console, 131049)
@@ -68,14 +71,14 @@ async def test_customer_is_found_by_name_and_the_failure_explained_in_four_click
     tab = await tabs("/")
     page = tab.page
 
-    await page.get_by_role("link", name="Messages").first.click()  # 1
-    await page.get_by_role("link", name="Conversations").click()  # 2
-    await page.get_by_label("Name, number or ID").fill("ben co")
-    await page.get_by_role("button", name="Search").click()  # 3
+    await user.press(page.get_by_role("link", name="Messages").first)  # 1
+    await user.press(page.get_by_role("link", name="Conversations"))  # 2
+    await user.write(page.get_by_label("Name, number or ID"), "ben co")
+    await user.press(page.get_by_role("button", name="Search"))  # 3
     rows = page.locator("#rows > li")
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("Ben Cook")
-    await rows.get_by_role("link").click()  # 4
+    await user.press(rows.get_by_role("link"))  # 4
 
     await expect(page.get_by_role("heading", level=1)).to_have_text("Ben Cook")
     problem = page.locator(".talk-problem")

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, expect
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.console.settings.test_administrator import TOKEN, SharedSimulator, shared_simulator
 from tests.console.simulator.test_simulator_alone import Site, close_site, no_simulator, open_site
-from tests.console.support.input_methods import InputMethod, Keyboard, Pointer
+from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
 
@@ -17,7 +17,6 @@ __all__ = ("no_simulator", "shared_simulator")  # fixtures
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
-INPUT_METHODS: Final = {"pointer": Pointer(), "keyboard": Keyboard()}
 VALUES: Final = {
     "name": "Meadow Bakery", "email": "meadow@bakery.test", "app_name": "MeadowApp", "phone_number": "+1 555 000 1777",
     "key_name": "till",
@@ -29,7 +28,7 @@ ALREADY_TAKEN: Final = "Another partner has this e-mail address."
 async def test_new_partner_sends_its_first_message_after_six_clicks(
     tabs: Tabs, console: ConsoleClient, method: str
 ) -> None:
-    user: InputMethod = INPUT_METHODS[method]
+    user = INPUT_METHODS[method]
     tab = await tabs("/", signed_in=False)
     page = tab.page
     clicks: list[str] = []

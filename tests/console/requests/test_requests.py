@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
+from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.dev import demo
 
@@ -38,15 +39,17 @@ async def fail_to_send(console: ConsoleClient, request_id: str) -> str:
     return await poll_until(find, bool)
 
 
-async def test_why_a_request_failed_is_found_in_three_clicks(tabs: Tabs, console: ConsoleClient) -> None:
+@pytest.mark.parametrize("method", INPUT_METHODS)
+async def test_why_a_request_failed_is_found_in_three_clicks(tabs: Tabs, console: ConsoleClient, method: str) -> None:
+    user = INPUT_METHODS[method]
     await fail_to_send(console, "three-clicks")
     tab = await tabs("/")
     page = tab.page
     page.set_default_timeout(HANGS_AFTER_S * 1000)
 
-    await page.get_by_role("navigation", name="Pages").get_by_role("link", name="Messages").click()
-    await page.get_by_role("link", name="API requests").click()
-    await page.get_by_role("list", name="Requests").get_by_role("link").first.click()
+    await user.press(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Messages"))
+    await user.press(page.get_by_role("link", name="API requests"))
+    await user.press(page.get_by_role("list", name="Requests").get_by_role("link").first)
 
     problem = page.locator("#problem")
     await expect(problem).to_contain_text("destination")

@@ -83,3 +83,7 @@ class Keyboard:
                 return
             await locator.page.keyboard.press("Tab")
         raise AssertionError(f"{locator} cannot be reached with Tab")
+
+
+INPUT_METHODS: Final[dict[str, InputMethod]] = {"pointer": Pointer(), "keyboard": Keyboard()}
+"""By name, for tests that are run with each."""
