@@ -107,6 +107,15 @@ async def test_transaction_takes_a_round_trip_for_each_result_and_one_for_its_en
     assert await database.read(read_values) == {"a": "4", "c": "5"}
 
 
+async def test_plans_made_while_a_table_is_empty_read_no_whole_table(database: Database) -> None:
+    """They are kept while it grows (decision 0109), by sessions that write and by those that read."""
+    assert await database.write(_seqscan_setting) == await database.read(_seqscan_setting) == "off"
+
+
+def _seqscan_setting(connection: Connection) -> str:
+    return connection.execute(text("SHOW enable_seqscan")).scalar_one()
+
+
 async def test_statement_that_is_the_whole_transaction_takes_one_round_trip(
     database: Database, proxy: CommitProxy
 ) -> None:
