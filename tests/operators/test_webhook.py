@@ -352,6 +352,36 @@ def test_payment_that_changed_under_the_same_status_is_a_new_item(statuses: list
     assert first.dedupe_key != second.dedupe_key
 
 
+def test_two_warnings_about_one_message_are_two_items_and_a_redelivered_one_is_not() -> None:
+    warnings = [SENT | {"status": "warning", "errors": [{"code": code}]} for code in (1, 2)]
+
+    items = split(body_of(change(statuses=warnings)))
+    again = split(body_of(change(statuses=warnings)))
+
+    assert items[0].dedupe_key != items[1].dedupe_key
+    assert [item.dedupe_key for item in items] == [item.dedupe_key for item in again]
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        [{"field": "phone_number_quality_update", "value": {"event": "FLAGGED", "current_limit": "TIER_1K"}}] * 2,
+        [{"field": "account_update", "value": {"event": "ACCOUNT_VIOLATION"}}] * 2,
+        [{"field": "user_preferences", "value": {"user_preferences": [{"wa_id": ANN, "value": "stop"}]}}] * 2,
+        [{"field": "calls", "value": {"calls": [{"event": "connect"}]}}] * 2,
+        [change(messages=[{"from": ANN, "type": "text", "text": {"body": "a"}}] * 2)],
+        [change(statuses=[{"status": "sent", "recipient_id": ANN}] * 2)],
+    ],
+    ids=["number", "account", "preferences", "calls", "messages without an id", "statuses without an id"],
+)
+def test_equal_items_without_an_id_are_distinguished_by_their_position(changes: list[dict[str, Any]]) -> None:
+    first = split(body_of(*changes))
+    again = split(body_of(*changes))
+
+    assert first[0].dedupe_key != first[1].dedupe_key
+    assert [item.dedupe_key for item in first] == [item.dedupe_key for item in again]
+
+
 def test_text_is_read_with_its_sender() -> None:
     contacts = [{"wa_id": ANN, "profile": {"name": "Ann"}, "user_id": "US.7"}]
 

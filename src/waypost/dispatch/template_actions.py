@@ -8,6 +8,8 @@ from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
+from waypost.domain.direct_calls.call import CallNotOffered
+from waypost.domain.direct_calls.templates import GetTemplate, OperatorTemplate
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.operators.contract import Operators
@@ -80,14 +82,14 @@ class TemplateActions:
                 final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 self._retries.pause_peers(job, account, outcome)
                 await self._retries.retry_or_fail(job, template.modified_on_ms, outcome, final_outcome)
-            case OperatorAccepted() | OperatorRejected() | None:
+            case OperatorAccepted() | OperatorRejected() | OperatorTemplate() | None:
                 item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 await self._queue.complete(job, self._outcomes.record, item)
 
     async def _send_request(
         self, kind: SubjectKind, template: Template, account: OperatorAccount
-    ) -> Outcome | KnownMediaCopies | None:
-        """Send a template as it is now; return None where there is nothing to send any more.
+    ) -> Outcome | OperatorTemplate | KnownMediaCopies | None:
+        """Send a template as it is now, or fetch the operator's; return None where there is nothing to do any more.
 
         Where it shows media that the operator does not have yet, nothing is sent and these are returned
         instead.
@@ -102,6 +104,12 @@ class TemplateActions:
             return await self._operators.adapter(account).delete_template(account, template)
         if template.status is TemplateStatus.DELETED:
             return None
+        if kind is SubjectKind.TEMPLATE_REFRESH:
+            if not template.operator_template_id:
+                return None
+            adapter = self._operators.adapter(account)
+            response = await adapter.call(account, GetTemplate(template.operator_template_id))
+            return None if isinstance(response, CallNotOffered) else response
         samples = sample_references(template.draft)
         media = await self._copies.find_samples(account, template.partner_id, samples)
         if media.missing:

@@ -10,12 +10,14 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
+from waypost.domain.direct_calls.templates import OperatorTemplate
 from waypost.domain.event import CategoryEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_status_change
+from waypost.notifications.template_sync import align_template
 from waypost.store.apps.operator_history import current_operator_account_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
@@ -39,7 +41,7 @@ class TemplateOutcome:
     Attributes:
         app: whose callbacks; None where it has been deleted.
         account_id: of the operator account that was called.
-        outcome: None where there was nothing left to send.
+        outcome: None where there was nothing left to send; a template where it was fetched.
     """
 
     position: int
@@ -47,7 +49,7 @@ class TemplateOutcome:
     template_id: str
     app: App | None
     account_id: str
-    outcome: OperatorAccepted | OperatorRejected | OperatorUnavailable | None
+    outcome: OperatorAccepted | OperatorRejected | OperatorUnavailable | OperatorTemplate | None
 
 
 class TemplateOutcomes:
@@ -75,10 +77,13 @@ class TemplateOutcomes:
             if template is None or result.outcome is None:
                 continue
             if current_operator_account_id(connection, template.business_account_id) != result.account_id:
-                if result.position in completed:
+                if result.position in completed and result.kind is not SubjectKind.TEMPLATE_REFRESH:
                     _enqueue_resubmission(connection, result, template, at_ms)
                 continue
             match result.outcome:
+                case OperatorTemplate() as fetched:
+                    if template.operator_template_id == fetched.id and result.position in completed:
+                        align_template(connection, recorder, template, fetched, at_ms)
                 case OperatorAccepted() as sent:
                     self._apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
@@ -143,6 +148,9 @@ def _apply_status(
 ) -> None:
     if result.kind is SubjectKind.TEMPLATE_DELETION:
         _log.warning("the operator did not delete a template", template=template.id, why=reason)
+        return
+    if result.kind is SubjectKind.TEMPLATE_REFRESH:
+        _log.warning("the operator did not return a template", template=template.id, why=reason)
         return
     # The review may have come before the response, and is the newer decision: but not for an edit that
     # the operator does not accept. What it has decided meanwhile was about the old text.

@@ -30,7 +30,7 @@ from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
 from waypost.events.lookup import EventContext, EventLookup, KnownNames
 from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
-from waypost.events.templates import apply_template_event
+from waypost.events.templates import apply_template_event, check_repeated_event
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator, Operators
 from waypost.queue.job import Job
@@ -158,13 +158,20 @@ class EventIngester:
         ids = record_items(connection, [NewItem(item.webhook, item.item, item.is_queued) for item in stored])
         ids_by_item = {id(item): item_id for item, item_id in zip(stored, ids, strict=True)}
         applied: dict[str, list[_ReadItem]] = {webhook.id: [] for webhook, _ in received}
+        repeated: list[ReviewEvent | QualityEvent | CategoryEvent] = []
         for item in items:
             item_id = ids_by_item.get(id(item), 0)
-            if item.event is None or item.is_queued or item_id is None:  # None: the operator has sent it before
+            if item_id is None:  # the operator has sent it before
+                if isinstance(item.event, ReviewEvent | QualityEvent | CategoryEvent):
+                    repeated.append(item.event)
+                continue
+            if item.event is None or item.is_queued:
                 continue
             webhook = item.webhook
             applied[webhook.id].append(_ReadItem(0, item_id, webhook.operator_account_id, item.event))
         self._apply_events(connection, [item for items in applied.values() for item in items])
+        for event in repeated:
+            check_repeated_event(connection, event, self._clock.now_ms())
         return list(applied.values())
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:

@@ -49,11 +49,11 @@ def align_templates(
             operator_template.language.replace("-", "_"),
         )
         if template is not None and template.id not in pending_ids:
-            _align_template(connection, recorder, template, operator_template, now_ms)
+            align_template(connection, recorder, template, operator_template, now_ms)
     return {operator_template.id for operator_template in listed if not operator_template.is_being_deleted}
 
 
-def _align_template(
+def align_template(
     connection: Connection, recorder: StateChangeRecorder, template: Template, listed: OperatorTemplate, now_ms: int
 ) -> None:
     """Bring one template into line with the operator's. Source: operator's facts 2.1, 3.1."""

@@ -19,6 +19,7 @@ class SubjectKind(StrEnum):
     TEMPLATE_SUBMISSION = "template", "template "
     TEMPLATE_EDIT = "template-edit", "template-edit "
     TEMPLATE_DELETION = "template-delete", "template-delete "
+    TEMPLATE_REFRESH = "template-refresh", "template-refresh "
     UNCONFIRMED_MESSAGE = "unconfirmed"
     WEBHOOK_ITEM = "item"
     CALLBACK = "callback"
@@ -87,5 +88,10 @@ def single_kind_reader(kind: SubjectKind) -> Callable[[str], JobSubject]:
     return lambda ref: JobSubject(kind, ref)
 
 
-TEMPLATE_KINDS: Final = (SubjectKind.TEMPLATE_SUBMISSION, SubjectKind.TEMPLATE_EDIT, SubjectKind.TEMPLATE_DELETION)
+TEMPLATE_KINDS: Final = (
+    SubjectKind.TEMPLATE_SUBMISSION,
+    SubjectKind.TEMPLATE_EDIT,
+    SubjectKind.TEMPLATE_DELETION,
+    SubjectKind.TEMPLATE_REFRESH,
+)
 _SUBMISSION_KINDS: Final = {kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS)}

@@ -51,19 +51,19 @@ def read_status_texts(status_object: dict[str, Any]) -> StatusTexts:
 def status_key(status_object: dict[str, Any], texts: StatusTexts) -> str | None:
     """Return the deduplication key of a status; None if it has no message id.
 
-    A payment may repeat a status: another attempt fails, a part is refunded. So its content is part
-    of the key.
+    A payment may repeat a status: another attempt fails, a part is refunded; and so may a status that changes
+    no state, such as a second warning. So their content is part of the key.
 
     Source: operator's facts 7.1, dedupe keys: in a group, each member has a status of its own.
     """
     if not texts.id:
         return None
-    payment_part = ""
-    if texts.type == PAYMENT_STATUS_TYPE:
-        content = msgspec.json.encode(status_object.get("payment"), order="sorted")
-        payment_part = f"{PAYMENT_STATUS_TYPE} {hashlib.sha256(content).hexdigest()[:16]} "
+    content_part = ""
+    if texts.type == PAYMENT_STATUS_TYPE or texts.status.lower() not in STATUSES:
+        content = msgspec.json.encode(status_object, order="sorted")
+        content_part = f"{texts.type or 'other'} {hashlib.sha256(content).hexdigest()[:16]} "
     member = texts.recipient_participant_id or texts.recipient_participant_user_id
-    return f"status {payment_part}{texts.id} {texts.status.lower()}" + (f" {member}" if member else "")
+    return f"status {content_part}{texts.id} {texts.status.lower()}" + (f" {member}" if member else "")
 
 
 def status_event(status_object: dict[str, Any], contact: dict[str, Any], phone_number_id: str = "") -> Event:

@@ -113,7 +113,7 @@ def _status_item(
         content["contact"] = min(found, key=itemgetter(0))[1]
     return WebhookItem(
         dedupe_key=parse_name(status_key(status_object, texts))
-        or f"status by its content {_digest(_encode_item(status_object))}",
+        or f"status by its content {path} {_digest(_encode_item(status_object))}",
         concurrency_group=number,
         ordering_key=f"{number} {phone or user or parse_name(texts.id)}",
         path=path,
@@ -127,7 +127,7 @@ def _message_item(number: str, path: str, message: dict[str, Any], contacts: lis
     message_id = parse_name(message.get("id"))
     content = {"phone_number_id": number, "message": message, "contact": sender_contact(message, contacts)}
     return WebhookItem(
-        dedupe_key=f"message {message_id or 'by its content ' + _digest(_encode_item(message))}",
+        dedupe_key=f"message {message_id or f'by its content {path} {_digest(_encode_item(message))}'}",
         concurrency_group=number,
         ordering_key=f"{number} group {group}" if group else f"{number} {user}",
         path=path,
@@ -138,7 +138,8 @@ def _message_item(number: str, path: str, message: dict[str, Any], contacts: lis
 def _change_item(account: OperatorAccount, path: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
     """Return the item of a change of a template, of the business account or of a number, known or not.
 
-    The time has whole seconds, so the content distinguishes two events of one second.
+    The time has whole seconds, so the content distinguishes two events of one second. Two equal ones of a
+    template have one key: whether the second is another event, only the operator can say (decision 0021).
     """
     content = {
         "field": field,
@@ -160,8 +161,12 @@ def _change_item(account: OperatorAccount, path: str, entry: dict[str, Any], fie
 
 
 def _unsplit_item(account: OperatorAccount, path: str, content: dict[str, Any]) -> WebhookItem:
+    """Return an item that has no id: its content and its position in the body distinguish it.
+
+    The operator redelivers a body unchanged, so that a repetition has the same position.
+    """
     item = _encode_item(content)
-    return WebhookItem(f"other {_digest(item)}", account.id, account.id, path, item)
+    return WebhookItem(f"other {path} {_digest(item)}", account.id, account.id, path, item)
 
 
 def _digest(body: bytes) -> str:
