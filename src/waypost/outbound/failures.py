@@ -6,7 +6,13 @@ import sys
 from collections.abc import Iterator
 from typing import Final
 
-from waypost.base.http.post_client import InvalidHttpResponse, NotConnected, ResponseLost, ResponseTimeout
+from waypost.base.http.connections import (
+    InvalidHttpResponse,
+    NotConnected,
+    ResponseLost,
+    ResponseTimeout,
+    ResponseTooLarge,
+)
 
 
 class AddressNotAllowed(OSError):
@@ -51,7 +57,7 @@ def plain_reason(error: BaseException) -> str:
     """Return why a URL gave no response, for the partner that chose the URL."""
     chain = list(_cause_chain(error))
     for cause in chain:
-        if isinstance(cause, AddressNotAllowed):
+        if isinstance(cause, (AddressNotAllowed, ResponseTooLarge)):
             return str(cause)
     if isinstance(error, NotConnected) and isinstance(error.__cause__, TimeoutError):
         return "timed out: could not connect in time"

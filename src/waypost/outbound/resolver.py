@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
-from waypost.base.http.post_client import AddrInfo, Resolve
+from waypost.base.http.connections import AddrInfo, Resolve
 
 if TYPE_CHECKING:  # slow to import; see `VettedClient`
     from aiohttp.abc import ResolveResult

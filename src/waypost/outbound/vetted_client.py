@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from yarl import URL
 
-from waypost.base.http.post_client import PostClient, Resolve
+from waypost.base.http.connections import Resolve
+from waypost.base.http.post_client import PostClient
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
 from waypost.outbound.public_addresses import is_public
 from waypost.outbound.resolver import ThreadResolver, VettedResolver

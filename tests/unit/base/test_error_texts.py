@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from waypost.base.error_texts import error_text
-from waypost.base.http.post_client import ResponseLost, ResponseTimeout
+from waypost.base.http.connections import ResponseLost, ResponseTimeout
 
 
 @pytest.mark.parametrize(

@@ -17,14 +17,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.closed_port import closed_port
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.http.post_client import (
-    AddrInfo,
-    NotConnected,
-    PostClient,
-    PostResponse,
-    ResponseLost,
-    ResponseTimeout,
-)
+from waypost.base.http.connections import AddrInfo, HttpResponse, NotConnected, ResponseLost, ResponseTimeout
+from waypost.base.http.post_client import PostClient
 
 LONG_ENOUGH_TO_SEND_S = 2
 """A timeout that a test lets pass, long enough to send on a busy machine too."""
@@ -299,7 +293,7 @@ async def test_waiting_request_that_is_cancelled_takes_no_slot(peer: Peer) -> No
     replies = await asyncio.gather(*waiting, return_exceptions=True)
 
     assert [type(reply) for reply in replies[:2]] == [asyncio.CancelledError] * 2
-    assert isinstance(replies[2], PostResponse)
+    assert isinstance(replies[2], HttpResponse)
     assert b"2" not in peer.bodies
     await client.close()
 

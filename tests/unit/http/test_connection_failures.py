@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 import aiohttp
 import pytest
 
-from waypost.base.http.post_client import AddrInfo, NotConnected, ResponseLost, ResponseTimeout
+from waypost.base.http.connections import AddrInfo, NotConnected, ResponseLost, ResponseTimeout
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
 from waypost.outbound.vetted_client import VettedClient
 

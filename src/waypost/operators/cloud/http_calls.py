@@ -9,7 +9,8 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.post_client import NotConnected, PostClient, ResponseLost
+from waypost.base.http.connections import NotConnected, ResponseLost
+from waypost.base.http.post_client import PostClient
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain, RetryReason, RetryScope
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
@@ -27,8 +28,8 @@ OPERATOR_CONNECTIONS_PER_HOST: Final = 256
 """Maximum number of connections to one address, for all calls but messages."""
 SEND_CONNECTIONS_PER_HOST: Final = 1024
 """The same for messages: as many as `in_flight` may be, so that slow calls of one account block no other's."""
-MAX_SEND_RESPONSE_BYTES: Final = 1024 * 1024
-"""Of the response to a message; a longer one is not read, and only its status counts."""
+MAX_SEND_RESPONSE_BYTES: Final = 64 * 1024
+"""Of the response to a message, which has less than 1 KiB; of a longer one no more is read."""
 
 _encode_body: Final = msgspec.json.Encoder().encode
 
