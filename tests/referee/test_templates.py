@@ -68,7 +68,7 @@ def every_button() -> BuiltTemplate:
 
 
 def positional() -> BuiltTemplate:
-    header, body = (t.HeaderText("For {{1}}", "Ann"), t.BodyText("Hi {{1}}, your {{2}} is here.", "Ann", "hat"))
+    header, body = (t.HeaderText("For {{1}}", "Ann"), t.BodyText("Hi {{1}}, your new {{2}} is here.", "Ann", "hat"))
     return utility(
         header, body, params=[header.params("Bo"), body.params("Bo", "shoe")],
         parameter_format=t.ParamFormat.POSITIONAL,
@@ -77,7 +77,7 @@ def positional() -> BuiltTemplate:
 
 def named() -> BuiltTemplate:
     header = t.HeaderText("For {{first_name}}", first_name="Ann")
-    body = t.BodyText("Hi {{first_name}}, your {{thing}} is here.", first_name="Ann", thing="hat")
+    body = t.BodyText("Hi {{first_name}}, your new {{thing}} is here.", first_name="Ann", thing="hat")
     return utility(
         header, body,
         params=[header.params(first_name="Bo"), body.params(first_name="Bo", thing="shoe")],
@@ -86,7 +86,7 @@ def named() -> BuiltTemplate:
 
 
 def money_and_date() -> BuiltTemplate:
-    body = t.BodyText("You pay {{1}} before {{2}}, please.", "$10", "May 5")
+    body = t.BodyText("You should pay {{1}} before {{2}}, please.", "$10", "May 5")
     price = t.Currency(fallback_value="$10.50", code="USD", amount_1000=10500)
     date = t.DateTime(fallback_value="5 May 2030")
     return utility(body, params=[body.params(price, date)])
@@ -138,7 +138,7 @@ def one_product() -> BuiltTemplate:
 
 
 def carousel(header: Callable[[], Any], filled: Callable[[Any], Any]) -> BuiltTemplate:
-    body = t.BodyText("Slide, {{1}}, please", "Ann")
+    body = t.BodyText("Slide through, {{1}}, please", "Ann")
     cards: list[t.CarouselCard] = []
     params: list[Any] = []
     for index in range(2):

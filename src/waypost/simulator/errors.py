@@ -92,9 +92,12 @@ TEMPLATE_TITLES: Final[dict[int, str]] = {  # Source: facts 2.4; all are code 10
     2388024: "Content in This Language Already Exists",
     2388039: "Template status can't be changed",
     2388040: "Character Limit Exceeded",
+    2388043: 'Message template "components" param is missing expected field(s)',
     2388047: "Message header format is incorrect",
+    2388060: "Button format is incorrect",
     2388072: "Message body format is incorrect",
     2388073: "Message footer format is incorrect",
+    2388081: "Error while adding button URL",
     2388293: "Parameters Words Ratio Exceeds Limit",
     2388299: "Leading or Trailing Params Not Allowed",
     # Source: the operator's page "Direct Send API reference"

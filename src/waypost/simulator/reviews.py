@@ -21,6 +21,7 @@ from waypost.simulator.templates.usage import TemplateUsage
 
 _REVIEWS_LOG = log("simulator")
 _IDLE_WAIT_MS: Final = 3_600_000
+_VARIABLE_NAME: Final = re.compile(r"[1-9][0-9]{0,3}|[a-z_][a-z0-9_]*")
 _ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
 
 # Source: facts 3.1
@@ -32,7 +33,7 @@ REJECTION_REASONS: Final = (
 
 @dataclass(frozen=True)
 class ReviewRule:
-    """One rule: the body texts it rejects, and the explanation for the author."""
+    """One rule: the header and body texts it rejects, and the explanation for the author."""
 
     is_broken: Callable[[str], bool]
     reason: str
@@ -52,7 +53,7 @@ def _has_gaps(text: str) -> bool:
 
 def _has_loose_braces(text: str) -> bool:
     rest = VARIABLE.sub("", text)
-    return "{{" in rest or "}}" in rest or any(set(name) & set("#$%") for name in variables(text))
+    return "{{" in rest or "}}" in rest or not all(map(_VARIABLE_NAME.fullmatch, VARIABLE.findall(text)))
 
 
 # fmt: off
@@ -64,7 +65,7 @@ REVIEW_RULES: Final = (  # Source: facts 2.4, the rules that lead to a rejection
                "The variables are not numbered one after the other.",
                "Number the variables {{1}}, {{2}} and so on, without a gap."),
     ReviewRule(_has_loose_braces,
-               "A variable's braces do not match, or it holds special characters.",
+               "A variable's braces do not match, or hold more than its number or name.",
                "Write each variable with two opening and two closing braces around its number or name."),
 )
 # fmt: on
@@ -82,9 +83,9 @@ def review_decision(
 
     Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
     """
-    bodies = _bodies(template.components)
+    texts = _texts_with_variables(template.components)
     for rule in REVIEW_RULES:
-        if any(map(rule.is_broken, bodies)):
+        if any(map(rule.is_broken, texts)):
             return TemplateDecision("REJECTED", "INVALID_FORMAT", (rule.reason, rule.recommendation))
     if template.category == "UTILITY" and contains_any(component_texts(template.components), marketing_words):
         return TemplateDecision("REJECTED", "INCORRECT_CATEGORY")
@@ -105,15 +106,15 @@ def _body_and_footer(template: SimulatedTemplate) -> tuple[str, str]:
     return body.strip(), footer.strip()
 
 
-def _bodies(components: list[dict[str, Any]]) -> list[str]:
-    """Return the texts of the body and of the cards' bodies."""
-    bodies: list[str] = []
+def _texts_with_variables(components: list[dict[str, Any]]) -> list[str]:
+    """Return the texts of the header, the body and the cards' bodies."""
+    texts: list[str] = []
     for component in components:
-        if component["type"] == "BODY":
-            bodies.append(text_or_none(component.get("text")) or "")
+        if component["type"] in ("HEADER", "BODY"):
+            texts.append(text_or_none(component.get("text")) or "")
         for card in objects_in(component.get("cards")):
-            bodies += _bodies(objects_in(card.get("components")))
-    return bodies
+            texts += _texts_with_variables(objects_in(card.get("components")))
+    return texts
 
 
 @dataclass(frozen=True)

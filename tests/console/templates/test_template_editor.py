@@ -36,7 +36,7 @@ CARD = {"headerType": "IMAGE", "mediaUrl": "https://shop.example/a.png", "body":
 FORMS: dict[str, dict[str, Any]] = {  # one per type, as the API accepts them
     "text": {
         "elementName": "a", "languageCode": "de", "category": "MARKETING", "templateType": "TEXT", "vertical": "b",
-        "content": "Hi {{1}}, all *well* with {{2}}?", "example": "Hi Ann, all *well* with Ben?", "header": "For {{1}}",
+        "content": "Hi {{1}}, is all *well* with {{2}}?", "example": "Hi Ann, is all *well* with Ben?", "header": "For {{1}}",
         "exampleHeader": "For Ann", "footer": "Acme", "allowTemplateCategoryChange": "true", "messageValidity": "86400",
         "buttons": [
             {"type": "QUICK_REPLY", "text": "Yes"},

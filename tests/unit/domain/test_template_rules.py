@@ -1,5 +1,6 @@
 """The table of validation rules for template drafts."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -79,7 +80,8 @@ def copy_code(example: str) -> TemplateButton:
 
 CALL = TemplateButton(ButtonKind.PHONE_NUMBER, "Call", phone_number="+15550001111")
 CARD = card()
-APP = app("com.acme.shop")
+APPS = [app(f"com.acme.shop{n}") for n in range(6)]
+URLS = tuple(replace(URL, text=f"Look {n}") for n in range(3))
 
 
 def test_draft_of_the_builders_breaks_no_rule() -> None:
@@ -120,13 +122,13 @@ BOUNDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "card_buttons":  (carousel(*[card(buttons=(URL, CALL))] * 2), carousel(*[card(buttons=(URL, URL, CALL))] * 2)),
     "copy_code":     (sale(copy_code("x" * 15)), sale(copy_code("x" * 16))),
     "copy_codes":    (sale(copy_code("x")), sale(copy_code("x"), copy_code("x"))),
-    "apps":          (code(buttons=(tap(*[APP] * 5),)), code(buttons=(tap(*[APP] * 6),))),
+    "apps":          (code(buttons=(tap(*APPS[:5]),)), code(buttons=(tap(*APPS),))),
     "signature":     (code(buttons=(tap(app("com.a", "x" * 11)),)), code(buttons=(tap(app("com.a", "x" * 12)),))),
     "package":       (code(buttons=(tap(app("c." + "x" * 222)),)), code(buttons=(tap(app("c." + "x" * 223)),))),
     "header":        ({"header": "x" * 60}, {"header": "x" * 61}),
     "footer":        ({"footer": "x" * 60}, {"footer": "x" * 61}),
     "buttons":       ({"buttons": replies(10)}, {"buttons": replies(11)}),
-    "urls":          ({"buttons": (URL,) * 2}, {"buttons": (URL,) * 3}),
+    "urls":          ({"buttons": URLS[:2]}, {"buttons": URLS}),
     "label":         ({"buttons": (TemplateButton(REPLY, "x" * 25),)}, {"buttons": (TemplateButton(REPLY, "x" * 26),)}),
     "header_variables": (
         {"header": "{{1}}!", "example_header": "a!"},
@@ -183,10 +185,76 @@ def test_variables_are_numbered_from_1_without_a_gap(content: str, is_valid: boo
 
 
 @pytest.mark.parametrize(
+    ("label", "is_valid"),
+    [
+        ("Yes", True),
+        ("Order #12, 10% & more", True),
+        ("© Acme™", True),
+        ("snake_case_name", True),
+        ("5 * 3", True),
+        ("Yes \U0001f44d", False),
+        ("Yes ✅", False),
+        ("1\ufe0f\u20e3", False),
+        ("a\nb", False),
+        ("a\tb", False),
+        ("*bold*", False),
+        ("_it_", False),
+        ("~x~", False),
+        ("```x```", False),
+        ("Hi {{1}}", False),
+    ],
+)
+def test_label_is_one_line_of_plain_text(label: str, is_valid: bool) -> None:
+    otp = TemplateButton(ButtonKind.OTP, "Copy code", otp_type="COPY_CODE")
+    drafts = (
+        sale(TemplateButton(REPLY, label)),
+        sale(replace(URL, text=label)),
+        sale(replace(CALL, text=label)),
+        code(buttons=(replace(otp, text=label),)),
+        code(buttons=(replace(tap(APPS[0]), autofill_text=label),)),
+        carousel(*[card(buttons=(replace(URL, text=label),))] * 2),
+    )
+
+    for fields in drafts:
+        assert (violation(**fields) is None) is is_valid, fields
+
+
+def test_labels_of_one_message_differ() -> None:
+    both = TemplateButton(REPLY, "Yes"), replace(URL, text="Yes")
+
+    assert violation(**sale(*both)) == "buttons[1].text must be different from the texts of the other buttons."
+    assert "must be different" in (violation(**carousel(*[card(buttons=both)] * 2)) or "")
+    assert violation(**carousel(*[card(buttons=(both[0],))] * 2)) is None
+
+
+@pytest.mark.parametrize(
+    ("url", "is_valid"),
+    [
+        ("https://wa.me/15550001111", False),
+        ("https://chat.whatsapp.com/x", False),
+        ("https://wa.me/pay/x", True),
+        ("https://wa.me.acme.test/", True),
+        ("https://acme.test/wa.me", True),
+    ],
+)
+def test_button_leads_to_no_page_of_the_operator(url: str, is_valid: bool) -> None:
+    assert (violation(**sale(replace(URL, url=url))) is None) is is_valid
+    assert (violation(**carousel(*[card(buttons=(replace(URL, url=url),))] * 2)) is None) is is_valid
+
+
+def test_app_of_a_code_is_named_once() -> None:
+    assert (
+        violation(**code(buttons=(tap(APPS[0], APPS[0]),))) == "buttons[0].supported_apps must not hold an app twice."
+    )
+
+
+@pytest.mark.parametrize(
     ("order", "is_valid"), [("QQU", True), ("UQQ", True), ("QUQ", False), ("UQU", False), ("Q", True)]
 )
 def test_quick_replies_are_grouped_together(order: str, is_valid: bool) -> None:
-    buttons = tuple(URL if letter == "U" else TemplateButton(REPLY, "Yes") for letter in order)
+    buttons = tuple(
+        replace(URL if letter == "U" else TemplateButton(REPLY), text=f"B{n}") for n, letter in enumerate(order)
+    )
 
     assert (violation(buttons=buttons) is None) is is_valid
 
@@ -274,8 +342,14 @@ def test_first_line_of_authentication_is_the_operators(line: str, is_valid: bool
         ("Hi {{1}}, hello.", False),
         ("One {{1}} two {{2}} three four five.", True),
         ("One {{1}} two {{2}} three four.", False),
-        ("One {{1}} two {{1}} three four.", False),
+        ("One {{1}} two {{1}} three four.", True),
         ("您好{{1}}您的订单", True),
+        ("สวัสดี {{1}} คำสั่งซื้อของคุณพร้อมแล้ว", True),
+        ("ສະບາຍດີ {{1}} ຄໍາສັ່ງຊື້ຂອງທ່ານພ້ອມແລ້ວ", True),
+        ("你好{{1}}", False),
+        ("สวัสดี {{1}} คุณ", False),
+        ("Hi {{1}} - - - ok", True),
+        ("Hi {{1}} https://a.example/x/y", False),
         ("{{1}}, your order is ready.", False),
         ("Your order is ready, {{1}}", False),
         ("Your order is ready, {{1}}.", True),

@@ -2,8 +2,9 @@
 
 import itertools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
+from urllib.parse import urlsplit
 
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, OtpType, SupportedApp, TemplateButton
 from waypost.domain.templates.field_rules import DraftCondition, RuleCheck, RuleFailure, has_text
@@ -59,17 +60,46 @@ def has_kind_fields(draft: TemplateDraft) -> RuleFailure | None:
     return None
 
 
-def max_label_length(max_chars: int) -> RuleCheck:
-    """Return a check of the maximum length of labels, the autofill label included."""
+def _labels(button: TemplateButton) -> Iterator[tuple[str, str]]:
+    """Yield the member and the text of each label that the operator gets: it labels COPY_CODE itself."""
+    if button.kind is not ButtonKind.COPY_CODE:
+        yield "text", button.text
+        yield "autofill_text", button.autofill_text
+
+
+def each_label(is_valid: Callable[[str], bool]) -> RuleCheck:
+    """Return a check that a condition holds for each label, the autofill label included."""
 
     def check(draft: TemplateDraft) -> RuleFailure | None:
         for index, button in enumerate(draft.buttons):
-            for member in ("text", "autofill_text"):
-                if len(getattr(button, member)) > max_chars:
+            for member, label in _labels(button):
+                if not is_valid(label):
                     return RuleFailure(f"[{index}].{member}")
         return None
 
     return check
+
+
+def max_label_length(max_chars: int) -> RuleCheck:
+    """Return a check of the maximum length of labels."""
+    return each_label(lambda label: len(label) <= max_chars)
+
+
+def labels_exclude(pattern: str) -> RuleCheck:
+    """Return a check that nothing in the labels matches a pattern."""
+    regex = re.compile(pattern)
+    return each_label(lambda label: not regex.search(label))
+
+
+def has_different_labels(draft: TemplateDraft) -> RuleFailure | None:
+    """Check that no two buttons have the same label."""
+    known: set[str] = set()
+    for index, button in enumerate(draft.buttons):
+        label = dict(_labels(button)).get("text", "").strip()
+        if label in known:
+            return RuleFailure(f"[{index}].text")
+        known |= {label} if label else set()
+    return None
 
 
 def has_short_code(max_chars: int) -> ButtonCondition:
@@ -84,11 +114,22 @@ def has_variable_example(button: TemplateButton) -> bool:
 
 def has_valid_url(button: TemplateButton) -> bool:
     """True if the URL is absolute, not too long, and has at most one variable, at its end."""
-    url = button.url
-    if len(url) > MAX_BUTTON_URL_CHARS or not re.match(r"https?://[^\s/?#{}]+", url):
+    plain = button.url.removesuffix("{{1}}")
+    if len(button.url) > MAX_BUTTON_URL_CHARS or re.search(r"\s|\{\{|\}\}", plain):
         return False
-    plain = url.removesuffix("{{1}}")
-    return not re.search(r"\s", url) and "{{" not in plain and "}}" not in plain
+    try:
+        parts = urlsplit(plain)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and not re.search(r"[{}]", parts.netloc)
+
+
+def leads_outside(button: TemplateButton) -> bool:
+    """True unless the URL leads to the operator's own service, except to a payment. Source: operator's facts 2.4."""
+    inside = re.match(
+        r"(?i)https?://(?:[^/?#]*[.@])?(?:whatsapp\.com|wa\.me)(?::[0-9]*)?(?=[/?#]|$)(.*)", button.url, re.DOTALL
+    )
+    return inside is None or re.match(r"/(?:pay|in/bill/reminder)(?:[/?#]|$)", inside[1]) is not None
 
 
 def has_valid_phone_number(button: TemplateButton) -> bool:
@@ -144,6 +185,11 @@ def groups_quick_replies(draft: TemplateDraft) -> RuleFailure | None:
 def max_apps(max_count: int) -> ButtonCondition:
     """Return a condition for buttons with at most so many applications."""
     return lambda button: len(button.supported_apps) <= max_count
+
+
+def has_different_apps(button: TemplateButton) -> bool:
+    """True if no application is there twice, with the same package name and hash."""
+    return len(set(button.supported_apps)) == len(button.supported_apps)
 
 
 def is_package_name(app: SupportedApp) -> bool:

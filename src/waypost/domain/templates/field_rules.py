@@ -9,7 +9,14 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.languages import LANGUAGES
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import TemplateType
-from waypost.domain.templates.variables import example_values, has_unclosed_variable, split_at_variables, variable_names
+from waypost.domain.templates.variables import (
+    example_values,
+    has_unclosed_variable,
+    split_at_variables,
+    variable_count,
+    variable_names,
+    word_count,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,16 +189,21 @@ def has_closed_variables(field: str) -> RuleCheck:
     return lambda draft: RuleFailure() if has_unclosed_variable(getattr(draft, field) or "") else None
 
 
+_VARIABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}", re.ASCII)  # Source: operator's facts 2.3, "Named variable"
+
+
 def has_numbered_variables(field: str) -> RuleCheck:
     """Return a check that variables are {{1}}, {{2}} and so on, or, if NAMED, lower-case names."""
 
     def check(draft: TemplateDraft) -> RuleFailure | None:
-        names = set(variable_names(getattr(draft, field)))
+        names = variable_names(getattr(draft, field))
         if draft.parameter_format == "NAMED":
-            wrong = sorted(name for name in names if not re.fullmatch(r"[a-z_]+", name, re.ASCII))
-            return RuleFailure(detail=f"{{{{{wrong[0]}}}}} is no such name") if wrong else None
+            wrong = next((name for name in names if not _VARIABLE_NAME.fullmatch(name)), None)
+            if wrong is not None:
+                return RuleFailure(detail=f"{{{{{wrong}}}}} is no such name")
+            return None if len(set(names)) == len(names) else RuleFailure(detail="one is there twice")
         numbers = {int(name) for name in names if _is_plain_number(name)}
-        return None if numbers == set(range(1, len(names) + 1)) else RuleFailure()
+        return None if numbers == set(range(1, len(set(names)) + 1)) else RuleFailure()
 
     return check
 
@@ -221,17 +233,13 @@ def keeps_variables_apart(field: str) -> RuleCheck:
     return check
 
 
-_TOKEN: Final = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]|[^\W_]+")
-"""A word; in scripts without spaces each letter counts as one."""
-
-
 def has_enough_text(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that there are at least 2n + 1 words in addition to n variables."""
-    count = len(variable_names(draft.content))
-    matches = len(_TOKEN.findall(" ".join(split_at_variables(draft.content or ""))))
-    if not count or matches > 2 * count:
+    """Check that there are at least 2n + 1 words in addition to n different variables."""
+    count = variable_count(draft.content)
+    words = word_count(draft.content or "")
+    if not count or words > 2 * count:
         return None
-    return RuleFailure(detail=f"it has {matches} words and needs {2 * count + 1}")
+    return RuleFailure(detail=f"it has {words} words and needs {2 * count + 1}")
 
 
 def example_matches(text_field: str, example_field: str) -> RuleCheck:

@@ -10,7 +10,7 @@ from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.field_rules import SECURITY_SENTENCE
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category
-from waypost.domain.templates.variables import split_at_variables
+from waypost.domain.templates.variables import EMOJI, split_at_variables
 
 CODE_SENTENCE: Final = "*{{1}}* is your verification code."
 OTP_URL: Final = "https://www.whatsapp.com/otp/code/"
@@ -102,12 +102,12 @@ def _otp_query(button: TemplateButton, minutes: int | None) -> Iterator[tuple[st
 def product_header(content: str) -> str:
     """Return the header of a PRODUCT template for the operator, which requires one; the spec forbids it.
 
-    It is the first line of the body, at most 60 characters, without variables and formatting, because
+    It is the first line of the body, at most 60 characters, without variables, emoji and formatting, because
     a variable in the header would need a parameter that no sender gives.
 
     Source: decision 0017.
     """
     line = " ".join(split_at_variables(content.strip().partition("\n")[0]))
-    plain = re.sub(r"\s+", " ", re.sub(r"[*_~`]", "", line))
+    plain = re.sub(r"\s+", " ", re.sub(rf"[*_~`]|{EMOJI}", "", line))
     plain = re.sub(r" (?=[,.;:!?])", "", plain).strip(" ,;:")  # left by a removed variable
     return plain[:MAX_HEADER_CHARS].strip() or "Items"

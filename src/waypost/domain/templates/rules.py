@@ -10,6 +10,8 @@ from waypost.domain.templates.button_rules import (
     each_button,
     groups_quick_replies,
     has_button,
+    has_different_apps,
+    has_different_labels,
     has_kind,
     has_kind_fields,
     has_no_other_button,
@@ -21,6 +23,8 @@ from waypost.domain.templates.button_rules import (
     has_variable_example,
     is_package_name,
     is_signature_hash,
+    labels_exclude,
+    leads_outside,
     max_apps,
     max_buttons,
     max_label_length,
@@ -67,6 +71,7 @@ from waypost.domain.templates.field_rules import (
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import ADDED_BUTTON_TYPES, HeaderFormat, TemplateType, find_types
+from waypost.domain.templates.variables import EMOJI, FORMATTING, LINE_BREAKS
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +125,13 @@ _SECRET = has_category(Category.AUTHENTICATION)
 _TAPS = has_otp_type(OtpType.ONE_TAP, OtpType.ZERO_TAP)
 _ANY_TYPE = ", ".join(TemplateType)
 _ANY_CATEGORY = "AUTHENTICATION, MARKETING or UTILITY"
-_EMOJI = "[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff]"
 _URL_REQUIREMENT = (
     "must be an absolute http or https address of at most 2000 characters; one variable, {{1}}, may stand at its end"
 )
-_NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or with parameterFormat NAMED name them in lower-case letters"
+_OUTSIDE_REQUIREMENT = "must not lead to whatsapp.com or wa.me"
+_DECORATED = rf"\{{\{{|\}}\}}|{LINE_BREAKS}|{FORMATTING}|{EMOJI}"
+_LINK = r"(?i)https?://|[a-z0-9-]{2}\.[a-z]{2}"
+_NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or with parameterFormat NAMED give each a different name of lower-case letters, digits and underscores"
 _FINISHED = "must finish each of its variables; write {{1}}, {{2}} and so on"
 _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
@@ -140,6 +147,8 @@ _HINT_VALUES = "Enter the text with a sample value in place of each variable."
 _HINT_ADDRESS = "Enter the complete URL with https://; a variable {{1}} must be at its end."
 _HINT_PHONE = "Enter the number with its country code, such as +15550001111."
 _HINT_SHORTER = "Shorten it."
+_HINT_LABEL = "Write the text in one line of plain words; remove variables, emoji and the characters that format it."
+_HINT_OUTSIDE = "Use a page of your own, or a QUICK_REPLY button."
 _HINT_VISIBLE = "Enter a text, or leave the field empty."
 _HINT_SAMPLE = "Upload a sample, or enter its public URL."
 _HINT_BUTTON = "Fill in all fields of the button, or remove it."
@@ -287,9 +296,9 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          fix_hint=_HINT_NUMBERS, suppressed_by=("header-finished",)),
     TemplateRule("header-variable",       "header",        has_single_variable,                                       "must hold at most one variable, {{1}}",                                    "operator 2.3; facts 3.3",  is_operator_rule=True,
          fix_hint="Keep one variable in the header, and move the others into the body.", suppressed_by=("header-numbered",)),
-    TemplateRule("header-plain",          "header",        excludes_pattern("header", r"[\n*]|```"),                              "must be plain: no line breaks, no formatting",                             "operator 2.2",             is_operator_rule=True,
-         fix_hint="Remove line breaks and asterisks; headers are always bold."),
-    TemplateRule("footer-plain",          "footer",        excludes_pattern("footer", rf"\n|\{{\{{|{_EMOJI}"),                    "must be plain: no variables, no line breaks, no emoji",                    "operator 2.3",             is_operator_rule=True,
+    TemplateRule("header-plain",          "header",        excludes_pattern("header", rf"\*|{LINE_BREAKS}|{FORMATTING}|{EMOJI}"), "must be plain: no line breaks, no emoji, no formatting",                  "operator 2.4",             is_operator_rule=True,
+         fix_hint="Remove line breaks, emoji and asterisks; headers are always bold."),
+    TemplateRule("footer-plain",          "footer",        excludes_pattern("footer", rf"{LINE_BREAKS}|\{{\{{|\}}\}}|{EMOJI}"),                    "must be plain: no variables, no line breaks, no emoji",                    "operator 2.3",             is_operator_rule=True,
          fix_hint="Remove variables, line breaks and emoji from the footer."),
     TemplateRule("content-inside",        "content",       applies_unless(_SECRET, keeps_variables_inside("content")),               "must neither begin nor end with a variable",                               "operator 2.4; facts 3.3",  is_operator_rule=True,
          fix_hint="Put a word before the first variable, and a word or a full stop after the last one.", suppressed_by=("content-finished",)),
@@ -325,8 +334,16 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          fix_hint="Move the quick replies together, before or after all other buttons."),
     TemplateRule("label-length",          "buttons",       max_label_length(25),                                           "must be at most 25 characters",                                            "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_SHORTER),
+    TemplateRule("label-plain",           "buttons",       labels_exclude(_DECORATED), "must be plain: no variables, no line breaks or tabs, no emoji, no formatting", "operator 2.4",            is_operator_rule=True,
+         fix_hint=_HINT_LABEL),
+    TemplateRule("label-different",       "buttons",       has_different_labels,                                             "must be different from the texts of the other buttons",                    "operator 2.4",             is_operator_rule=True,
+         fix_hint="Give each button a text of its own."),
+    TemplateRule("otp-label-link",        "buttons",       applies_when(_SECRET, labels_exclude(_LINK)),                      "must not have a link",                                                     "operator 2.4",             is_operator_rule=True,
+         fix_hint="Remove the link from the text of the button."),
     TemplateRule("url-usable",            "buttons",       each_button("url", has_valid_url, among=has_kind(_URL)),             _URL_REQUIREMENT,                                                                  "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_ADDRESS),
+    TemplateRule("url-outside",           "buttons",       each_button("url", leads_outside, among=has_kind(_URL)),          _OUTSIDE_REQUIREMENT,                                                       "operator 2.4",             is_operator_rule=True,
+         fix_hint=_HINT_OUTSIDE),
     TemplateRule("phone-usable",          "buttons",       each_button("phone_number", has_valid_phone_number, among=has_kind(_CALL)), "must be a phone number of at most 20 characters",                         "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_PHONE),
     TemplateRule("copy-code-length",      "buttons",       each_button("example", has_short_code(15), among=has_kind(_CODE)),    "must be at most 15 characters",                                            "operator 2.3",             is_operator_rule=True,
@@ -335,10 +352,14 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          fix_hint="Choose NAVIGATE or DATA_EXCHANGE, or leave the field empty."),
     TemplateRule("otp-app-count",         "buttons",       each_button("supported_apps", max_apps(5)),                    "must hold at most 5 apps",                                                 "operator 2.2",             is_operator_rule=True,
          fix_hint="List at most five apps."),
+    TemplateRule("otp-app-different",     "buttons",       each_button("supported_apps", has_different_apps),              "must not hold an app twice",                                               "operator 2.4",             is_operator_rule=True,
+         fix_hint="Remove the second of two apps with the same package name and hash."),
     TemplateRule("otp-package-form",      "buttons",       each_app("package_name", is_package_name),                          _PACKAGE,                                                                   "operator 2.3",             is_operator_rule=True,
          fix_hint="Enter the package name from your app's manifest, such as com.example.shop."),
     TemplateRule("otp-signature-form",    "buttons",       each_app("signature_hash", is_signature_hash),                      "must be exactly 11 characters: letters, digits, +, / and =",               "operator 2.3",             is_operator_rule=True,
          fix_hint="Copy the hash that your build prints: 11 characters."),
+    TemplateRule("offer-text-plain",      "limitedOfferText", excludes_pattern("limited_offer_text", r"\{\{|\}\}"),      "must have no variables",                                                   "operator 4.2",             is_operator_rule=True,
+         fix_hint="Write the offer in words; a message can only give the time when it ends."),
     TemplateRule("lto-marketing",         "category",      applies_when(is_lto, allowed_values("category", (_MARKETING,))),              "must be MARKETING for an LTO template",                                    "operator 2.2",             is_operator_rule=True,
          fix_hint="Choose MARKETING, or turn off the limited-time offer.", suppressed_by=("lto-category", "category-known", "category-given")),
     TemplateRule("lto-content",           "content",       applies_when(is_lto, max_length("content", 600)),                        "must be at most 600 characters in an LTO template",                        "operator 2.3",             is_operator_rule=True,
@@ -371,12 +392,20 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          fix_hint=_HINT_VARIABLES),
     TemplateRule("card-body-numbered",    "cards",         each_card_passes("body", has_numbered_variables("content")),                   _NUMBERED,                                                                  "operator 2.3, 2.4",        is_operator_rule=True,
          fix_hint=_HINT_NUMBERS, suppressed_by=("card-body-finished",)),
+    TemplateRule("card-body-apart",       "cards",         each_card_passes("body", keeps_variables_apart("content")),            "must have text between its variables",                                     "operator 2.4",             is_operator_rule=True,
+         fix_hint="Put a word between the two variables.", suppressed_by=("card-body-finished",)),
     TemplateRule("card-sample-fits",      "cards",         each_card_passes("sampleText", example_matches("content", "example")),               _FITS,                                                                      "operator 2.4; facts 3.1",  is_operator_rule=True,
          fix_hint=_HINT_VALUES, suppressed_by=("card-body-finished",)),
     TemplateRule("card-label-length",     "cards",         each_card_passes("buttons", max_label_length(25)),                      "must be at most 25 characters",                                            "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_SHORTER),
+    TemplateRule("card-label-plain",      "cards",         each_card_passes("buttons", labels_exclude(_DECORATED)), "must be plain: no variables, no line breaks or tabs, no emoji, no formatting", "operator 2.4", is_operator_rule=True,
+         fix_hint=_HINT_LABEL),
+    TemplateRule("card-label-different",  "cards",         each_card_passes("buttons", has_different_labels),                 "must be different from the texts of the card's other buttons",             "operator 2.4",             is_operator_rule=True,
+         fix_hint="Give each button of a card a text of its own."),
     TemplateRule("card-url-usable",       "cards",         each_card_passes("buttons", each_button("url", has_valid_url, among=has_kind(_URL))), _URL_REQUIREMENT,                                                         "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_ADDRESS),
+    TemplateRule("card-url-outside",      "cards",         each_card_passes("buttons", each_button("url", leads_outside, among=has_kind(_URL))), _OUTSIDE_REQUIREMENT,                                                      "operator 2.4",             is_operator_rule=True,
+         fix_hint=_HINT_OUTSIDE),
     TemplateRule("card-phone-usable",     "cards",         each_card_passes("buttons", each_button("phone_number", has_valid_phone_number, among=has_kind(_CALL))), "must be a phone number of at most 20 characters",    "operator 2.3",             is_operator_rule=True,
          fix_hint=_HINT_PHONE),
 )

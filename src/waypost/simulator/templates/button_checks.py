@@ -10,10 +10,14 @@ from urllib.parse import urlsplit
 
 from waypost.base.json_values import objects_in, text_or_none, texts_in
 from waypost.simulator.errors import GraphApiError, template_error
-from waypost.simulator.templates.text_variables import strip_variables, variables
+from waypost.simulator.templates.text_variables import VARIABLE, has_breaks, has_emoji, has_markup, variables
 
 _MAX_BUTTONS: Final = 10  # Source: facts 2.3, "Buttons total"
 _MAX_LABEL_CHARS: Final = 25  # Source: facts 2.3, "Button label"
+_PLAIN_LABEL_TEXT: Final = "Buttons can't have any variables, newlines, emojis or formatting characters."
+_LINK: Final = re.compile(r"(?i)https?://|[a-z0-9-]{2}\.[a-z]{2}")
+_OPERATOR_HOSTS: Final = ("whatsapp.com", "wa.me")
+_PAYMENT_PATHS: Final = ("/pay/", "/in/bill/reminder/")
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,9 @@ def check_buttons(component: dict[str, Any] | None) -> None:
         sum(1 for is_reply_run, _ in itertools.groupby(is_reply) if not is_reply_run) > 1
     ):
         raise _button_error("Invalid combination of buttons: quick replies stand next to each other.")
+    labels = [label.strip() for button in buttons if (label := text_or_none(button.get("text")))]
+    if len(set(labels)) < len(labels):
+        raise _button_error("You can't enter the same text for multiple buttons.")
 
 
 def _check_button(index: int, button: dict[str, Any]) -> None:
@@ -61,13 +68,39 @@ def _check_button(index: int, button: dict[str, Any]) -> None:
     label = text_or_none(button.get("text"))
     if kind.needs_label and not (label and label.strip()):
         raise _button_error(f"Button {index}: a text is required.")
-    if label and len(label) > _MAX_LABEL_CHARS:
-        raise _button_error(f"Button {index}: the text has at most {_MAX_LABEL_CHARS} characters.")
-    if label and variables(label):
-        raise _button_error(f"Button {index}: the text can't have variables.")
+    for text in filter(None, (label, text_or_none(button.get("autofill_text")))):
+        if len(text) > _MAX_LABEL_CHARS:
+            raise _button_error(f"Button {index}: the text has at most {_MAX_LABEL_CHARS} characters.")
+        if "{{" in text or "}}" in text or has_breaks(text) or has_emoji(text) or has_markup(text):
+            raise template_error(2388060, _PLAIN_LABEL_TEXT)
+        if "otp_type" in button and _LINK.search(text):
+            raise _button_error("Links are not supported in the button text.")
+    if "otp_type" in button:  # whose URL is the operator's
+        return
     violation = kind.find_violation(button)
     if violation:
         raise _button_error(f"Button {index}: {violation}")
+    if button["type"] == "URL":
+        _check_url_use(button)
+
+
+def _check_url_use(button: dict[str, Any]) -> None:
+    url = str(button["url"])
+    if _leads_to_operator(url):
+        raise template_error(2388081, "Direct links to WhatsApp aren't allowed for buttons.")
+    example = button.get("example")
+    samples = texts_in(example) or ([example] if isinstance(example, str) else [])
+    if variables(url) and not any(sample and not variables(sample) for sample in samples):
+        raise template_error(2388043, "component of type BUTTONS is missing expected field(s) (example)")
+
+
+def _leads_to_operator(url: str) -> bool:
+    """True for a URL of the operator's own service, but not for its payments. Source: facts 2.4."""
+    parts = urlsplit(VARIABLE.sub("", url))
+    host = (parts.hostname or "").lower()
+    is_operators = any(host == name or host.endswith(f".{name}") for name in _OPERATOR_HOSTS)
+    is_payment = any(f"{parts.path}/".startswith(path) for path in _PAYMENT_PATHS)
+    return is_operators and not is_payment
 
 
 def _button_error(message: str) -> GraphApiError:
@@ -82,28 +115,25 @@ def _url_violation(button: dict[str, Any]) -> str | None:
     url = text_or_none(button.get("url")) or ""
     if not url or len(url) > 2000:
         return "the url has 1 to 2000 characters."
-    plain_url = strip_variables(url).strip()
+    plain_url = VARIABLE.sub("", url)
     try:
         parts = urlsplit(plain_url)
     except ValueError:
         return "the url is a valid address."
-    if parts.scheme not in ("http", "https") or not parts.hostname or " " in plain_url:
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"[\s{}]", plain_url):
         return "the url is a valid address with http or https."
     names = variables(url)
     if not names:
         return None
-    if len(names) > 1 or not url.endswith("}}") or url.count("{{") > 1:
-        return "the url can have one variable, at its very end."
-    example = button.get("example")
-    if not (texts_in(example) or (isinstance(example, str) and example)):
-        return "a url with a variable needs an example."
+    if names != ["1"] or not url.endswith("{{1}}") or url.count("{{") > 1:
+        return "the url can have one variable, {{1}}, at its very end."
     return None
 
 
 def _phone_number_violation(button: dict[str, Any]) -> str | None:
     number = text_or_none(button.get("phone_number")) or ""
-    if not re.fullmatch(r"\+?[0-9 ()-]{1,20}", number) or len(number) > 20:
-        return "the phone_number has 1 to 20 characters."
+    if not re.fullmatch(r"\+?[0-9 ()-]{5,20}", number) or len(number) > 20:
+        return "the phone_number is a phone number of at most 20 characters."
     return None
 
 

@@ -12,12 +12,18 @@ from waypost.simulator.templates.button_checks import check_buttons
 from waypost.simulator.templates.drafts import SubmittedTemplate, read_draft
 from waypost.simulator.templates.otp_checks import authentication_malformed
 from waypost.simulator.templates.special_checks import SPECIAL_CHECKS, check_references, utility_malformed
-from waypost.simulator.templates.text_variables import strip_variables, variables
+from waypost.simulator.templates.text_variables import (
+    VARIABLE,
+    count_words,
+    has_breaks,
+    has_emoji,
+    has_markup,
+    variables,
+)
 
 MEDIA_FORMATS: Final = ("IMAGE", "VIDEO", "DOCUMENT", "GIF")
 HEADER_FORMATS: Final = ("TEXT", *MEDIA_FORMATS, "LOCATION", "PRODUCT")
-_VARIABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]*")
-_EMOJI: Final = re.compile("[\U0001f000-\U0001faff\u2600-\u27bf\u2b00-\u2bff]")
+_VARIABLE_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,31}")  # Source: facts 2.3, "Named variable"
 _LEADING_OR_TRAILING: Final = re.compile(r"^\s*\{\{[^{}]*\}\}|\{\{[^{}]*\}\}\s*$")
 
 
@@ -89,8 +95,8 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
     text = draft.component_text("HEADER")
     if not text.strip():
         return "A text header has a text."
-    if "\n" in text or "*" in text or "```" in text:
-        return "The message header can't have any new lines, formatting characters or asterisks."
+    if has_breaks(text) or has_emoji(text) or has_markup(text) or "*" in text:
+        return "The message header can't have any new lines, formatting characters, emojis or asterisks."
     if len(variables(text)) > 1:
         return "The message header can have one variable at most."
     return None
@@ -99,9 +105,12 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
 def _check_variable_names(component: str) -> Callable[[SubmittedTemplate], str | None]:
     def find_violation(draft: SubmittedTemplate) -> str | None:
         if draft.parameter_format == "NAMED":
-            wrong = [name for name in variables(draft.component_text(component)) if not _VARIABLE_NAME.fullmatch(name)]
+            names = VARIABLE.findall(draft.component_text(component))
+            wrong = [name for name in names if not _VARIABLE_NAME.fullmatch(name)]
             if wrong:
-                return f"The variable {{{{{wrong[0]}}}}} is not made of lowercase letters and underscores."
+                return f"The variable {{{{{wrong[0]}}}}} is not made of at most 32 lowercase letters, digits and underscores."
+            if len(set(names)) < len(names):
+                return "This template contains duplicate variable parameters."
         elif any(_VARIABLE_NAME.fullmatch(name) for name in variables(draft.component_text(component))):
             return "Named variables need the parameter_format NAMED."
         return None
@@ -120,7 +129,7 @@ def _leading_or_trailing(draft: SubmittedTemplate) -> str | None:
 def _too_little_text(draft: SubmittedTemplate) -> str | None:
     text = draft.component_text("BODY")
     count = len(variables(text))
-    if count and draft.category != "AUTHENTICATION" and len(strip_variables(text).split()) < 2 * count + 1:
+    if count and draft.category != "AUTHENTICATION" and count_words(text) < 2 * count + 1:
         return "This template has too many variables for its length. Reduce the number of variables or increase the message length."
     return None
 
@@ -132,9 +141,9 @@ def _footer_malformed(draft: SubmittedTemplate) -> str | None:
     text = draft.component_text("FOOTER")
     if not text.strip():
         return "A footer has a text."
-    if variables(text):
+    if "{{" in text or "}}" in text:
         return "The message footer can't have variables."
-    if "\n" in text or _EMOJI.search(text):
+    if has_breaks(text) or has_emoji(text):
         return "The message footer can't have any newlines or emojis."
     return None
 
@@ -236,15 +245,15 @@ DRAFT_CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is docu
     DraftCheck(2388072, _check_variable_names("BODY")),
     DraftCheck(2388299, _leading_or_trailing),
     DraftCheck(2388293, _too_little_text),
-    DraftCheck(None,    _header_example_missing),
-    DraftCheck(None,    _body_example_missing),
+    DraftCheck(2388043, _header_example_missing),
+    DraftCheck(2388043, _body_example_missing),
     DraftCheck(None,    _lifetime_malformed),
     DraftCheck(None,    authentication_malformed),
     *(DraftCheck(None,  find_violation) for find_violation in SPECIAL_CHECKS),
     DraftCheck(None,    utility_malformed, strict=True),
     DraftCheck(2388040, _check_cards(_check_length("BODY", 160))),
     DraftCheck(2388072, _check_cards(_check_variable_names("BODY"))),
-    DraftCheck(None,    _check_cards(_header_example_missing)),
-    DraftCheck(None,    _check_cards(_body_example_missing)),
+    DraftCheck(2388043, _check_cards(_header_example_missing)),
+    DraftCheck(2388043, _check_cards(_body_example_missing)),
 )
 # fmt: on

@@ -9,7 +9,6 @@ from waypost.simulator.templates.drafts import SubmittedTemplate
 _OTP_TYPES: Final = ("COPY_CODE", "ONE_TAP", "ZERO_TAP")
 _MAX_SUPPORTED_APPS: Final = 5  # Source: facts 2.2, notes
 _MAX_PACKAGE_CHARS: Final = 224
-_MAX_AUTOFILL_CHARS: Final = 25
 _PACKAGE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+")
 _SIGNATURE: Final = re.compile(r"[A-Za-z0-9+/=]{11}")
 _ALLOWED_COMPONENTS: Final = frozenset({"BODY", "FOOTER", "BUTTONS"})
@@ -48,13 +47,14 @@ def _code_malformed(button: dict[str, Any]) -> str | None:
         return None
     if "package_name" in button or "signature_hash" in button:  # Source: facts 2.2: until v20
         return "The package_name and the signature_hash belong into supported_apps."
-    if len(text_or_none(button.get("autofill_text")) or "") > _MAX_AUTOFILL_CHARS:
-        return f"The autofill_text has at most {_MAX_AUTOFILL_CHARS} characters."
     if otp_type == "ZERO_TAP" and button.get("zero_tap_terms_accepted") is not True:
         return "A ZERO_TAP button needs zero_tap_terms_accepted to be true."
     apps = objects_in(button.get("supported_apps"))
     if not 1 <= len(apps) <= _MAX_SUPPORTED_APPS:
         return f"A {otp_type} button has 1 to {_MAX_SUPPORTED_APPS} supported_apps."
+    pairs = {(text_or_none(app.get("package_name")), text_or_none(app.get("signature_hash"))) for app in apps}
+    if len(pairs) < len(apps):
+        return "Your apps must contain unique package name and signature hash pairs."
     for app in apps:
         violation = _app_malformed(object_or_none(app) or {})
         if violation:

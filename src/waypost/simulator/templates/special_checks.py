@@ -72,6 +72,8 @@ def offer_malformed(draft: SubmittedTemplate) -> str | None:
         return "A limited-time offer is for MARKETING templates."
     if not 1 <= len(text) <= _MAX_OFFER_TEXT_CHARS:
         return f"The text of a limited-time offer has 1 to {_MAX_OFFER_TEXT_CHARS} characters."
+    if "{{" in text or "}}" in text:  # Source: facts 4.2: a message has no value for it
+        return "Variables are not supported in the offer."
     if not isinstance(has_expiration, bool):
         return "The has_expiration of a limited-time offer is true or false."
     if "FOOTER" in draft.components_by_type:
