@@ -4,11 +4,15 @@ PYTHON ?= python3
 ARGS   ?=
 EXAMPLES ?= 300
 MINUTES  ?= 10
+SEED     ?= 1
 
 VENV := .venv
 BIN  := $(VENV)/bin
 # Twice quiet: warnings about index settings of the machine are hidden, errors are not.
 PIP  := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
+
+# Of Hypothesis's examples, and of the order of the tests and `random` in each of them.
+SEEDED = --hypothesis-seed=$(SEED) --randomly-seed=$(SEED)
 
 RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
@@ -22,8 +26,9 @@ run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes
 
 # Compiled modules are kept, whatever the environment says: the suite starts a few hundred processes.
 # Three workers on two cores: much of what a journey does is waiting.
-test: $(DEV_READY)  ## the whole suite, on both engines; ARGS goes to pytest
-	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal $(ARGS)
+test: $(DEV_READY)  ## the whole suite, on both engines, with SEED=1; ARGS goes to pytest
+	@echo "seed $(SEED)"
+	PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 4 --dist worksteal $(SEEDED) $(ARGS)
 
 test-npm: $(DEV_READY)  ## types and tests of the npm package @waypost/dev; TypeScript and Vitest come from the registry
 	cd npm/waypost-dev && npm install --no-package-lock --no-audit --no-fund --loglevel=error
@@ -39,7 +44,7 @@ examples: $(DEV_READY)  ## the tests of the example projects in Python, Node and
 	$(BIN)/pytest -n 0 --durations=0 tests/testing/test_example.py tests/dev/test_example_projects.py $(ARGS)
 
 dates: $(DEV_READY)  ## the whole suite under ten dates: ends of weeks, months and years, a leap day, summer time; ARGS goes to pytest
-	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 4 --dist worksteal $(ARGS)
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m tests.dates -n 4 --dist worksteal $(SEEDED) $(ARGS)
 
 lint: $(DEV_READY)  ## all that is checked without running the service
 	$(BIN)/ruff format --check .
@@ -74,8 +79,11 @@ test-old-pins: $(DEV_READY)  ## a project whose dependencies are two years old, 
 alerts: $(DEV_READY)  ## check the alerts and the dashboard in a Prometheus that scrapes a service; needs Debian's `prometheus`
 	$(BIN)/pytest -n 0 tests/operations/in_prometheus.py
 
+# Expanded once: the seed that is printed is the one that is used. SEED=… on the command line overrides it.
+fuzz: SEED := $(or $(WAYPOST_FUZZ_SEED),$(shell $(PYTHON) -c 'import secrets; print(secrets.randbelow(10**6))'))
 fuzz: $(DEV_READY)  ## send random requests to every route and the console, and print the coverage; EXAMPLES=300 for each route
-	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n 0 -s tests/fuzz tests/properties $(ARGS)
+	@echo "seed $(SEED)"
+	WAYPOST_FUZZ_EXAMPLES=$(EXAMPLES) WAYPOST_FUZZ_SEED=$(SEED) $(BIN)/pytest -n 0 -s $(SEEDED) tests/fuzz tests/properties $(ARGS)
 
 format: $(DEV_READY)  ## format code and pages
 	$(BIN)/ruff check --select I --fix --quiet .

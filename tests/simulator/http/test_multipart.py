@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from hypothesis import given
+import pytest
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from waypost.base.http.multipart import PartHead
+from waypost.base.http.multipart import MAX_PARTS, PartHead
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.multipart import MultipartForm
 
@@ -27,17 +28,31 @@ async def parts_of(raw: bytes, size: int) -> list[tuple[PartHead, bytes]]:
     return parts
 
 
-@given(st.lists(PIECES.map(b"".join).filter(lambda content: b"\r\n--==b" not in b"\r\n" + content)), st.integers(1, 40))
-def test_part_contents_are_returned_unchanged(contents: list[bytes], size: int) -> None:
-    raw = b"".join(
+CONTENTS = PIECES.map(b"".join).filter(lambda content: b"\r\n--==b" not in b"\r\n" + content)
+
+
+def form_with(contents: list[bytes]) -> bytes:
+    parts = [
         b'--==b\r\nContent-Disposition: form-data; name="p%d"; filename="f"\r\n\r\n%s\r\n' % (index, content)
         for index, content in enumerate(contents)
-    )
+    ]
+    return b"".join(parts) + b"--==b--\r\n"
 
-    parts = asyncio.run(parts_of(raw + b"--==b--\r\n", size))
+
+@given(st.lists(CONTENTS, max_size=MAX_PARTS), st.integers(1, 40))
+@example([b""] * MAX_PARTS, 1)
+def test_part_contents_are_returned_unchanged(contents: list[bytes], size: int) -> None:
+    parts = asyncio.run(parts_of(form_with(contents), size))
 
     assert [content for _, content in parts] == contents
     assert [head.name for head, _ in parts] == [f"p{index}" for index in range(len(contents))]
+
+
+def test_a_form_with_more_parts_than_are_read_is_rejected_with_the_limit() -> None:
+    with pytest.raises(GraphApiError) as raised:
+        asyncio.run(parts_of(form_with([b""] * (MAX_PARTS + 1)), 1))
+
+    assert f"more than {MAX_PARTS} parts" in str(raised.value.error)
 
 
 async def is_read(raw: bytes, size: int) -> bool:
