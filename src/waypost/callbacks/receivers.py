@@ -22,6 +22,7 @@ class CallbackReceiver:
 
     Attributes:
         is_known: whether the subscription has been read.
+        has_responded: to this process, at its current URL.
         was_slow: its last response took long.
         started_ms: the callbacks in flight to it, by position, with the real time when each was started;
             the oldest first.
@@ -36,6 +37,7 @@ class CallbackReceiver:
     circuit: Circuit = field(default_factory=Circuit)
     is_known: bool = False
     url: str = ""
+    has_responded: bool = False
     was_slow: bool = False
     started_ms: dict[int, int] = field(default_factory=dict[int, int])
     replays: set[int] = field(default_factory=set[int])
@@ -124,5 +126,5 @@ class CallbackReceiver:
 
     def _restart_circuit(self) -> None:
         self.circuit.failures = self.circuit.probes = 0
-        self.was_slow = False
+        self.was_slow = self.has_responded = False
         self.circuit.apply(CircuitEvent.RESUMED)

@@ -12,6 +12,7 @@ from waypost.base.backoff import delay_ms
 CALLBACK_RETRY_SCHEDULE_S: Final = (  # Source: facts 4.6 leave it open; a day long is ours
     1, 5, 30, 120, 300, 900, 1800, 3600, 7200, 14400, 21600, 28800, 36000,
 )
+MAX_INTERRUPTED_PAUSE_MS: Final = 900_000  # unless the callback's own schedule is longer
 MAX_RECEIVER_RETRY_AFTER_S: Final = 86_400  # a longer Retry-After is cut to a day. Source: decision 0042
 # fmt: on
 
@@ -22,6 +23,18 @@ def retry_delay_ms(attempt: int, chance: random.Random) -> int | None:
     The schedule with its first attempt spans about 32 hours.
     """
     return delay_ms(CALLBACK_RETRY_SCHEDULE_S, attempt, chance) if attempt <= len(CALLBACK_RETRY_SCHEDULE_S) else None
+
+
+def interrupted_pause_ms(delay_ms: int, failing_ms: int) -> int:
+    """Return for how long a receiver is not called after an attempt to it was cut short: it may be the cause.
+
+    Each further attempt that ends so doubles the time since it last succeeded.
+
+    Args:
+        delay_ms: of the callback's own schedule.
+        failing_ms: for how long the receiver has been failing.
+    """
+    return max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
 
 
 def parse_retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:

@@ -57,6 +57,8 @@ class ConcurrencySlots:
         receiver = self.receivers.get(subscription_id)
         if receiver is None:
             receiver = self.receivers[subscription_id] = CallbackReceiver()
+        if job.was_in_flight:
+            return None  # nothing is sent: its attempt was cut short, and is only counted
         until_ms = receiver.blocked_until_ms(now_ms, is_travelling=self.is_travelling)
         real_ms = self._clock.real_ms()
         if until_ms is None and not self._may_start(receiver, job, real_ms):

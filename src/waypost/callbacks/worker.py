@@ -4,7 +4,7 @@ import random
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
@@ -12,10 +12,11 @@ from waypost.base.clock import Clock
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
 from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState, travel_grid_ms
 from waypost.callbacks.delivery import deliver
+from waypost.callbacks.in_flight_marks import InFlightMarks
 from waypost.callbacks.metrics import AttemptMetrics
 from waypost.callbacks.pausing import SubscriptionPauser
 from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
-from waypost.callbacks.retries import parse_retry_after_ms, retry_delay_ms
+from waypost.callbacks.retries import interrupted_pause_ms, parse_retry_after_ms, retry_delay_ms
 from waypost.callbacks.slots import ConcurrencySlots
 from waypost.domain.callbacks.callback import AttemptKind, Callback, CallbackAttempt
 from waypost.domain.callbacks.subscription import Subscription
@@ -30,6 +31,9 @@ from waypost.store.database import Database
 from waypost.store.queue.callback_jobs import group_subscription_id, live_group, replay_group
 from waypost.store.queue.jobs import complete_jobs
 from waypost.store.queue.names import QueueName
+
+INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or could not reach its store"
+"""Of an attempt whose outcome is not known, because its process ended."""
 
 
 class _CallbackProgress(NamedTuple):
@@ -73,6 +77,7 @@ class CallbackSender:
         self._chance = chance
         self._order_hold_ms = order_hold_ms
         self._slots = ConcurrencySlots(clock, self._clear_not_before)
+        self._marks = InFlightMarks(queue)
         self._reads = 0
         self.metrics = AttemptMetrics()
         queue.add_wake_listener(QueueName.CALLBACKS, self._receive_wake_up)
@@ -157,6 +162,9 @@ class CallbackSender:
                 return
             # Else another process may have gone on: an older callback must not come later.
             receiver = self._slots.receivers[subscription_id]
+            if job.was_in_flight:
+                await self._record_interrupted(job, row, subscription, receiver)
+                return
             if not self._queue.is_lease_held(job) or not receiver.may_be_called(job.position):
                 self._queue.abandon(job)
                 return
@@ -166,15 +174,27 @@ class CallbackSender:
             callback = Callback(
                 row.id, subscription.id, subscription.url, subscription.headers, row.sequence, row.body, keys
             )
-            attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
+            if receiver.has_responded and not is_probe:
+                self._marks.begin(job)
+            elif not await self._marks.mark(job):
+                self._queue.abandon(job)
+                return
+            try:
+                attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
+            finally:
+                await self._marks.end(job)
             if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
                 self._queue.abandon(job)
                 return
+            receiver.has_responded = receiver.has_responded or attempt.status is not None
             receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
             if attempt.delivered:
                 await self._record_delivered(job, row, receiver, attempt)
             else:
-                await self._record_failed(job, row, subscription, receiver, attempt, is_probe=is_probe)
+                retry_after_ms = parse_retry_after_ms(attempt.response_headers, self._clock.now_ms())
+                await self._record_failed(
+                    job, row, subscription, receiver, attempt, is_probe=is_probe, retry_after_ms=retry_after_ms
+                )
         finally:
             self._slots.release(job)
 
@@ -200,6 +220,23 @@ class CallbackSender:
         tried = self._make_attempt_record(job, row, attempt, True)
         await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))
 
+    async def _record_interrupted(
+        self, job: Job, row: CallbackRow, subscription: Subscription, receiver: CallbackReceiver
+    ) -> None:
+        """Count the attempt that was in flight when its process ended, and do not call the receiver for a while."""
+        now_ms = self._clock.now_ms()
+        failing_ms = now_ms - (receiver.circuit.failing_since_ms or now_ms)
+        delay_ms = retry_delay_ms(job.attempt + 1, self._chance) or 0
+        await self._record_failed(
+            job,
+            row,
+            subscription,
+            receiver,
+            CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR),
+            is_probe=False,
+            retry_after_ms=interrupted_pause_ms(delay_ms, failing_ms),
+        )
+
     async def _record_failed(
         self,
         job: Job,
@@ -209,9 +246,9 @@ class CallbackSender:
         attempt: CallbackAttempt,
         *,
         is_probe: bool,
+        retry_after_ms: int,
     ) -> None:
         now_ms = self._clock.now_ms()
-        retry_after_ms = parse_retry_after_ms(attempt.response_headers, now_ms)
         circuit, was_failing = receiver.circuit, receiver.circuit.failing_since_ms
         was_until_ms = circuit.until_ms
         circuit.record_failed(now_ms, self._chance, is_probe=is_probe, retry_after_ms=retry_after_ms)

@@ -152,7 +152,7 @@ class JobQueue:
         mark cannot be written, its error is raised once all have been tried. None counts as in flight then,
         and none may be sent.
         """
-        marks = [InFlightMark(job.position, self._fence(job)) for job in jobs]
+        marks = [InFlightMark(job.position, self._fence(job), job.callback_id) for job in jobs]
         written = await self._database.join_all(mark_in_flight, marks)
         for mark in written:
             if isinstance(mark, BaseException):

@@ -70,6 +70,7 @@ open_callbacks: Final = (
 )
 """The callbacks that have not ended, dead letters included."""
 
+MARK_CALLBACK_IN_FLIGHT: Final = BulkUpdate(callbacks, "id", "state")
 RETRY_CALLBACK_LATER: Final = BulkUpdate(callbacks, "id", "due_ms", "attempt", "defects", "state", "detached", "note")
 
 

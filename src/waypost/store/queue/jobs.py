@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, BulkDelete, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.queue.callback_jobs import (
+    MARK_CALLBACK_IN_FLIGHT,
     RETRY_CALLBACK_LATER,
     group_subscription_id,
     is_live_group,
@@ -138,10 +139,15 @@ def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFe
 
 
 class InFlightMark(NamedTuple):
-    """A job that is about to be sent."""
+    """A job that is about to be sent.
+
+    Attributes:
+        callback_id: the callback that is this job; None for a row of `queue_jobs`.
+    """
 
     position: int
     fence: ShardFence
+    callback_id: str | None = None
 
 
 def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> list[bool]:
@@ -152,7 +158,11 @@ def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> lis
     """
     valid = valid_fences(connection, {mark.fence for mark in marks})
     in_flight = int(JobState.IN_FLIGHT)
-    _MARK_IN_FLIGHT.run(connection, [(in_flight, mark.position) for mark in marks if mark.fence in valid])
+    held = [mark for mark in marks if mark.fence in valid]
+    _MARK_IN_FLIGHT.run(connection, [(in_flight, mark.position) for mark in held if mark.callback_id is None])
+    MARK_CALLBACK_IN_FLIGHT.run(
+        connection, [(in_flight, mark.callback_id) for mark in held if mark.callback_id is not None]
+    )
     return [mark.fence in valid for mark in marks]
 
 

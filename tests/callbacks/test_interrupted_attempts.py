@@ -1,0 +1,164 @@
+"""An attempt that the end of the process cut short counts as one, and its receiver is left alone for a while."""
+
+import asyncio
+import base64
+import pickle
+import sys
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.callback_service import CallbackService
+from tests.support.callback_sink import CallbackSink
+from tests.support.polling import poll_until
+from tests.support.store_locations import StoreLocation
+from waypost.base.clock import ManualClock
+from waypost.callbacks.worker import INTERRUPTED_ERROR
+from waypost.store.queue.jobs import count_jobs_by_state
+from waypost.store.queue.names import JobState, QueueName
+
+LEASE_MS: Final = 16_000
+_KILLED_SERVICE: Final = """
+import asyncio, base64, pathlib, pickle, sys
+from tests.support.callback_service import CallbackService
+from waypost.base.clock import ManualClock
+
+async def main():
+    location = pickle.loads(base64.b64decode(sys.argv[2]))
+    service = CallbackService(pathlib.Path(sys.argv[1]), location, ManualClock())
+    await service.open()
+    subscription = await service.subscribe(sys.argv[3])
+    pathlib.Path(sys.argv[1], "started").write_text(f"{service.token} {subscription}")
+    await service.emit_callbacks("ann", "ben", "cem")
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+
+
+async def attempts_of(service: CallbackService, callback_id: str) -> list[dict[str, Any]]:
+    return (await service.admin("GET", f"callbacks/{callback_id}"))["attempts"]
+
+
+async def wait_for_interrupted(service: CallbackService, callback_id: str, count: int = 1) -> None:
+    """Wait until so many attempts of a callback have been counted as cut short."""
+
+    async def counted() -> int:
+        return [attempt["error"] for attempt in await attempts_of(service, callback_id)].count(INTERRUPTED_ERROR)
+
+    await poll_until(counted, lambda found: found == count)
+
+
+async def restart(service: CallbackService) -> None:
+    await service.close()
+    await service.open()
+
+
+async def test_attempts_of_a_process_that_is_killed_count_and_its_receiver_is_left_alone(
+    tmp_path: Path, store_location: StoreLocation, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.gate.clear()
+    location = base64.b64encode(pickle.dumps(store_location)).decode()
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _KILLED_SERVICE, str(tmp_path), location, sink.url
+    )
+    try:
+        await sink.wait_until(lambda: len(sink.requests) == 3)
+    finally:
+        child.kill()
+        await child.wait()
+    token, subscription = (tmp_path / "started").read_text().split()
+    store_location.pass_lease(ms=LEASE_MS)
+
+    service = CallbackService(tmp_path, store_location, clock, token=token)
+    await service.open()
+    try:
+        await expect_interrupted(service, sink, int(subscription))
+    finally:
+        await service.close()
+
+
+async def expect_interrupted(service: CallbackService, sink: CallbackSink, subscription: int) -> None:
+    """Three callbacks were cut short: they have an attempt each, and the receiver gets none before its time."""
+    for request in sink.requests[:3]:
+        await wait_for_interrupted(service, request.callback_id)
+    await service.emit_callbacks("dan")
+    await poll_until(service.is_idle)
+    assert len(sink.requests) == 3  # nobody is called while the receiver is left alone
+    health = await service.subscription_health(subscription)
+    assert (health["state"], health["circuit"]) == ("failing", "open")
+    sink.gate.set()
+    await service.pass_time_until(lambda: len(sink.requests) == 3 + 4, step_ms=1_000)
+
+
+async def test_attempt_to_a_receiver_that_has_responded_before_counts_once_it_takes_long(
+    service: CallbackService, sink: CallbackSink
+) -> None:
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.accepted) == 1)
+    await poll_until(service.is_idle)
+    sink.gate.clear()
+    await service.emit_callbacks("ben")
+    await sink.wait_until(lambda: len(sink.requests) == 2)
+
+    async def marked() -> int:
+        states = await service.waypost.database.read(count_jobs_by_state, QueueName.CALLBACKS)
+        return states.get(JobState.IN_FLIGHT, 0)
+
+    await poll_until(marked)
+    await restart(service)
+
+    await wait_for_interrupted(service, sink.requests[1].callback_id)
+    assert [attempt["error"] for attempt in await attempts_of(service, sink.requests[0].callback_id)] == [None]
+
+
+async def test_each_restart_that_ends_an_attempt_doubles_the_time_to_the_next(
+    service: CallbackService, sink: CallbackSink, clock: ManualClock
+) -> None:
+    sink.gate.clear()
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    pauses: list[int] = []
+    for interrupted in range(1, 6):
+        await sink.wait_until(lambda count=interrupted: len(sink.requests) == count)
+        await restart(service)
+        await wait_for_interrupted(service, sink.requests[0].callback_id, interrupted)
+        left_alone_ms = clock.now_ms()
+        await service.pass_time_until(lambda count=interrupted: len(sink.requests) > count, step_ms=500)
+        pauses.append(clock.now_ms() - left_alone_ms)
+
+    assert all(later >= 1.5 * earlier for earlier, later in pairwise(pauses)), pauses
+
+
+async def test_other_receivers_are_called_at_once_after_a_restart(
+    service: CallbackService, sink: CallbackSink, second_sink: CallbackSink
+) -> None:
+    sink.gate.clear()
+    await service.subscribe(sink.url, "hangs")
+    await service.subscribe(second_sink.url, "responds")
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.requests) == 1)
+    await restart(service)
+    await wait_for_interrupted(service, sink.requests[0].callback_id)
+
+    await service.emit_callbacks("ben")
+
+    await second_sink.wait_until(lambda: len(second_sink.accepted) == 2)
+    assert len(sink.requests) == 1
+
+
+async def test_replay_that_is_cut_short_counts_as_an_attempt(service: CallbackService, sink: CallbackSink) -> None:
+    await service.subscribe(sink.url)
+    await service.emit_callbacks("ann")
+    await sink.wait_until(lambda: len(sink.accepted) == 1)
+    await poll_until(service.is_idle)
+    callback_id = sink.requests[0].callback_id
+    await restart(service)
+    sink.gate.clear()
+    await service.admin("POST", "callbacks/replay", {"callback_id": callback_id})
+    await sink.wait_until(lambda: len(sink.requests) == 2)
+
+    await restart(service)
+
+    await wait_for_interrupted(service, callback_id)
