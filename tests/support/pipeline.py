@@ -390,9 +390,9 @@ class PipelineHarness:
         """Return the messages that the phone shows, oldest first."""
         return (await self.control("GET", f"phones/{phone}"))["messages"]
 
-    async def visible_message(self, message_id: str, phone: str = ANN) -> dict[str, Any]:
-        """Return what the phone shows of our message, once it is delivered."""
-        await self.events_of(message_id, until="delivered")
+    async def visible_message(self, message_id: str, phone: str = ANN, *, until: str = "delivered") -> dict[str, Any]:
+        """Return what the phone shows of our message, once it has a status; of a reaction that is `sent`."""
+        await self.events_of(message_id, until=until)
         inbox = await self.inbox(phone)
         [message] = [message for message in inbox if message.get("callback_data") == message_id]
         return {name: value for name, value in message.items() if name not in _NOT_VISIBLE}

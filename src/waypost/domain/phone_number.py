@@ -21,6 +21,21 @@ def read_phone_number(text: str) -> str | None:
     return digits if _DIGITS.fullmatch(digits) else None
 
 
+def read_recipient_number(text: str) -> str | None:
+    """Return the digits of a phone number that a message may go to; None also where the first is 0.
+
+    Source: spec, "Errors", Invalid Destination; E.164: no country code begins with 0.
+    """
+    digits = read_phone_number(text)
+    return None if digits is None or digits.startswith("0") else digits
+
+
+def describe_recipient(text: str) -> str:
+    """Return what a recipient's number must be, for the error about a text that is none."""
+    accepted = "a phone number of 8 to 15 digits with its country code"
+    return f"{accepted}, which does not begin with 0" if read_phone_number(text) else accepted
+
+
 def group_destination(group_id: str) -> str:
     """Return the destination of a message to a group, distinct from every phone number and user id."""
     return _GROUP + group_id

@@ -147,7 +147,7 @@ class SimulatorServices:
         plans = MessageWriter(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
         group_messages = GroupMessages(store, settings_store, groups, phones, delivery_signals, outbox)
         self.messages = Messages(
-            clock, ids, phones, sending_limits, checks, plans, group_messages, delivery_signals, uses, generated
+            store, clock, ids, phones, sending_limits, checks, plans, group_messages, delivery_signals, uses, generated
         )
         actions = PhoneActionWriter(store, phones, delivery_signals, outbox)
         self.handsets = handsets = Handsets(clock, ids, settings_store, phones, outbox, media, blocks, actions)

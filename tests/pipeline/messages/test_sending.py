@@ -25,9 +25,9 @@ async def submit(pipeline: PipelineHarness, path: str, field: str, **form: Any) 
     return message_id
 
 
-async def wait_for_shown(pipeline: PipelineHarness, message_id: str) -> dict[str, Any]:
-    """Return a message as the phone shows it, once it is delivered."""
-    await pipeline.events_of(message_id, until="delivered")
+async def wait_for_shown(pipeline: PipelineHarness, message_id: str, *, until: str = "delivered") -> dict[str, Any]:
+    """Return a message as the phone shows it, once it has a status."""
+    await pipeline.events_of(message_id, until=until)
     return (await pipeline.inbox())[-1]
 
 
@@ -90,11 +90,11 @@ async def test_passthrough_of_a_reaction_reacts_to_our_own_message(pipeline: Pip
     operator_id = (await wait_for_shown(pipeline, message_id))["wamid"]
 
     reaction_id = await submit(
-        pipeline, "v3/message", "messages", type="reaction", reaction={"message_id": message_id, "emoji": "+"}
+        pipeline, "v3/message", "messages", type="reaction", reaction={"message_id": message_id, "emoji": "👍"}
     )
 
-    shown = await wait_for_shown(pipeline, reaction_id)
-    assert shown["reaction"] == {"message_id": operator_id, "emoji": "+"}
+    shown = await wait_for_shown(pipeline, reaction_id, until="sent")
+    assert shown["reaction"] == {"message_id": operator_id, "emoji": "👍"}
 
 
 @pytest.mark.holds("postback-app-name")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, WABA, Bench
-from waypost.base.clock import ManualClock
+from waypost.base.clock import DAY_MS, ManualClock
 
 
 async def test_text_inside_the_window_is_sent_and_delivered(bench: Bench) -> None:
@@ -118,6 +118,16 @@ BAD_MESSAGES: list[tuple[str, dict[str, Any], int, int]] = [
     ("no text",               {},                                                     400, 100),
     ("text is no object",     {"text": "Hello"},                                      400, 100),
     ("long text",             {"text": {"body": "x" * 4097}},                         400, 100),
+    ("blank text",            {"text": {"body": " \n"}},                                400, 100),
+    ("link without scheme",   {"type": "image", "image": {"link": "x.example/a.png"}}, 400, 100),
+    ("link of data",          {"type": "image", "image": {"link": "data:image/png;base64,iVBORw0KGgo="}}, 400, 100),
+    ("link with a space",     {"type": "document", "document": {"link": "https://x.example/a b.pdf"}}, 400, 100),
+    ("link with a line break", {"type": "video", "video": {"link": "https://x.example/a\n.mp4"}}, 400, 100),
+    ("link without host",     {"type": "audio", "audio": {"link": "https:///a.ogg"}},   400, 100),
+    ("link of a file",        {"type": "sticker", "sticker": {"link": "file:///a.webp"}}, 400, 100),
+    ("link with a variable",  {"type": "image", "image": {"link": "https://x.example/{{1}}.png"}}, 400, 100),
+    ("reaction with a word",  {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "ok"}}, 400, 131009),
+    ("reaction with two",     {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "\U0001f44d\U0001f44d"}}, 400, 131009),
     ("unknown type",          {"type": "fax"},                                        400, 131051),
     ("type is a number",      {"type": 7},                                            400, 131051),
     ("to the sender",         {"to": BUSINESS, "text": {"body": "x"}},                400, 131021),
@@ -155,13 +165,15 @@ GOOD_MESSAGES: list[dict[str, Any]] = [
     {"type": "document", "document": {"link": "https://x.example/a.pdf", "filename": "a.pdf"}},
     {"type": "location", "location": {"latitude": "37.4", "longitude": -122.1, "name": "Shop"}},
     {"type": "contacts", "contacts": [{"name": {"formatted_name": "Bo"}}]},
-    {"type": "reaction", "reaction": {"message_id": "wamid.x", "emoji": "\U0001f44d"}},
+    {"type": "reaction", "reaction": {"message_id": "FROM PHONE", "emoji": "\U0001f44d"}},
 ]
 
 
 @pytest.mark.parametrize("message", GOOD_MESSAGES, ids=lambda message: message.get("type", "text"))
 async def test_every_message_type_arrives_in_the_inbox(bench: Bench, message: dict[str, Any]) -> None:
-    await bench.send_from_phone()
+    received = await bench.send_from_phone()
+    if message.get("type") == "reaction":
+        message = {"type": "reaction", "reaction": {**message["reaction"], "message_id": received}}
 
     response = await bench.send(message)
 
@@ -245,3 +257,106 @@ async def test_read_message_may_skip_delivered(slow: Bench, clock: ManualClock) 
     )
     assert (sent["status"], read["status"]) == ("sent", "read")
     assert read["pricing"]["category"] == "service"
+
+
+THUMB = "\N{THUMBS UP SIGN}"
+
+
+def reaction(message_id: str, emoji: str = THUMB) -> dict[str, Any]:
+    return {"type": "reaction", "reaction": {"message_id": message_id, "emoji": emoji}}
+
+
+async def failure_code(bench: Bench, wamid: str) -> int:
+    [failed] = await bench.receiver.wait_until(lambda: bench.receiver.statuses(wamid))
+    assert failed["status"] == "failed"
+    code: int = failed["errors"][0]["code"]
+    return code
+
+
+@pytest.mark.parametrize("offline", [False, True])
+async def test_reaction_has_no_status_after_sent(bench: Bench, offline: bool) -> None:
+    received = await bench.send_from_phone()
+    await bench.control("PUT", f"phones/{ANN}", {"is_offline": offline, "read_after_ms": 0})
+
+    response = await bench.send(reaction(received))
+    await bench.control("PUT", f"phones/{ANN}", {"is_offline": False})
+    await bench.control("POST", f"phones/{ANN}/read", {"to": BUSINESS})
+    later = await bench.send_text()
+
+    await bench.receiver.wait_until(lambda: "read" in [item["status"] for item in bench.receiver.statuses(later)])
+    statuses = bench.receiver.statuses(response.body["messages"][0]["id"])
+    assert [status["status"] for status in statuses] == ["sent"]
+    assert (await bench.inbox())[-2]["reaction"]["emoji"] == THUMB
+
+
+async def test_reaction_is_removed_by_an_empty_emoji(bench: Bench) -> None:
+    received = await bench.send_from_phone()
+
+    response = await bench.send(reaction(received, ""))
+
+    assert response.status == 200
+    assert (await bench.inbox())[-1]["reaction"] == {"message_id": received, "emoji": ""}
+
+
+async def test_reaction_to_no_message_of_the_chat_fails_later(bench: Bench) -> None:
+    await bench.send_from_phone()
+    of_another_chat = await bench.send_from_phone(phone="15557654321")
+    reacted = (await bench.send(reaction(await bench.send_from_phone()))).body["messages"][0]["id"]
+
+    for target in ("wamid.x", of_another_chat, reacted):
+        response = await bench.send(reaction(target))
+
+        assert response.status == 200
+        assert await failure_code(bench, response.body["messages"][0]["id"]) == 131009
+
+
+async def test_reaction_to_a_message_of_30_days_ago_fails_later(slow: Bench, clock: ManualClock) -> None:
+    old = await slow.send_from_phone()
+    clock.advance(ms=30 * DAY_MS + 1)
+    await slow.send_from_phone()
+
+    response = await slow.send(reaction(old))
+    clock.advance(ms=1000)
+
+    assert await failure_code(slow, response.body["messages"][0]["id"]) == 131009
+
+
+async def test_unchecked_references_let_a_reaction_pass(bench: Bench) -> None:
+    await bench.send_from_phone()
+    await bench.control("PUT", "settings", {"check_references": False})
+
+    response = await bench.send(reaction("wamid.x"))
+
+    assert (await bench.inbox())[-1]["wamid"] == response.body["messages"][0]["id"]
+
+
+async def test_reply_to_no_message_of_the_chat_is_shown_without_the_bubble(slow: Bench, clock: ManualClock) -> None:
+    """Source: the operator's page "Contextual replies"."""
+    old = await slow.send_from_phone("Long ago")
+    clock.advance(ms=30 * DAY_MS + 1)
+    recent = await slow.send_from_phone("Just now")
+    of_another_chat = await slow.send_from_phone(phone="15557654321")
+
+    for quoted in (recent, old, of_another_chat, "wamid.x"):
+        await slow.send_text(context={"message_id": quoted})
+    clock.advance(ms=1000)
+
+    assert [message["context_id"] for message in (await slow.inbox())[-4:]] == [recent, None, None, None]
+
+
+@pytest.mark.parametrize("number", ["0015550002001", "015550002001", "000000000000", "+0 155-5000-2001"])
+async def test_message_to_a_number_of_no_country_fails_later_and_creates_no_phone(bench: Bench, number: str) -> None:
+    response = await bench.send({"to": number, "text": {"body": "Hi"}})
+
+    assert response.status == 200, response.body
+    assert await failure_code(bench, response.body["messages"][0]["id"]) == 131026
+    phones = (await bench.control("GET", "phones")).body["phones"]
+    assert [phone for phone in phones if phone["phone"].startswith("0")] == []
+
+
+async def test_control_api_knows_no_phone_of_a_number_of_no_country(bench: Bench) -> None:
+    shown = await bench.control("GET", "phones/015550002001")
+    named = await bench.control("PUT", "phones/015550002001", {"name": "Ann"})
+    moved = await bench.control("POST", f"phones/{ANN}/number", {"to": "015550002001"})
+
+    assert [response.status for response in (shown, named, moved)] == [400, 400, 400]

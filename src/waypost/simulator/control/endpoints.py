@@ -85,7 +85,7 @@ def _id_reader(name: str) -> ParameterReader:
 def _read_phone(_parts: SimulatorServices, request: Request) -> str:
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
-        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits")
+        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
     return digits
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.statuses import read_status_json
+from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, read_status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
@@ -81,7 +81,7 @@ class PhoneActionWriter:
             if item.read_ms is not None:
                 due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
                 statements.append(OUTBOX.update({"due_ms": action.at_ms}, **due))
-            elif action.sends_webhook and action.phone.sends_read_receipts:
+            elif action.sends_webhook and action.phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
                 rest = read_status_json(action.phone, item.callback_data, has_contacts=action.has_contacts)
                 statements.append(add_update(self._build_update(action, "read", item.wamid, rest)))
         if action.wamid:

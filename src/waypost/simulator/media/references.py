@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.flows import Flows
@@ -91,14 +92,16 @@ def render_media(
         mime_types: accepted prefixes of the MIME type; empty: those of the kind.
 
     Raises:
-        GraphApiError: 100 for a missing or double source, 131053 for an id that the number does not have,
-            or of another kind. A link is not checked: it is fetched after the message is accepted.
+        GraphApiError: 100 for a missing or double source, or a link that is no URL; 131053 for an id that the number
+            does not have, or of another kind. What a link leads to is fetched after the message is accepted.
 
     Source: facts 4.1, 5.2 (131053: at once for bad ids), 6.1.
     """
     sources = [name for name in ("id", "link") if text_or_none(content.get(name))]
     if len(sources) != 1:
         raise bad_parameter(f"Param {kind} must have exactly one of ['id'] and ['link'].")
+    if sources == ["link"] and not is_web_url(content["link"]):
+        raise bad_parameter(f"Param {kind}['link'] is not a valid URI.")
     if sources == ["link"] or references is None:
         return dict(content)
     media = references.find_media(content["id"])

@@ -7,7 +7,7 @@ from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.messages.direct_send.requests import DirectSend
 from waypost.simulator.phones.conditions import FailureFacts, find_failure_code, lifetime_ms
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.phones import Phones, is_phone_number
 from waypost.simulator.phones.script_steps import RenderedMessage
 from waypost.simulator.phones.scripts import ScriptPlan, Scripts
 from waypost.simulator.tables.messages import DeliveryPlan
@@ -78,6 +78,7 @@ class DeliveryPlanner:
         situation = FailureFacts(
             condition=phone.condition,
             category=direct.category.upper() if template is None else template.category,
+            is_number=is_phone_number(phone.phone),
             is_business=phone.phone in self._accounts.numbers_by_digits,
             is_in_window=is_in_window,
             wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,

@@ -10,7 +10,7 @@ from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.groups.groups import Groups
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.message_writes import MessageWrite, write_messages
-from waypost.simulator.messages.statuses import contact_json, failure_errors_json, pricing_json
+from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, contact_json, failure_errors_json, pricing_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -96,6 +96,7 @@ class GroupMessages:
         Source: the operator's page "Groups".
         """
         has_receivers = self._outbox.has_subscribers(number.waba_id)
+        is_reported = has_receivers and message.type not in SENT_ONLY_TYPES
         if fail_code:
             message = msgspec.structs.replace(message, failed_ms=message.at_ms, failed_code=fail_code)
             errors = failure_errors_json(fail_code)
@@ -115,6 +116,7 @@ class GroupMessages:
         updates: list[Update] = []
         if has_receivers:
             updates.append(self._group_update(number, message, group, "sent", ""))
+        if is_reported:
             updates += [update for delivery in deliveries for update in self._delivery_updates(delivery)]
         else:
             deliveries = [msgspec.structs.replace(row, delivered_rest="", read_rest="") for row in deliveries]

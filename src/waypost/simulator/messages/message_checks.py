@@ -21,7 +21,7 @@ from waypost.simulator.messages.template_sends.plans import TemplatePlans
 from waypost.simulator.messages.template_sends.rendering import RenderedMessage, render_template
 from waypost.simulator.messages.throughput import ThroughputLimits
 from waypost.simulator.phones.blocks import BlockLists
-from waypost.simulator.phones.phones import Phones, phone_digits
+from waypost.simulator.phones.phones import Phones, recipient_digits
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
 from waypost.simulator.templates.templates import Templates
@@ -81,6 +81,11 @@ class MessageChecker:
         self._direct_sends = direct_sends
         self._marketing = marketing
         self._plans = TemplatePlans()
+
+    @property
+    def checks_references(self) -> bool:
+        """True if ids in messages must exist."""
+        return self._settings.value.check_references
 
     def check_content(self, number: Number, request: dict[str, Any], *, to_marketing: bool = False) -> CheckedMessage:
         """Check the envelope, the number's restrictions, and the content.
@@ -178,7 +183,7 @@ class MessageChecker:
             return phone.phone
         if not to:
             raise bad_parameter("The parameter to is required.")
-        digits = phone_digits(str(to) if type(to) is int else to)
+        digits = recipient_digits(str(to) if type(to) is int else to)
         if digits is None:
             raise message_error(131009, "to: a phone number has 8 to 15 digits")
         return digits

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences, render_media
+from waypost.simulator.messages.interactive.emoji import is_single_emoji
 from waypost.simulator.messages.interactive.interactive_types import render_interactive
 from waypost.simulator.messages.template_sends.rendering import RenderedMessage
 
@@ -24,7 +25,7 @@ def _too_long_error(path: str, max_chars: int) -> GraphApiError:
 
 def _text(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     body = text_or_none(content.get("body"))
-    if not body:
+    if not body or body.isspace():
         raise _missing_error("text['body']")
     if len(body) > _MAX_TEXT_CHARS:
         raise _too_long_error("text['body']", _MAX_TEXT_CHARS)
@@ -67,8 +68,11 @@ def _contacts(content: list[Any], _references: KnownReferences | None) -> Render
 def _reaction(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     if not text_or_none(content.get("message_id")):
         raise _missing_error("reaction['message_id']")
-    if not isinstance(content.get("emoji"), str):
+    emoji = text_or_none(content.get("emoji"))
+    if emoji is None:
         raise _missing_error("reaction['emoji']")
+    if emoji and not is_single_emoji(emoji):
+        raise message_error(131009, "reaction['emoji'] must be one emoji, or empty to remove the reaction")
     return {"text": content["emoji"], "reaction": content}
 
 

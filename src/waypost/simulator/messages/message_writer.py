@@ -11,7 +11,7 @@ from waypost.simulator.messages.marketing.requests import MARKETING_CATEGORY
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.messages.message_writes import MessageWrite, write_messages
 from waypost.simulator.messages.paced_messages import DROPPED_CODE, PacedMessages
-from waypost.simulator.messages.statuses import StatusContext, plan_updates
+from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, StatusContext, plan_updates
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
@@ -105,7 +105,7 @@ class MessageWriter:
         message = msgspec.structs.replace(message, **msgspec.structs.asdict(decision.delivery_plan))
         waiting_message: WaitingMessage | None = None
         if decision.waits_until_ms is not None:  # the later status has the same price as `sent`
-            rest = updates[0].rest if updates else ""
+            rest = updates[0].rest if updates and message.type not in SENT_ONLY_TYPES else ""
             waiting_message = build_waiting_message(
                 message, number.waba_id, decision.waits_until_ms, decision.read_after_ms, rest
             )

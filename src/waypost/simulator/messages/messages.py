@@ -1,23 +1,27 @@
 """Accepting messages from a business: check, store with the planned statuses, respond."""
 
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from waypost.base.clock import Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.direct_send.generated_templates import GeneratedTemplates, TemplateAttribution
 from waypost.simulator.messages.groups import GroupMessages, group_contact
-from waypost.simulator.messages.message_checks import MessageChecker
+from waypost.simulator.messages.message_checks import CheckedMessage, MessageChecker
 from waypost.simulator.messages.message_ids import sent_wamid
 from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.sending_limits import SendingLimits
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.tables.messages import SimulatedMessage
+from waypost.simulator.store import Store
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.templates.usage import TemplateUsage
+
+_CHAT_MEMORY_MS: Final = 30 * DAY_MS  # Source: the operator's pages "Reaction messages", "Contextual replies"
+_REACTION_FAIL_CODE: Final = 131009
 
 
 class Messages:
@@ -25,6 +29,7 @@ class Messages:
 
     def __init__(
         self,
+        store: Store,
         clock: Clock,
         ids: Ids,
         phones: Phones,
@@ -36,6 +41,7 @@ class Messages:
         usage: TemplateUsage,
         generated: GeneratedTemplates,
     ) -> None:
+        self._store = store
         self._clock = clock
         self._ids = ids
         self._phones = phones
@@ -71,9 +77,15 @@ class Messages:
         Raises:
             GraphApiError: for the first violation; by default a closed window is only reported in a status.
 
-        Source: facts 4, 5.2.
+        Source: facts 4, 5.2; the operator's pages "Reaction messages" and "Contextual replies".
         """
         checked = self._checker.check_content(number, request, to_marketing=to_marketing)
+        quoted_id = text_or_none(object_of(request.get("context")).get("message_id"))
+        if quoted_id and (checked.template or await self._find_in_chat(number, checked, quoted_id) is None):
+            quoted_id = None  # such a message is shown without the bubble
+        if checked.type == "reaction" and fail_code is None and self._checker.checks_references:
+            target = await self._find_in_chat(number, checked, checked.rendered["reaction"]["message_id"])
+            fail_code = _REACTION_FAIL_CODE if target is None or target.type == "reaction" else None
         message = SimulatedMessage(
             position=self._signals.next_position(),
             wamid=sent_wamid(self._ids, number.phone_number if checked.group else checked.phone),
@@ -85,7 +97,7 @@ class Messages:
             shown=msgspec.json.encode(checked.rendered).decode(),
             body=raw.decode(errors="replace"),
             callback_data=checked.callback_data,
-            context_id=text_or_none(object_of(request.get("context")).get("message_id")),
+            context_id=quoted_id,
         )
         response_message = {"id": message.wamid}
         if checked.group is not None:
@@ -119,6 +131,14 @@ class Messages:
             template_id=attribution.template_id,
         )  # fmt: skip
         return _build_response(self._contact(number, request, checked.phone), response_message)
+
+    async def _find_in_chat(self, number: Number, checked: CheckedMessage, wamid: str) -> SimulatedMessage | None:
+        """Return a message of the recipient's chat with this number; None if there is none, or it is too old."""
+        since_ms = self._clock.now_ms() - _CHAT_MEMORY_MS
+        found = await MESSAGES.find(
+            self._store, wamid=wamid, phone=checked.phone, phone_number_id=number.phone_number_id
+        )
+        return next((message for message in found if message.at_ms >= since_ms), None)
 
     def _fail_code(self, number: Number, fault_code: int | None) -> int | None:
         return self._sending_limits.find_fail_code(number) if fault_code is None else fault_code

@@ -13,11 +13,15 @@ from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
 
+SENT_ONLY_TYPES: Final = frozenset({"reaction"})
+"""Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""
 _DAY_S: Final = 24 * 3600
 
 # fmt: off
 FAILURE_TEXTS: Final = {  # Source: facts 5.2, the codes that come later in a status
     130472: "Failed to send message because this user's phone number is part of an experiment.",
+    131009: "Parameter value is not valid: the message reacted to is not in this chat, is a reaction itself, or is "
+            "older than 30 days.",
     131026: "Message Undeliverable.",
     131047: "Message failed to send because more than 24 hours have passed since the customer last "
             "replied to this number.",
@@ -62,7 +66,7 @@ def plan_updates(
     """Return every status that the message will have by its delivery plan.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
-    the only status without a user id. A Direct Send message's statuses name its template.
+    the only status without a user id. A reaction has no status after `sent`. A Direct Send message's statuses name its template.
     """
     template = f',"template_id":"{context.template_id}"' if context.template_id else ""
     category = context.category
@@ -77,6 +81,8 @@ def plan_updates(
         return [_build_update(context, delivery_plan.failed_ms, outbox, "failed", rest)]
     priced = _status_json(context, context.phone, pricing)
     updates = [_build_update(context, context.message.at_ms, outbox, "sent", priced)]
+    if context.message.type in SENT_ONLY_TYPES:
+        return updates
     is_read = delivery_plan.read_ms is not None and context.phone.sends_read_receipts
     skips_delivered = is_read and (context.phone.has_chat_open or context.skips_delivered)
     if delivery_plan.delivered_ms is not None and not skips_delivered:

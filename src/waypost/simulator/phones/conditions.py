@@ -24,6 +24,7 @@ class FailureFacts:
     Args:
         condition: the phone's; empty: no problem.
         category: the template's; empty for a session message.
+        is_number: whether a country may have the number.
         is_business: whether the phone is a business number.
         is_in_window: whether it wrote in the last 24 hours.
         wants_marketing: whether its owner accepts the business's marketing.
@@ -31,6 +32,7 @@ class FailureFacts:
 
     condition: str
     category: str
+    is_number: bool
     is_business: bool
     is_in_window: bool
     wants_marketing: bool
@@ -56,7 +58,7 @@ def _is_marketing(situation: FailureFacts) -> bool:
 # fmt: off
 FAILURE_RULES: Final = (  # Source: facts 5.2, the codes of mode A. The first row that applies decides.
     #   condition             code    which messages
-    FailureRule("",                   131026, lambda message: message.is_business),
+    FailureRule("",                   131026, lambda message: message.is_business or not message.is_number),
     FailureRule("not_on_whatsapp",    131026, _is_any_message),
     FailureRule("old_client",         131026, _is_any_message),
     FailureRule("terms_not_accepted", 131026, _is_any_message),

@@ -34,8 +34,13 @@ class Phones:
         self.by_digits = self._phones.all
 
     def find_or_create(self, phone: str) -> tuple[SimulatedPhone, bool]:
-        """Return a number's phone as businesses see it, and whether it is new: then the caller must store it."""
+        """Return a number's phone as businesses see it, and whether it is new: then the caller must store it.
+
+        A number that no country has gets no phone: the result is neither kept nor new.
+        """
         known = self.by_digits.get(phone) or self._fleets.fleet_phone(phone)
+        if known is None and not is_phone_number(phone):
+            return self.find_or_default(phone), False
         if known is not None:
             return self.fill_user_id(known), False
         new = SimulatedPhone(phone, f"Phone {phone[-4:]}")
@@ -157,8 +162,19 @@ def _fill_user_id(phone: SimulatedPhone) -> SimulatedPhone:
     return replace(phone, user_id=encode_user_id(phone.phone))
 
 
+def is_phone_number(digits: str) -> bool:
+    """True if a country may have a number of these digits: no country code begins with 0. Source: facts 4.1, E.164."""
+    return not digits.startswith("0")
+
+
 def phone_digits(text: object) -> str | None:
-    """Return the digits of a phone number; None if they are not 8 to 15.
+    """Return the digits of a number that a phone may have: 8 to 15, the first not 0; None for any other text."""
+    digits = recipient_digits(text)
+    return digits if digits is not None and is_phone_number(digits) else None
+
+
+def recipient_digits(text: object) -> str | None:
+    """Return the digits of a recipient; None if they are not 8 to 15.
 
     Spaces, hyphens, brackets and plus signs are removed. Source: facts 4.1.
     """

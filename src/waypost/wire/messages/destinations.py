@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.phone_number import read_phone_number
+from waypost.domain.phone_number import describe_recipient, read_phone_number, read_recipient_number
 from waypost.wire.forms import Form
 
 CHANNEL: Final = "whatsapp"
@@ -40,11 +40,10 @@ def read_addresses(form: Form, app_id: str = "") -> SendAddresses:
     channel = form.text("channel")
     if channel and channel.strip().lower() != CHANNEL:
         raise invalid_field("channel", "whatsapp")
-    destination = read_phone_number(form.text("destination") or "")
+    number = form.text("destination") or ""
+    destination = read_recipient_number(number)
     if destination is None:
-        raise ApiError(
-            ErrorCode.INVALID_DESTINATION, "destination must be a phone number of 8 to 15 digits with its country code."
-        )
+        raise ApiError(ErrorCode.INVALID_DESTINATION, f"destination must be {describe_recipient(number)}.")
     text = form.text("source") or form.text("src") or ""
     source = app_id if app_id and text.strip() == app_id else read_phone_number(text)
     if source is None:

@@ -9,7 +9,7 @@ import msgspec
 from waypost.domain.coercion import Text, coerce_text
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.message import Passthrough
-from waypost.domain.phone_number import group_destination, parse_group_id, read_phone_number
+from waypost.domain.phone_number import describe_recipient, group_destination, parse_group_id, read_recipient_number
 from waypost.wire.calling import VOICE_EVENT, CallEvent, read_voice
 from waypost.wire.forms import Form, read_json, read_json_body
 
@@ -212,15 +212,14 @@ def _read_recipient(members: Members, *, is_group: bool) -> tuple[str, str]:
 
 
 def _destination(recipient: str, name: str) -> str:
-    number = read_phone_number(recipient)
+    number = read_recipient_number(recipient)
     if number is not None:
         return number
     if name == "recipient" and _USER_ID.fullmatch(recipient):
         return recipient
     raise ApiError(
         ErrorCode.INVALID_DESTINATION,
-        "to must be a phone number of 8 to 15 digits with its country code, or recipient a "
-        "business-scoped user id such as US.1349.",
+        f"to must be {describe_recipient(recipient)}, or recipient a business-scoped user id such as US.1349.",
     )
 
 

@@ -39,7 +39,7 @@ class PartnerPhoneBody(ControlBody, frozen=True):
     """A person, and optionally the phone's number."""
 
     name: Name
-    number: Annotated[Digits | None, accepts("8 to 15 digits, or null: derived from the names")] = None
+    number: Annotated[Digits | None, accepts("8 to 15 digits, the first not 0, or null: derived from the names")] = None
 
 
 class CallbacksBody(ControlBody, frozen=True):

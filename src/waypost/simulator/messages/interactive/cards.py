@@ -6,11 +6,13 @@ from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive.fields import (
     check_distinct,
+    check_reply_buttons,
     invalid_error,
     missing_error,
     read_text,
     render_interactive_header,
     require_text,
+    require_url,
 )
 
 _CARDS: Final = (2, 10)  # Source: facts 2.3, "Carousel cards"; a free-form one has the same
@@ -81,7 +83,7 @@ def _build_buttons(action: dict[str, Any], path: str) -> list[dict[str, Any]]:
         parameters = object_or_none(action.get("parameters")) or {}
         path = f"{path}']['parameters"
         label = require_text(parameters, "display_text", path, _MAX_CARD_LABEL_CHARS)
-        return [{"type": "URL", "text": label, "url": require_text(parameters, "url", path, 2000)}]
+        return [{"type": "URL", "text": label, "url": require_url(parameters, "url", path)}]
     return _build_reply_buttons(action, f"{path}']['buttons")
 
 
@@ -92,7 +94,7 @@ def _build_reply_buttons(action: dict[str, Any], path: str) -> list[dict[str, An
     if len(buttons) > 3 or any(text_or_none(button.get("type")) != "quick_reply" for button in buttons):
         raise invalid_error(path, "has 1 to 3 buttons of the type quick_reply")
     replies = [object_or_none(button.get("quick_reply")) or {} for button in buttons]
-    return [
+    rendered = [
         {
             "type": "REPLY",
             "text": require_text(reply, "title", path, _MAX_CARD_LABEL_CHARS),
@@ -100,3 +102,5 @@ def _build_reply_buttons(action: dict[str, Any], path: str) -> list[dict[str, An
         }
         for reply in replies
     ]
+    check_reply_buttons(path, rendered)
+    return rendered

@@ -10,16 +10,20 @@ from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive.cards import render_cards
 from waypost.simulator.messages.interactive.fields import (
     check_distinct,
+    check_reply_buttons,
     invalid_error,
     missing_error,
     read_text,
     render_interactive_header,
     require_text,
+    require_url,
 )
 from waypost.simulator.messages.interactive.orders import order_details_buttons, order_status_buttons
 from waypost.simulator.messages.template_sends.buttons import check_sections
+from waypost.simulator.templates.text_variables import has_emoji
 
 _MAX_INTERACTIVE_BODY_CHARS: Final = 1024
+_MAX_LIST_BODY_CHARS: Final = 4096  # Source: the operator's page "Interactive list messages"
 _MAX_INTERACTIVE_FOOTER_CHARS: Final = 60  # Source: facts 4.1
 _MAX_INTERACTIVE_LABEL_CHARS: Final = 20
 _MAX_CALL_MINUTES: Final = 43_200
@@ -40,6 +44,7 @@ class InteractiveType:
         needs_header: whether one of them is required.
         build_buttons: checks the action, and returns the buttons.
         build_cards: checks the action, and returns the cards, for a type that has cards.
+        max_body_chars: of its body.
     """
 
     needs_body: bool
@@ -47,6 +52,7 @@ class InteractiveType:
     needs_header: bool
     build_buttons: Callable[[Action, KnownReferences | None], Buttons]
     build_cards: Callable[[Action, KnownReferences | None], list[dict[str, Any]]] | None = None
+    max_body_chars: int = _MAX_INTERACTIVE_BODY_CHARS
 
 
 def render_interactive(
@@ -78,8 +84,8 @@ def render_interactive(
         raise invalid_error("type", f"must be one of {', '.join(types)}")
     if action is None:
         raise missing_error("action")
-    rendered: dict[str, Any] = {"text": read_text(content, "body", _MAX_INTERACTIVE_BODY_CHARS)}
-    if rules.needs_body and not rendered["text"]:
+    rendered: dict[str, Any] = {"text": read_text(content, "body", rules.max_body_chars)}
+    if rules.needs_body and not rendered["text"].strip():
         raise missing_error("body']['text")
     header = object_or_none(content.get("header"))
     if header is not None:
@@ -115,7 +121,7 @@ def _reply_buttons(action: Action, _references: KnownReferences | None) -> Butto
         }
         for reply in replies
     ]
-    check_distinct(path, [button["payload"] for button in buttons])
+    check_reply_buttons(path, buttons)
     return buttons
 
 
@@ -129,7 +135,7 @@ def _list_rows(action: Action, _references: KnownReferences | None) -> Buttons:
     buttons: Buttons = []
     for section in sections:
         title = text_or_none(section.get("title")) or ""
-        if len(sections) > 1 and not title:
+        if len(sections) > 1 and not title.strip():
             raise missing_error(f"{path}']['title")
         if len(title) > 24:
             raise invalid_error(f"{path}']['title", "has at most 24 characters")
@@ -164,9 +170,7 @@ def link_button(action: Action, _references: KnownReferences | None) -> Buttons:
     """Return the button that opens a URL."""
     parameters = _parameters(action)
     path = "action']['parameters"
-    url = require_text(parameters, "url", path, 2000)
-    if not url.startswith(("http://", "https://")):
-        raise invalid_error(f"{path}']['url", "must begin with http:// or https://")
+    url = require_url(parameters, "url", path)
     label = require_text(parameters, "display_text", path, _MAX_INTERACTIVE_LABEL_CHARS)
     return [{"type": "URL", "text": label, "url": url}]
 
@@ -202,6 +206,8 @@ def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
     parameters = _parameters(action)
     path = "action']['parameters"
     label = require_text(parameters, "flow_cta", path, 30)
+    if has_emoji(label):  # Source: the operator's page "Messages API"
+        raise invalid_error(f"{path}']['flow_cta", "has no emoji")
     mode = (text_or_none(parameters.get("mode")) or "published").lower()
     if mode not in ("published", "draft"):
         raise invalid_error(f"{path}']['mode", "must be one of draft, published")
@@ -276,7 +282,7 @@ _CONTACT  = _named_action_button("request_contact_info",    "REQUEST_CONTACT_INF
 INTERACTIVE_TYPES: Final = {  # Source: facts 4.1, and the operator's own pages for the last seven
     #                                        needs body  headers    needs header  buttons
     "button":                   InteractiveType(True,  ANY_HEADER, False, _reply_buttons),
-    "list":                     InteractiveType(True,  ("text",),   False, _list_rows),
+    "list":                     InteractiveType(True,  ("text",),   False, _list_rows, None, _MAX_LIST_BODY_CHARS),
     "cta_url":                  InteractiveType(True,  ANY_HEADER, False, link_button),
     "product":                  InteractiveType(False, (),          False, _product_button),
     "product_list":             InteractiveType(True,  ("text",),   True,  _product_list_button),
