@@ -27,6 +27,8 @@ MAX_PARTNER_ID: Final = 100_000_000
 HOUR_MS: Final = 60 * 60 * 1000
 DAY_MS: Final = 24 * HOUR_MS
 BATCH_SIZE: Final = 16
+UPLOADS: Final = {"image": "image/png", "video": "video/mp4", "document": "application/pdf"}
+"""The uploads that each partner has: their placeholders, such as `{image_id}`, and their MIME types."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ class Tenants:
             "direct_operator_template_id": str(offer.operator_template_id),
             "direct_waba_id": reachable.id,
             "direct_phone_number_id": apps[2].phone_number_id,
+            **{f"{kind}_id": f"{nth}5{number:014d}" for nth, kind in enumerate(UPLOADS, 1)},
         }
         for prefix, app in zip(("", "second_", "direct_", "bare_"), apps, strict=True):
             values |= {
@@ -221,5 +224,9 @@ class Tenants:
             for app, name in zip(tenant.apps, ("inbound_id", "second_inbound_id", "lost_inbound_id"), strict=False):
                 [inbound] = self._inbound_rows(tenant.partner.id, app.id, values[name])
                 add(tables.inbound_messages, **inbound)
+            for kind, mime_type in UPLOADS.items():
+                upload = {"id": values[f"{kind}_id"], "handle": None, "mime_type": mime_type, "size_bytes": 1}
+                lasting = {"expires_on_ms": now_ms + 30 * DAY_MS, "sha256": "0" * 64, "file_name": ""}
+                add(tables.media, **upload, **lasting, **owner, **created, app_id=tenant.apps[0].id)
         for table, table_rows in rows.items():
             connection.execute(insert(table), table_rows)

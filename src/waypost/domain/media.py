@@ -130,5 +130,17 @@ def handle_lines(handle: str) -> tuple[str, ...]:
     return lines if len(lines) <= MAX_HANDLE_LINES else ()
 
 
+def is_operator_handle(line: str, operator_app_id: str, now_ms: int) -> bool:
+    """True if a line has the form of an unexpired handle that the operator issued to an app of its own.
+
+    Source: operator's facts 6.2, "Handle shape": its end and its app are parts of it.
+    """
+    parts = line.split(":")
+    is_whole = line.startswith(HANDLE_PREFIX) and len(parts) == 9 and all(parts[2:]) and parts[4] == "e"
+    if not is_whole or parts[6] != operator_app_id:
+        return False
+    return parts[5].isascii() and parts[5].isdecimal() and len(parts[5]) < 12 and int(parts[5]) * 1000 > now_ms
+
+
 def _opaque(hex_digits: str) -> str:
     return "AR" + urlsafe_b64encode(bytes.fromhex(hex_digits)).decode().rstrip("=")

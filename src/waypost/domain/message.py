@@ -72,6 +72,13 @@ class TemplateSend:
     sections: tuple[ProductSection, ...] = ()
     is_marketing: bool = False
 
+    @property
+    def shown_kind(self) -> str:
+        """The kind of what is shown beside the text: of a medium, location, carousel, or text for nothing."""
+        if self.media_kind is not None:
+            return self.media_kind.value
+        return "location" if self.place is not None else "carousel" if self.cards else "text"
+
 
 @dataclass(frozen=True, slots=True)
 class Passthrough:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import ANN, APP, is_event
+from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, PipelineHarness
 from tests.support.version_3_receiver import open_version_3_receiver
 
@@ -221,9 +222,9 @@ async def test_long_postback_text_is_called_back_whole_in_both_versions(pipeline
 @pytest.mark.parametrize("card", [0, 1])
 async def test_tapped_card_is_called_back_with_its_own_postback_text(pipeline: PipelineHarness, card: int) -> None:
     reply = {"type": "QUICK_REPLY", "text": "Buy"}
-    await pipeline.control("PUT", "settings", {"check_references": False})
+    handle = await pipeline.upload_sample(sample("png"), "image/png")
     cards = [{"headerType": "IMAGE", "body": f"Card {n}", "sampleText": f"Card {n}",
-              "exampleMedia": "4::aW1hZ2UvcG5n:a:e:1:1:1:x", "buttons": [reply]} for n in (0, 1)]  # fmt: skip
+              "exampleMedia": handle, "buttons": [reply]} for n in (0, 1)]  # fmt: skip
     template_id = await pipeline.approved_template(
         buttons=(), templateType="CAROUSEL", category="MARKETING", cards=json.dumps(cards)
     )

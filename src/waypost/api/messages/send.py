@@ -10,7 +10,7 @@ from waypost.api.services import Services
 from waypost.base.telemetry.sampling import mark_id, sampled_by_sender
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.message import Content, Message, TemplateSend
 from waypost.domain.send_rules import operator_limit_error, postback_error, template_send_error
 from waypost.domain.templates.template import Category, Template, TemplateStatus
@@ -19,7 +19,7 @@ from waypost.wire.forms import Form
 from waypost.wire.messages.destinations import SendAddresses, read_addresses
 from waypost.wire.messages.message_records import submission_response
 from waypost.wire.messages.session_forms import is_about_products, read_session_message
-from waypost.wire.messages.template_forms import json_text, read_template_send
+from waypost.wire.messages.template_forms import is_location_sample, json_text, read_template_send
 
 MAX_UNAUTHENTICATED_BYTES: Final = 64 * 1024
 """The limit of a body that is read although its credential is wrong."""
@@ -116,9 +116,7 @@ async def send_partner_template_message(services: Services, request: Request) ->
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
     content, template = await _read_template_content(services, form, app)
-    kind = template.draft.template_type
-    if type_row(kind).is_header_sent and json_text(form, "message") is None:
-        raise missing_parameter("message", f"what a template of type {kind} shows above its text")
+    _check_message(form, content, template)
     _check_template(services, content, template)
     return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
@@ -229,6 +227,26 @@ async def _read_template_content(services: Services, form: Form, app: App) -> tu
     if app.preferences.marketing_messages and template.category is Category.MARKETING:
         content = replace(content, is_marketing=True)
     return content, template
+
+
+def _check_message(form: Form, content: TemplateSend, template: Template) -> None:
+    """Check that the message of a partner's send shows what its template's type needs.
+
+    Raises:
+        ApiError: it is missing, or shows something else.
+
+    Source: spec, "Send template message (image, location) through the partner API": `message` is required; facts 9.2.
+    """
+    kind = template.draft.template_type
+    row = type_row(kind)
+    if not row.is_header_sent and not row.has_cards:
+        return
+    text = json_text(form, "message")
+    if text is None:
+        raise missing_parameter("message", f"what a template of type {kind} shows above its text")
+    needed = "carousel" if row.has_cards else row.medium.name if row.medium else "location"
+    if content.shown_kind != needed and not (needed == "location" and is_location_sample(text)):
+        raise invalid_field("message", f"what a template of type {kind} shows: an object of the type {needed}")
 
 
 def _check_template(services: Services, content: TemplateSend, template: Template) -> None:

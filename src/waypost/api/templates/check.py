@@ -22,7 +22,7 @@ from waypost.wire.templates.drafts import read_draft
 async def check_template(services: Services, request: Request) -> ApiResponse:
     """Return every violation in a draft: those that creation would reject, and those that the review would.
 
-    Checks in addition to the rules of the table: the name is free, samples have their headers' types, an edited
+    Checks in addition to the rules of the table: the name is free, samples exist and have their headers' types, an edited
     template is editable, and an edit does not change the category of an approved template. URLs of
     samples are not fetched.
 
@@ -66,9 +66,9 @@ async def _store_violations(
         fix_hint = "Choose another name, or delete the template with this name."
         violations.append(_violation("elementName", "name-free", text, "facts 3.3", fix_hint))
     try:
-        await check_samples(services, app, draft)
+        await check_samples(services, app, draft, None if edited is None else edited.draft)
     except ApiError as error:
-        fix_hint = "Upload a sample of the header's type."
+        fix_hint = "Upload a sample of the header's type, and name it as the upload's response does."
         violations.append(_violation(error.field, "sample-kind", error.explanation, "facts 8", fix_hint))
     return violations
 

@@ -18,8 +18,8 @@ async def create_template(services: Services, request: Request) -> ApiResponse:
 
     Errors in this order: 401 wrong token, 400 an app that is not the partner's, 403 the token of another of its apps,
     429 eleventh in a minute, 400 unreadable form, 400 first
-    violated rule, 400 an app without a business account, 400 a sample of another type or a URL that
-    yields none, 400 the name exists.
+    violated rule, 400 an app without a business account, 400 a sample that is no upload or of another type, or a
+    URL that yields none, 400 the name exists.
 
     Source: spec, "Create template", "Limits"; ledger 1.5; always 200 (decision 0010).
     """

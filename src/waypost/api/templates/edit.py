@@ -31,7 +31,7 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
     which it cannot be edited, 400 unreadable form, 400 the category of an approved one, 400 first
-    violated rule, 400 a URL that yields no sample.
+    violated rule, 400 a sample that is no upload, of another type, or a URL that yields none.
 
     Source: facts 3.6; operator's facts 2.6; decision 0021.
     """
@@ -45,7 +45,7 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
             ErrorCode.FIELD_BROKEN, f"category must stay {category}: that of an approved template cannot be edited."
         )
     check_draft(draft, strict=services.strict, hosting=app.hosting)
-    draft = await add_sample_handles(services, app, draft)
+    draft = await add_sample_handles(services, app, draft, before.draft)
     after = replace(
         before,
         draft=draft,

@@ -1,4 +1,4 @@
-"""The media samples of a draft: checks their types, and adds a handle of ours to each that needs one."""
+"""The media samples of a draft: checks that they exist and their types, and adds a handle of ours to each that needs one."""
 
 import asyncio
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Final
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.media import ACCEPTED_TYPES, UploadedMedia, handle_lines
+from waypost.domain.media import ACCEPTED_TYPES, UploadedMedia, handle_lines, is_operator_handle
 from waypost.domain.session_messages.content import MediaKind
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
@@ -19,6 +19,7 @@ from waypost.wire.media import fetch_error
 
 SAMPLES_TIMEOUT_S: Final = 10
 """For fetching all samples of one draft that are given by URL. Source: decision 0079."""
+_MAX_SHOWN_CHARS: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,21 @@ class _SampleHeader:
     field_prefix: str = ""
 
 
-async def add_sample_handles(services: Services, app: App, draft: TemplateDraft) -> TemplateDraft:
+async def add_sample_handles(
+    services: Services, app: App, draft: TemplateDraft, before: TemplateDraft | None = None
+) -> TemplateDraft:
     """Return the draft with a handle for each sample given by an upload's media id, or only by URL.
 
-    A media id that is not a live upload of this partner stays unchanged: the operator may know it. URLs
-    are fetched concurrently.
+    URLs are fetched concurrently.
+
+    Args:
+        services: of the API.
+        app: that submits it.
+        draft: checked by the rules.
+        before: the draft that an edit changes; None for a new template.
 
     Raises:
-        ApiError: an upload has another type than its header, or a URL cannot be fetched or is not an
-            accepted sample.
+        ApiError: as of `check_samples`, or a URL cannot be fetched or is not an accepted sample.
 
     Source: spec, "Card object": when `exampleMedia` is absent the service generates the handle from the
         URL or the id.
@@ -52,7 +59,7 @@ async def add_sample_handles(services: Services, app: App, draft: TemplateDraft)
     headers = _headers(draft)
     if not headers:
         return draft
-    uploads = await check_samples(services, app, draft)
+    uploads = await check_samples(services, app, draft, before)
     fetched = await _fetch_samples(services, app, headers)
     handles: dict[str, str | None] = {}
     for header in headers:
@@ -72,20 +79,41 @@ async def add_sample_handles(services: Services, app: App, draft: TemplateDraft)
     return replace(draft, cards=cards)
 
 
-async def check_samples(services: Services, app: App, draft: TemplateDraft) -> dict[str, UploadedMedia]:
-    """Check that the uploads that a draft names have the types of their headers.
+async def check_samples(
+    services: Services, app: App, draft: TemplateDraft, before: TemplateDraft | None = None
+) -> dict[str, UploadedMedia]:
+    """Check that the uploads that a draft names exist, and have the types of their headers.
+
+    What the operator has issued to its own app is accepted too: its handles name that app. A sample that an edit
+    does not change is not looked up again: the operator has it.
+
+    Args:
+        services: of the API.
+        app: that submits it.
+        draft: to check.
+        before: the draft that an edit changes; None for a new template.
 
     Returns:
         The live uploads of this partner by the handle or media id that names them.
 
     Raises:
-        ApiError: one has another type than its header.
+        ApiError: one is no upload of this partner, has expired, or has another type than its header.
     """
     headers = _headers(draft)
     named = [name for header in headers for name in _upload_names(header.owner)]
     now_ms = services.clock.now_ms()
     uploads = await services.database.read(find_uploads, app.partner_id, named, now_ms)
+    account = await services.directory.operator_account_of(app)
+    operator_app_id = account.fields.get("app_id", "") if account else ""
+    submitted = {text for header in _headers(before) for text in _references(header.owner)} if before else set[str]()
     for header in headers:
+        for field, reference in _references(header.owner).items():
+            lines = handle_lines(reference) or (reference,)
+            unknown = [
+                line for line in lines if line not in uploads and not is_operator_handle(line, operator_app_id, now_ms)
+            ]
+            if unknown and reference not in uploads and reference not in submitted:
+                raise _unknown_upload(f"{header.field_prefix}{field}", unknown[0])
         _check_kinds(header, uploads)
     return uploads
 
@@ -96,11 +124,23 @@ def _headers(draft: TemplateDraft) -> list[_SampleHeader]:
     return own_header + [_SampleHeader(card, card.header_type, f"cards[{index}].") for index, card in cards]
 
 
+def _references(owner: TemplateDraft | Card) -> dict[str, str]:
+    """Return the references to uploads by their field."""
+    references = {"exampleMedia": owner.example_media, "mediaId": owner.media_id}
+    return {field: reference for field, reference in references.items() if reference and reference.strip()}
+
+
 def _upload_names(owner: TemplateDraft | Card) -> tuple[str, ...]:
     """Return the texts that may name uploads of ours: a handle, each line of it, or a media id."""
-    if owner.example_media:
-        return (owner.example_media, *handle_lines(owner.example_media))
-    return (owner.media_id,) if owner.media_id else ()
+    references = _references(owner).values()
+    return tuple(name for reference in references for name in (reference, *handle_lines(reference)))
+
+
+def _unknown_upload(name: str, reference: str) -> ApiError:
+    shown = reference if len(reference) <= _MAX_SHOWN_CHARS else f"{reference[:_MAX_SHOWN_CHARS]}…"
+    accepted = "an upload of yours that has not expired"
+    text = f"{name} must name {accepted}; {shown} names none."
+    return ApiError(ErrorCode.FIELD_BROKEN, text, field=name, accepted=accepted)
 
 
 def _sample_handle(owner: TemplateDraft | Card, handles: Mapping[str, str | None]) -> str | None:
@@ -110,10 +150,10 @@ def _sample_handle(owner: TemplateDraft | Card, handles: Mapping[str, str | None
 
 
 def _check_kinds(header: _SampleHeader, uploads: Mapping[str, UploadedMedia]) -> None:
-    field = "exampleMedia" if header.owner.example_media else "mediaId"
-    for name in _upload_names(header.owner):
-        if name in uploads:
-            _check_kind(header, field, uploads[name])
+    for field, reference in _references(header.owner).items():
+        for name in (reference, *handle_lines(reference)):
+            if name in uploads:
+                _check_kind(header, field, uploads[name])
 
 
 def _check_kind(header: _SampleHeader, field: str, media: UploadedMedia) -> None:

@@ -108,8 +108,8 @@ def has_short_code(max_chars: int) -> ButtonCondition:
 
 
 def has_variable_example(button: TemplateButton) -> bool:
-    """True if the URL has no variable, or has an example."""
-    return not button.has_variable or any(button.example)
+    """True if the URL has no variable, or has an example of its own: a placeholder is none."""
+    return not button.has_variable or any(example and "{{" not in example for example in button.example)
 
 
 def has_valid_url(button: TemplateButton) -> bool:

@@ -131,7 +131,7 @@ _URL_REQUIREMENT = (
 _OUTSIDE_REQUIREMENT = "must not lead to whatsapp.com or wa.me"
 _DECORATED = rf"\{{\{{|\}}\}}|{LINE_BREAKS}|{FORMATTING}|{EMOJI}"
 _LINK = r"(?i)https?://|[a-z0-9-]{2}\.[a-z]{2}"
-_NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or with parameterFormat NAMED give each a different name of lower-case letters, digits and underscores"
+_NUMBERED = "must number its variables {{1}}, {{2}} and so on without a gap, or with parameterFormat NAMED name them in lower-case letters"
 _FINISHED = "must finish each of its variables; write {{1}}, {{2}} and so on"
 _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
@@ -258,6 +258,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
          fix_hint=_HINT_VISIBLE),
     TemplateRule("card-otp",              "cards",                      each_card_passes("buttons", each_button("type", lambda button: button.kind is not _OTP)),      "must not be OTP: such a button is for AUTHENTICATION only",               "spec, Button shapes",
          fix_hint="Choose QUICK_REPLY, URL or PHONE_NUMBER."),
+    TemplateRule("card-button-kinds",     "cards",                      each_card_passes("buttons", each_button("type", has_kind(_REPLY, _URL, _CALL))), "must be QUICK_REPLY, URL or PHONE_NUMBER",                               "spec, Create template, rule 5; operator 2.3",
+         fix_hint="Use only QUICK_REPLY, URL and PHONE_NUMBER buttons.", suppressed_by=("card-otp",)),
     TemplateRule("offer-text-of-lto",     "limitedOfferText",           applies_unless(is_lto, forbidden("limited_offer_text")),                          "is for LTO templates only: isLTO must be true",                           "spec, Create template, rule 4",
          fix_hint="Remove the offer text, or make the template a limited-time offer."),
     TemplateRule("expiry-of-lto",         "hasExpiration",              applies_unless(is_lto, forbidden("has_expiration")),                              "is for LTO templates only: isLTO must be true",                           "spec, Create template, rule 4",
@@ -384,8 +386,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
          fix_hint="Use the same types of buttons in the same order on all cards."),
     TemplateRule("card-button-count",     "cards",         each_card("buttons", lambda card: 1 <= len(card.buttons) <= 2),  "must hold 1 or 2 buttons",                                                 "operator 2.3; facts 3.3",  is_operator_rule=True,
          fix_hint="Add one or two buttons to the card."),
-    TemplateRule("card-button-kinds",     "cards",         each_card_passes("buttons", each_button("type", has_kind(_REPLY, _URL, _CALL))), "must be QUICK_REPLY, URL or PHONE_NUMBER",                                 "operator 2.3",             is_operator_rule=True,
-         fix_hint="Use only QUICK_REPLY, URL and PHONE_NUMBER buttons."),
     TemplateRule("card-body-length",      "cards",         each_card_passes("body", max_length("content", 160)),                    "must be at most 160 characters",                                           "operator 2.3",             is_operator_rule=True,
          fix_hint="Shorten the card's text to 160 characters."),
     TemplateRule("card-body-finished",    "cards",         each_card_passes("body", has_closed_variables("content")),                   _FINISHED,                                                                  "operator 2.4",             is_operator_rule=True,

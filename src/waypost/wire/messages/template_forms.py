@@ -209,6 +209,16 @@ def _read_message(
     )
 
 
+def is_location_sample(text: str) -> bool:
+    """True for a message like the spec's own sample of a location: its type in capitals, and an object without degrees.
+
+    Source: spec, "Send template message (image, location)": the sample does not decide the exact shape.
+    """
+    message = read_json(text, _template_message, name="message", accepted="an object")
+    has_object = message.location is not None or message.LOCATION is not None
+    return has_object and (message.type or "").strip() == "LOCATION"
+
+
 def _type_by_member(message: TemplateMessage) -> str:
     for name in (*_MEDIA, "location"):
         if getattr(message, name) is not None:
