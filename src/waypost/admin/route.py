@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.wire.forms import read_json
+from waypost.wire.forms import compressed_body_error, read_json
 
 BodyType = TypeVar("BodyType")
 
@@ -72,6 +72,9 @@ class AdminRoute:
 
 
 async def _read_body(request: Request, body_type: type[BodyType]) -> BodyType:
+    encoding = request.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() not in ("", "identity"):
+        raise compressed_body_error(encoding)
     text = (await request.body()).decode("utf-8", "replace") or "{}"
     return read_json(
         text, msgspec.json.Decoder(body_type), name="The body", accepted="a JSON object of the call's fields"

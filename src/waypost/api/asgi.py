@@ -87,6 +87,8 @@ class ApiEndpoint:
             )
             if request.has_header(REQUEST_ID_HEADER):
                 request.request_id = self._request_id(request)
+            if request.has_header(b"content-encoding"):
+                request.reject_compression()
             outcome = "accepted"
             if self._accepts_key and request.has_header(KEY_HEADER):
                 response = await run_idempotent(self._services, request, self._row, self._endpoint)

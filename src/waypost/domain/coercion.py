@@ -1,6 +1,8 @@
 """Readers of loosely typed values: numbers as text, text as numbers, booleans in any spelling."""
 
 import math
+import re
+from contextlib import suppress
 from typing import Final
 
 from waypost.domain.errors import wrong_type
@@ -11,6 +13,9 @@ Flag = bool | int | float | str
 """A boolean in any spelling."""
 
 _MAX_INT64: Final = 2**63 - 1
+_NUMBER: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*")
+"""What `float` reads, without separators, names, and digits of other scripts."""
+_WHOLE: Final = re.compile(r"\s*(-?[0-9]{1,30})(?:\.0*)?\s*")
 
 # fmt: off
 _FLAGS: Final = {
@@ -46,25 +51,28 @@ def read_number(value: Text, name: str) -> float:
     Raises:
         ApiError: it is not a number.
     """
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        number = math.nan
+    number = math.nan
+    if not isinstance(value, str) or _NUMBER.fullmatch(value):
+        with suppress(OverflowError):
+            number = float(value)
     if not math.isfinite(number):
         raise wrong_type(name, "a number")
     return number
 
 
 def read_integer(value: Text, name: str) -> int:
-    """Return a value as an integer of at most 64 bits.
+    """Return a value as an integer of at most 64 bits; a text has no exponent, and no decimals but zeros.
 
     Raises:
         ApiError: it is not an integer of that range.
     """
     if isinstance(value, int):
         whole = value
-    elif isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 20:
-        whole = int(value)
+    elif isinstance(value, str):
+        digits = _WHOLE.fullmatch(value)
+        if digits is None:
+            raise wrong_type(name, "a whole number" if _NUMBER.fullmatch(value) else "a number")
+        whole = int(digits[1])
     else:
         number = read_number(value, name)
         if not number.is_integer():

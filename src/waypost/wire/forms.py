@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from waypost.domain.coercion import read_flag
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 
 MAX_DEPTH: Final = 32
 FormBranch = dict[str, Any]
@@ -75,33 +75,45 @@ Decoded = TypeVar("Decoded")
 
 MAX_FORM_FIELDS: Final = 200
 MAX_BRACKETS: Final = 20_000
-_STRINGS: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
+"""A JSON string, or what begins one to the end of the text. It never backtracks: one pass over any input."""
+_STRINGS: Final = re.compile(_STRING, re.DOTALL)
+_STRINGS_AND_NUMBERS: Final = re.compile(
+    rf"(?s:{_STRING})|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?!\s*:)"
+)
+_LOSES_SPELLING: Final = re.compile(r"[0-9][.eE]|-0")
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
 _LONG_NUMBER: Final = re.compile(r"[0-9]{19}")
 _INTEGERS: Final = re.compile(r"(?<![0-9.eE])-?[0-9]{19,}(?![0-9.eE])")
+_GZIP: Final = b"\x1f\x8b"
 _ESCAPED_NUL: Final = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Form:
-    """The fields of a form. Of several fields with one name the last one counts, as in most parsers.
+    """The fields of a form. A field that is read as one value and was sent with two different ones is an error.
 
     A field may also be nested, as many clients write an object: `message[type]=text` and `params[0]=Ann`
     are joined to the JSON text of the field. A field under its plain name takes precedence.
     """
 
-    __slots__ = ("_fields", "_pairs", "_parts")
+    __slots__ = ("_fields", "_pairs", "_parts", "_repeated")
 
     def __init__(self, pairs: list[tuple[str, str]]) -> None:
         self._pairs = pairs
         self._fields = dict(pairs)
         self._parts: dict[str, FormBranch] | None = None
+        self._repeated = (
+            {name for name, value in pairs if self._fields[name] != value} if len(self._fields) != len(pairs) else None
+        )
 
     def text(self, name: str) -> str | None:
         """Return a field; None when it is missing.
 
         Raises:
-            ApiError: the field is nested too deeply.
+            ApiError: the field is nested too deeply, or has two values.
         """
+        if self._repeated:
+            self._reject_repeated(name)
         value = self._fields.get(name)
         if value is not None:
             return value
@@ -117,6 +129,8 @@ class Form:
         Raises:
             ApiError: as `text`.
         """
+        for name in self._repeated or ():
+            self._reject_repeated(name)
         parts = join_parts(self._pairs) if "[" in "".join(self._fields) else {}
         whole = {name: encode_branch(part) for name, part in parts.items()}
         whole |= {name: text for name, text in self._fields.items() if not is_nested_name(name)}
@@ -141,12 +155,21 @@ class Form:
         """Return a field as a boolean.
 
         Raises:
-            ApiError: it is neither true nor false.
+            ApiError: it is neither true nor false, or has two values.
         """
+        if self._repeated:
+            self._reject_repeated(name)
         value = self._fields.get(name)
         if value is None or value == "":
             return default
         return read_flag(value, name)
+
+    def _reject_repeated(self, name: str) -> None:
+        """Raise an error if a field, or a part of it that is no item of a list, was sent with different values."""
+        for repeated in self._repeated or ():
+            is_part = repeated.startswith(f"{name}[") and "[]" not in repeated
+            if (repeated == name and not name.endswith("[]")) or is_part:
+                raise invalid_field(repeated[:100], "sent once; the form has it more than once, with different values")
 
 
 def read_form(body: bytes) -> Form:
@@ -161,7 +184,7 @@ def read_form(body: bytes) -> Form:
             raise ApiError(ErrorCode.UNREADABLE, f"The form must have at most {MAX_FORM_FIELDS} fields.")
         pairs = [_read_field(part) for part in text.split("&") if part]
     except UnicodeDecodeError as error:
-        raise ApiError(ErrorCode.UNREADABLE, "The form must be UTF-8, percent-encoded.") from error
+        raise _not_utf8("The form", ", percent-encoded", body) from error
     if "%00" in text or "\0" in text:
         raise ApiError(ErrorCode.UNREADABLE, "The form must not contain the character U+0000.")
     return Form(pairs)
@@ -194,7 +217,9 @@ def _unescape(text: str) -> str:
     return characters.encode("latin-1").decode("utf-8", "strict")
 
 
-def read_json(text: str, decoder: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str) -> Decoded:
+def read_json(
+    text: str, decoder: "msgspec.json.Decoder[Decoded]", *, name: str, accepted: str, has_texts: bool = False
+) -> Decoded:
     """Decode a JSON text.
 
     Args:
@@ -202,11 +227,15 @@ def read_json(text: str, decoder: "msgspec.json.Decoder[Decoded]", *, name: str,
         decoder: the decoder of the expected type.
         name: of the field, for the error.
         accepted: what would be accepted, for the error.
+        has_texts: true if its numbers may be shown to a customer: one that would lose its spelling, such as 7.50,
+            is decoded as a string. The types of the decoder must accept strings for numbers.
 
     Raises:
         ApiError: it is not JSON or of another type, is too deep, or has a character that cannot be stored.
     """
     _check_text(text, name)
+    if has_texts and _LOSES_SPELLING.search(text):
+        text = _STRINGS_AND_NUMBERS.sub(_quote_number, text)
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
@@ -228,8 +257,46 @@ def read_json_body(body: bytes) -> dict[str, Any]:
     try:
         text = body.decode("utf-8", "strict")
     except UnicodeDecodeError as error:
-        raise ApiError(ErrorCode.UNREADABLE, "The body must be UTF-8.") from error
+        raise _not_utf8("The body", "", body) from error
     return read_json(text, _object_decoder, name="The body", accepted="a JSON object")
+
+
+def read_json_form(body: bytes) -> Form:
+    """Read a request's JSON object as a form: each member that is not a string is JSON text, as it was written.
+
+    Raises:
+        ApiError: as `read_json`.
+    """
+    read_json_body(body)
+    members = _members_decoder.decode(body)
+    return Form(
+        [
+            (name, msgspec.json.decode(value) if value[:1] == b'"' else value.decode())
+            for name, value in ((name, bytes(value)) for name, value in members.items())
+            if value != b"null"
+        ]
+    )
+
+
+def _not_utf8(name: str, more: str, body: bytes) -> ApiError:
+    if body.startswith(_GZIP):
+        return compressed_body_error("gzip")
+    return ApiError(ErrorCode.UNREADABLE, f"{name} must be UTF-8{more}.")
+
+
+def compressed_body_error(encoding: str) -> ApiError:
+    """Return the error of a body with a content coding."""
+    return ApiError(
+        ErrorCode.UNREADABLE,
+        f"The body must be sent uncompressed, without Content-Encoding or with identity; it is {encoding[:40]}.",
+        field="Content-Encoding",
+        accepted="identity",
+    )
+
+
+def _quote_number(match: "re.Match[str]") -> str:
+    token = match[0]
+    return f'"{token}"' if token[0] != '"' and _LOSES_SPELLING.search(token) else token
 
 
 def _check_text(text: str, name: str) -> None:
@@ -262,3 +329,4 @@ def nesting_depth(text: str) -> int:
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+_members_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])

@@ -17,7 +17,7 @@ from waypost.api.limits.rate_limits import Limiter
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import Rate, read_stored_rate
-from waypost.wire.forms import Form, read_form, read_json_body
+from waypost.wire.forms import Form, compressed_body_error, read_form, read_json_body, read_json_form
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -128,6 +128,16 @@ class Request:
             headers = self._headers = dict(self.scope["headers"])
         return name in headers
 
+    def reject_compression(self) -> None:
+        """Raise an error if the body has a content coding.
+
+        Raises:
+            ApiError: it has one.
+        """
+        encoding = (self.header(b"content-encoding") or "").strip().lower()
+        if encoding not in ("", "identity"):
+            raise compressed_body_error(encoding)
+
     def form(self) -> Form:
         """Return the body as a form; multipart counts as one if it has text parts only: PHP's curl sends arrays so.
 
@@ -145,15 +155,7 @@ class Request:
         Source: public clients: some send JSON text with the Content-Type of a form.
         """
         kind = self._media_type()
-        if not self._is_json(kind):
-            return self._form(kind)
-        return Form(
-            [
-                (name, value if isinstance(value, str) else _encode(value).decode())
-                for name, value in read_json_body(self.body).items()
-                if value is not None
-            ]
-        )
+        return read_json_form(self.body) if self._is_json(kind) else self._form(kind)
 
     def members(self) -> dict[str, Any] | Form:
         """Return the members of a JSON body, also if its type says form; otherwise the form.

@@ -48,6 +48,8 @@ class TemplateButton:
         supported_apps: of ONE_TAP and ZERO_TAP; the spec's flat fields are one of them.
         is_flat: true if the application was sent in the spec's flat fields; the record then shows those.
         flow_action: as sent, upper case.
+        submitted: the JSON object as sent, for the copy in the record; empty: it was not sent by a partner, or is part
+            of a card. Two buttons that differ only in it are equal.
     """
 
     kind: ButtonKind
@@ -67,6 +69,7 @@ class TemplateButton:
     flow_action: str = ""
     navigate_screen: str = ""
     icon: str = ""
+    submitted: str = field(default="", compare=False)
 
     @property
     def has_variable(self) -> bool:

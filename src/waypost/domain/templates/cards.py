@@ -1,6 +1,6 @@
 """Cards of a carousel template."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from waypost.domain.templates.buttons import TemplateButton
 
@@ -14,6 +14,7 @@ class Card:
         media_url: of its sample; vetted, and fetched at creation.
         media_id: of an upload for sending.
         example_media: a handle id.
+        submitted: the JSON object as sent, as of a button.
 
     Source: spec, "Card object (CAROUSEL)"; facts 3.1, `cards`.
     """
@@ -25,3 +26,4 @@ class Card:
     body: str | None = None
     sample_text: str | None = None
     buttons: tuple[TemplateButton, ...] = ()
+    submitted: str = field(default="", compare=False)

@@ -72,7 +72,9 @@ def render_footer(draft: TemplateDraft) -> str | None:
     if draft.category != Category.AUTHENTICATION:
         return draft.footer
     minutes = draft.code_expiration_minutes
-    return None if minutes is None else f"This code expires in {minutes} minutes."
+    if minutes is None:
+        return None
+    return f"This code expires in {minutes} minute{'' if minutes == 1 else 's'}."
 
 
 def otp_url(button: TemplateButton, minutes: int | None) -> str:

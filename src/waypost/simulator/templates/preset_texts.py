@@ -8,7 +8,7 @@ from waypost.simulator.errors import template_error
 # Source: facts 2.2, "AUTHENTICATION preset text (English)"
 _BODY: Final = "*{{1}}* is your verification code."
 _SECURITY: Final = " For your security, do not share this code."
-_FOOTER: Final = "This code expires in {minutes} minutes."
+_FOOTER: Final = "This code expires in {minutes} minute{plural}."
 _OTP_URL: Final = "https://www.whatsapp.com/otp/code/?otp_type={otp_type}&code=otp{{{{1}}}}"
 
 
@@ -31,7 +31,7 @@ def _fill_component(component: dict[str, Any]) -> dict[str, Any]:
             return {**component, "text": _BODY + security, "example": {"body_text": [["123456"]]}}
         case "FOOTER" if integer_or_none(component.get("code_expiration_minutes")) is not None:
             minutes = integer_or_none(component["code_expiration_minutes"])
-            return {**component, "text": _FOOTER.format(minutes=minutes)}
+            return {**component, "text": _FOOTER.format(minutes=minutes, plural="" if minutes == 1 else "s")}
         case "BUTTONS":
             return {**component, "buttons": [_fill_otp_button(button) for button in objects_in(component["buttons"])]}
         case _:

@@ -1,5 +1,6 @@
 """Reads the `message` of a session form, by the table of kinds."""
 
+import re
 from typing import Any, Final, Union, get_type_hints
 
 import msgspec
@@ -48,6 +49,22 @@ SESSION_MESSAGE: Final = _build_message_type()
 _KINDS_BY_TYPE: Final[dict[str, type[SessionContent]]] = {
     name: kind for kind in SESSION_KINDS for name in kind.wire_types
 }
+_INVISIBLE: Final = " \t\r\n\u00a0\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff"
+"""White space, a byte order mark, and other characters without width that editors put before or after a text."""
+_GAP: Final = rf"[\s{_INVISIBLE}]*"
+_JSON_START: Final = re.compile(rf"""\{{{_GAP}(?:["'}}]|$)|\[{_GAP}(?:[\[{{"'\]]|$)""")
+"""How an object or a list begins, single quotes included; a text such as `{name}, hello` or `[1] Yes` does not."""
+# fmt: off
+_MISTAKES: Final = (  # (how the text begins, what it is): texts that were meant as JSON
+    (re.compile(rf"""[bBuUrR]{{0,2}}['"`]{{1,3}}{_GAP}[\[{{]{_GAP}["'\\]"""), "JSON in quotes, or Python's b'...' of it"),
+    (re.compile(rf"""[\[{{]{_GAP}(?:\\["'nrt]|&quot;|&#3[49];|&#x2[27];)"""), "JSON that was escaped twice"),
+    (re.compile(r"%(?:25)*(?:7B|5B)", re.IGNORECASE), "JSON that was percent-encoded twice"),
+    (re.compile(rf"\{{{_GAP}[\u2018-\u201f\u00ab]"), "JSON with typographic quotes"),
+    (re.compile(rf"""\{{{_GAP}[A-Za-z_]+{_GAP}:{_GAP}["'\[{{]"""), "JSON whose names have no quotes"),
+    (re.compile(r"\[object \w+\]"), "JavaScript's text of an object that was not encoded"),
+    (re.compile(rf"""[^{{]{{1,12}}\{{{_GAP}["'](?:type|text)["']{_GAP}:.*\}}\Z""", re.DOTALL), "JSON with other characters before it"),
+)
+# fmt: on
 _plain_decoder: Final = msgspec.json.Decoder(PlainMessage, strict=False)
 _any_kind_decoder: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
 
@@ -55,36 +72,44 @@ _any_kind_decoder: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
 def read_session_message(form: Form) -> Content:
     """Return the message of a session form.
 
-    A message that is not JSON is accepted as a plain text (facts 9.1), and so is a number.
+    A message that is not JSON is accepted as a plain text (facts 9.1), and so is a number. What was meant as JSON is
+    never sent as a text: it is read, or an error.
 
     Raises:
         ApiError: it is missing or unreadable, its type is unknown, or a member that the type requires is missing.
     """
     text = form.required("message", _ACCEPTED)
-    if text.lstrip()[:1] not in ("{", "["):
-        _reject_json_value(text)
+    json_text = text.strip(_INVISIBLE)
+    if not _JSON_START.match(json_text):
+        _reject_intended_json(json_text)
         return SessionText.read(TextShape(text), "text", None)
-    message = read_json(text, _plain_decoder, name="message", accepted=_ACCEPTED)
+    text = json_text
+    message = read_json(text, _plain_decoder, name="message", accepted=_ACCEPTED, has_texts=True)
     reply_to = coerce_text(message.context.msgId) or None if message.context else None
     wire_type = message.type if message.type == "text" else message.type.strip().lower()
     kind = _KINDS_BY_TYPE.get(wire_type)
     if kind is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, _unknown_type(wire_type))
     if kind is not SessionText:
-        members = read_json(text, _any_kind_decoder, name="message", accepted=f"as {wire_type} wants it")
+        accepted = f"as {wire_type} wants it"
+        members = read_json(text, _any_kind_decoder, name="message", accepted=accepted, has_texts=True)
         return kind.read(members, wire_type, reply_to)
     preview = message.previewUrl is not None and read_flag(message.previewUrl, "message.previewUrl")
     return SessionText.read(TextShape(message.text, preview and not form.flag("disablePreview")), wire_type, reply_to)
 
 
-def _reject_json_value(text: str) -> None:
-    """Raise an error for JSON that is neither an object nor meant as a text: null, true, false, a quoted string."""
+def _reject_intended_json(text: str) -> None:
+    """Raise an error for a text that was meant as JSON, and for a JSON value that is neither object nor number."""
+    for pattern, mistake in _MISTAKES:
+        if pattern.match(text):
+            raise invalid_field("message", f"a JSON object such as {_ACCEPTED}, or plain text; it is {mistake}")
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
         return
-    if value is None or isinstance(value, bool | str):
-        kind = "a string" if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if value is None or isinstance(value, bool | str | list):
+        is_value = value is None or isinstance(value, bool)
+        kind = msgspec.json.encode(value).decode() if is_value else "a string" if isinstance(value, str) else "a list"
         raise invalid_field(
             "message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}"
         )
@@ -93,7 +118,8 @@ def _reject_json_value(text: str) -> None:
 def is_about_products(form: Form) -> bool:
     """True if a form's message is about products, whose credential errors are nested (facts 10)."""
     try:
-        message = read_json(form.text("message") or "", _plain_decoder, name="message", accepted="JSON")
+        text = (form.text("message") or "").strip(_INVISIBLE)
+        message = read_json(text, _plain_decoder, name="message", accepted="JSON")
     except ApiError:
         return False
     return message.type.strip().lower() in SessionProducts.wire_types

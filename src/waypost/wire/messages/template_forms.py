@@ -128,7 +128,7 @@ def read_template_send(form: Form) -> TemplateSend:
     """
     accepted = '{"id":"<template id>","params":["..."]}'
     text = form.required("template", accepted)
-    template = read_json(text, _template, name="template", accepted=accepted)
+    template = read_json(text, _template, name="template", accepted=accepted, has_texts=True)
     values = template.params or []
     if len(values) > MAX_PARAMS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"template.params must hold at most {MAX_PARAMS} values.")
@@ -157,7 +157,7 @@ def _own_postback_texts(form: Form) -> dict[int, str] | None:
     if own is None:
         return None
     accepted = '[{"index":0,"text":"..."}]'
-    texts = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted)
+    texts = read_json(own, _postback_texts, name="postbackTexts", accepted=accepted, has_texts=True)
     return _texts_by_index(texts, "postbackTexts")
 
 
@@ -184,7 +184,7 @@ def _read_message(
     message = TemplateMessage()
     if text is not None:
         accepted = '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
-        message = read_json(text, _template_message, name="message", accepted=accepted)
+        message = read_json(text, _template_message, name="message", accepted=accepted, has_texts=True)
     written_type = message.type if message.type is not None else _type_by_member(message)
     kind = written_type.strip().lower()
     if kind not in _MESSAGE_TYPES:

@@ -1,19 +1,48 @@
-"""Buttons and cards in the partner's format, for the copy in a record."""
+"""Buttons and cards in the partner's format: as submitted, for the copy in a record, and made from a draft."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 
+_CARD_MEDIA: Final = ("headerType", "mediaUrl", "mediaId", "exampleMedia")
+_NO_TEXT: Final = msgspec.Raw(b"null")
+_EMPTY_TEXTS: Final = (_NO_TEXT, msgspec.Raw(b'""'))
+_read_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def copy_buttons(buttons: tuple[TemplateButton, ...]) -> list[Any]:
+    """Return the copy in `containerMeta`: buttons as they were sent; those that nobody sent, from the draft."""
+    made = submitted_buttons(buttons)
+    return [
+        msgspec.Raw(button.submitted.encode()) if button.submitted else members
+        for button, members in zip(buttons, made, strict=True)
+    ]
+
+
+def copy_cards(cards: tuple[Card, ...]) -> list[Any]:
+    """Return the copy in `containerMeta`: cards as they were sent, with the handles that were made of their media."""
+    return [_copy_card(card, members) for card, members in zip(cards, submitted_cards(cards), strict=True)]
+
+
+def _copy_card(card: Card, made: dict[str, Any]) -> dict[str, Any]:
+    if not card.submitted:
+        return made
+    sent = _read_members(card.submitted)
+    media = {name: made[name] for name in _CARD_MEDIA if name in made and sent.get(name, _NO_TEXT) in _EMPTY_TEXTS}
+    return {**sent, **media}
+
 
 def submitted_buttons(buttons: tuple[TemplateButton, ...]) -> list[dict[str, Any]]:
-    """Return buttons in the partner's format, for the copy in `containerMeta`."""
+    """Return buttons of a draft in the partner's format."""
     return [_present(_button_members(button)) for button in buttons]
 
 
 def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
-    """Return cards in the partner's format, for the copy in `containerMeta`."""
+    """Return cards of a draft in the partner's format."""
     return [
         _present(
             {

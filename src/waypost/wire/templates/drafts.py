@@ -1,6 +1,7 @@
 """Reads template forms as drafts."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
@@ -66,6 +67,7 @@ class SentCard(msgspec.Struct, rename="camel"):
 
 _buttons: Final = msgspec.json.Decoder(list[SentButton])
 _cards: Final = msgspec.json.Decoder(list[SentCard])
+_objects: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def read_draft(form: Form) -> TemplateDraft:
@@ -91,7 +93,10 @@ def read_buttons(text: str | None) -> tuple[TemplateButton, ...]:
     if json_text is None:
         return ()
     accepted = '[{"type":"QUICK_REPLY","text":"..."}]'
-    return _read_buttons(read_json(json_text, _buttons, name="buttons", accepted=accepted), "buttons")
+    sent = read_json(json_text, _buttons, name="buttons", accepted=accepted, has_texts=True)
+    copies = _submitted_objects(json_text)
+    buttons = zip(_read_buttons(sent, "buttons"), copies, strict=True)
+    return tuple(replace(button, submitted=copy) for button, copy in buttons)
 
 
 def read_cards(text: str | None) -> tuple[Card, ...] | None:
@@ -104,10 +109,11 @@ def read_cards(text: str | None) -> tuple[Card, ...] | None:
     if json_text is None:
         return None
     accepted = '[{"headerType":"IMAGE","exampleMedia":"...","body":"...","buttons":[...]}]'
-    cards = read_json(json_text, _cards, name="cards", accepted=accepted)
+    cards = read_json(json_text, _cards, name="cards", accepted=accepted, has_texts=True)
     if len(cards) > MAX_CARDS_READ:
         raise ApiError(ErrorCode.FIELD_BROKEN, "cards must hold 1 to 10 cards.", field="cards")
-    return tuple(_read_card(index, card) for index, card in enumerate(cards))
+    copies = _submitted_objects(json_text)
+    return tuple(_read_card(index, card, copies[index]) for index, card in enumerate(cards))
 
 
 # fmt: off
@@ -135,7 +141,12 @@ def _read_whole(form: Form, name: str) -> int | None:
     return None if text in ("", "null") else read_integer(text, name)
 
 
-def _read_card(index: int, card: SentCard) -> Card:
+def _submitted_objects(json_text: str) -> list[str]:
+    """Return each object of a list as it was written, without spaces between its members."""
+    return [msgspec.json.format(bytes(copy), indent=-1).decode() for copy in _objects.decode(json_text)]
+
+
+def _read_card(index: int, card: SentCard, submitted: str) -> Card:
     return Card(
         header_type=coerce_text(card.header_type).upper(),
         media_url=coerce_text(card.media_url) or None,
@@ -144,6 +155,7 @@ def _read_card(index: int, card: SentCard) -> Card:
         body=coerce_text(card.body) or None,
         sample_text=coerce_text(card.sample_text) or None,
         buttons=_read_buttons(card.buttons or [], f"cards[{index}].buttons"),
+        submitted=submitted,
     )
 
 

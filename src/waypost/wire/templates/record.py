@@ -1,7 +1,8 @@
 """The record of a template: the documented fields, with `data`, `meta` and `containerMeta`."""
 
-import json
 from typing import Any
+
+import msgspec
 
 from waypost.domain.templates.buttons import button_codes
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
@@ -9,7 +10,7 @@ from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
 from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template
 from waypost.domain.templates.types import TemplateType
-from waypost.wire.templates.components import submitted_buttons, submitted_cards
+from waypost.wire.templates.components import copy_buttons, copy_cards
 
 
 def template_record(template: Template) -> dict[str, Any]:
@@ -63,7 +64,7 @@ def _meta(draft: TemplateDraft) -> dict[str, Any]:
 
 
 def _container_meta(template: Template) -> dict[str, Any]:
-    """Return a copy of the components as submitted; `enableSample` is always true.
+    """Return a copy of the components as submitted.
 
     The footer of AUTHENTICATION is made from `codeExpirationMinutes`.
 
@@ -75,13 +76,13 @@ def _container_meta(template: Template) -> dict[str, Any]:
         {
             "appId": template.app_id,
             "data": draft.content or render_body(draft),
-            "buttons": submitted_buttons(draft.buttons) or None,
+            "buttons": copy_buttons(draft.buttons) or None,
             "header": draft.header,
             "footer": render_footer(draft),
             "sampleText": draft.example,
             "sampleHeader": draft.example_header,
             "sampleMedia": draft.example_media,
-            "enableSample": True,
+            "enableSample": draft.enable_sample,
             "editTemplate": template.edited,
             "allowTemplateCategoryChange": draft.allow_template_category_change,
             "addSecurityRecommendation": draft.add_security_recommendation,
@@ -90,7 +91,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
             **extras,
             "isCPR": draft.is_call_permission_request or None,
             **{field.name: getattr(draft, field.attribute) for field in TEMPLATE_FIELDS if field.is_recorded},
-            "cards": submitted_cards(draft.cards) if draft.cards else None,
+            "cards": copy_cards(draft.cards) if draft.cards else None,
             "correctCategory": template.new_category,
         }
     )
@@ -101,4 +102,4 @@ def _present(members: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return msgspec.json.encode(value).decode()
