@@ -3,7 +3,9 @@
 For a value of another type, functions named `…_or_none` return None; the others return an empty value.
 """
 
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 def object_or_none(value: object) -> dict[str, Any] | None:
@@ -30,6 +32,11 @@ def integer_or_none(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
         return int(value)
     return None
+
+
+def boolean_of(value: object, default: bool) -> bool:
+    """Return the boolean, which may be a string or a number; the default for any other value."""
+    return _BOOLEANS.get(str(value).strip().lower(), default)
 
 
 def object_of(value: object) -> dict[str, Any]:

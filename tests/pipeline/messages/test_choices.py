@@ -140,13 +140,17 @@ async def test_chosen_row_is_numbered_through_all_sections(
     assert reply == {"id": title.lower(), "title": title, "description": text}
 
 
-async def test_reply_to_a_message_without_a_msgid_is_called_back_with_our_id(pipeline: PipelineHarness) -> None:
-    message = {name: value for name, value in QUESTION.items() if name != "msgid"}
+@pytest.mark.parametrize("question", [QUESTION, LIST])
+async def test_reply_to_a_message_without_a_msgid_is_called_back_with_an_empty_id(
+    pipeline: PipelineHarness, question: dict[str, Any]
+) -> None:
+    message = {name: value for name, value in question.items() if name != "msgid"}
     message_id = await send_choice(pipeline, message)
 
     callback = await pipeline.tap(ANN, 0)
 
-    assert callback["payload"]["payload"]["id"] == message_id
+    assert callback["payload"]["payload"]["id"] == ""
+    assert callback["payload"]["context"]["gsId"] == message_id
 
 
 async def test_reply_to_a_passthrough_is_called_back_with_the_partners_own_id(pipeline: PipelineHarness) -> None:

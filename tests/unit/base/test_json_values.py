@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.base.json_values import integer_or_none, list_of, object_of, objects_in, text_or_none, texts_in
+from waypost.base.json_values import boolean_of, integer_or_none, list_of, object_of, objects_in, text_or_none, texts_in
 
 
 @pytest.mark.parametrize(
@@ -25,6 +25,19 @@ from waypost.base.json_values import integer_or_none, list_of, object_of, object
 )
 def test_whole_numbers_are_read_from_numbers_and_digits(value: object, expected: int | None) -> None:
     assert integer_or_none(value) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(True, True), (False, False), ("true", True), ("False", False), (" false ", False), (0, False), (1, True), ("0", False)],
+)  # fmt: skip
+def test_booleans_are_read_from_texts_and_numbers(value: object, expected: bool) -> None:
+    assert boolean_of(value, default=not expected) is expected
+
+
+@pytest.mark.parametrize("value", [None, "", "perhaps", 2, [], {}])
+def test_what_is_no_boolean_is_the_default(value: object) -> None:
+    assert (boolean_of(value, default=True), boolean_of(value, default=False)) == (True, False)
 
 
 @pytest.mark.parametrize("value", [None, True, 7, 7.5, "text", [1], [[]], {"a": 1}])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from waypost.base.json_values import list_of, object_of, objects_in
+from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
 from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
 from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAssetsResult
@@ -37,7 +37,7 @@ _AnyCall = OperatorCall[Any]
 
 def call_result(response: dict[str, Any], _: _AnyCall) -> CallResult:
     """Return the result of a call; a response that does not deny success is a success."""
-    return CallResult(response.get("success") is not False, parse_text(response.get("reason")))
+    return CallResult(boolean_of(response.get("success"), default=True), parse_text(response.get("reason")))
 
 
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
@@ -90,7 +90,7 @@ def token_status(response: dict[str, Any], _: _AnyCall) -> TokenStatus:
     scopes = data.get("scopes")
     expires_at = data.get("expires_at")
     return TokenStatus(
-        is_valid=data.get("is_valid") is True,
+        is_valid=boolean_of(data.get("is_valid"), default=False),
         reason=parse_text(object_of(data.get("error")).get("message")),
         missing_permissions=[
             permission for permission in REQUIRED_PERMISSIONS if isinstance(scopes, list) and permission not in scopes
@@ -254,7 +254,7 @@ def flow_owner(response: dict[str, Any], _: _AnyCall) -> str:
 
 def assets_result(response: dict[str, Any], _: _AnyCall) -> FlowAssetsResult:
     """Return the operator's validation result of a flow's file."""
-    return FlowAssetsResult(response.get("success") is not False, response.get("validation_errors", []))
+    return FlowAssetsResult(boolean_of(response.get("success"), default=True), response.get("validation_errors", []))
 
 
 def group_request(response: dict[str, Any], _: _AnyCall) -> GroupRequest:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from waypost.base.json_values import object_of
+from waypost.base.json_values import boolean_of, object_of
 from waypost.domain.outcome import (
     OperatorRejected,
     OperatorUnavailable,
@@ -198,7 +198,7 @@ def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float
     code, text = int(error["code"]), partner_text(error)
     row = find_error_row(code, parse_number(error.get("error_subcode")))
     if row is None:
-        if error.get("is_transient") is True:
+        if boolean_of(error.get("is_transient"), default=False):
             return OperatorUnavailable(text, code, retry_after_s)
         if status >= 500:
             return OutcomeUncertain(f"the operator gave the unknown code {code} with status {status}")

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from waypost.base.json_values import boolean_of
 from waypost.domain.event import StatusEvent
 
 
@@ -16,7 +17,7 @@ def deductions(event: StatusEvent) -> dict[str, Any]:
         "type": pricing.get("type") or category,
         "model": pricing.get("pricing_model"),
         "source": "whatsapp",
-        "billable": pricing.get("billable") is not False,
+        "billable": boolean_of(pricing.get("billable"), default=True),
         "category": category,
     }
     origin = (event.conversation or {}).get("origin")

@@ -88,12 +88,12 @@ def _tap(event: InboundEvent, context: InboundContext) -> Payload:
 
 
 def _choice(event: InboundEvent, context: InboundContext) -> Payload:
-    """Return the choice. Without the partner's `msgid` the `id` is ours, as in the response to the send."""
+    """Return the choice. Its `id` is the partner's `msgid`, empty without one. Source: facts 6.4."""
     title, reply = event.text("title"), context.reply
     number = None if reply is None else reply.number
     payload: Payload = {
         "title": title,
-        "id": (reply.sender_id if reply else "") or context.reply_target_id or "",
+        "id": reply.sender_id if reply else "",
         "reply": title if number is None else f"{title} {number}",
     }
     if reply is not None and reply.postback_text is not None:

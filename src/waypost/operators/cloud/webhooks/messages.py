@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from waypost.base.json_values import object_of
+from waypost.base.json_values import boolean_of, object_of
 from waypost.domain.event import Event, InboundEvent
 from waypost.operators.cloud.tolerant_json import parse_name, parse_seconds, parse_text
 
@@ -34,8 +34,8 @@ def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
         at_s=parse_seconds(message.get("timestamp")),
         content=body,
         reply_to=parse_name(context.get("id")) or None,
-        forwarded=context.get("forwarded") is True,
-        frequently_forwarded=context.get("frequently_forwarded") is True,
+        forwarded=boolean_of(context.get("forwarded"), default=False),
+        frequently_forwarded=boolean_of(context.get("frequently_forwarded"), default=False),
         referral=object_of(message.get("referral")) or None,
         raw=message,
         contact=contact,
