@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from waypost.base.clock import Clock
-
 Value = TypeVar("Value")
 
 HANGS_AFTER_S: Final = 120
@@ -26,8 +24,3 @@ async def poll_until(
             if is_so(value):
                 return value
             await asyncio.sleep(0.005)
-
-
-async def next_second(clock: Clock) -> None:
-    """Wait for the next second: equal events of the operator within one second count as one event."""
-    await asyncio.sleep(1 - clock.now_ms() % 1000 / 1000)

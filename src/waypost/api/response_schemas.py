@@ -52,16 +52,23 @@ _SUBSCRIPTION: Final = object_of(
     modifiedOn=INTEGER, showOnUI=BOOLEAN, tag=TEXT, url=TEXT, version={"enum": [2, 3]},
 )  # fmt: skip
 
+_EDIT: Final = object_of(
+    optional=("reason",),
+    status=enum_of("PENDING", "REJECTED", "FAILED"), reason=TEXT, modifiedOn=INTEGER,
+    category=enum_of("AUTHENTICATION", "MARKETING", "UTILITY"), templateType=TEXT, data=TEXT, meta=TEXT,
+    containerMeta=TEXT,
+)  # fmt: skip
+
 _TEMPLATE: Final = object_of(
     optional=("buttonSupported", "parameterFormat", "oldCategory", "new_category", "correct_category",
-              "externalId", "reason"),
+              "externalId", "reason", "edit"),
     allowTemplateCategoryChange=BOOLEAN, appId=TEXT, buttonSupported=TEXT,
     category=enum_of("AUTHENTICATION", "MARKETING", "UTILITY"), containerMeta=TEXT, createdOn=INTEGER, data=TEXT,
     elementName=TEXT, id=TEXT, languageCode=TEXT, languagePolicy=constant("deterministic"), master=BOOLEAN, meta=TEXT,
     modifiedOn=INTEGER, namespace=TEXT, parameterFormat=TEXT, priority=INTEGER,
     quality=enum_of("UNKNOWN", "HIGH", "MEDIUM", "LOW"), retry=INTEGER, stage=TEXT, status=TEXT, templateType=TEXT,
     vertical=TEXT, wabaId=TEXT, oldCategory=TEXT, new_category=TEXT, correct_category=TEXT,
-    externalId=TEXT, reason=TEXT,
+    externalId=TEXT, reason=TEXT, edit=_EDIT,
 )  # fmt: skip
 
 _CLICKS: Final = array_of(object_of(type=TEXT, button_content=TEXT, count=INTEGER))

@@ -1,6 +1,7 @@
 """Submits, edits and deletes templates at the operator."""
 
 from functools import partial
+from typing import Final
 
 from waypost.dispatch.media_copies import MediaCopies
 from waypost.dispatch.retries import OutboundRetries
@@ -20,6 +21,9 @@ from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.media.media import KnownMediaCopies
 from waypost.store.queue.job_subjects import SubjectKind
+
+_TEXT_CHANGES: Final = {SubjectKind.TEMPLATE_EDIT, SubjectKind.TEMPLATE_REFRESH}
+"""Jobs whose outcome may change the text of a template."""
 
 
 class TemplateActions:
@@ -81,10 +85,14 @@ class TemplateActions:
             case OperatorUnavailable():
                 final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 self._retries.pause_peers(job, account, outcome)
-                await self._retries.retry_or_fail(job, template.modified_on_ms, outcome, final_outcome)
+                edit = template.pending_edit
+                since_ms = template.modified_on_ms if edit is None else edit.at_ms
+                await self._retries.retry_or_fail(job, since_ms, outcome, final_outcome)
             case OperatorAccepted() | OperatorRejected() | OperatorTemplate() | None:
                 item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
                 await self._queue.complete(job, self._outcomes.record, item)
+                if job.subject.kind in _TEXT_CHANGES:
+                    self._directory.invalidate()  # so that every process sends it by the version that the operator has
 
     async def _send_request(
         self, kind: SubjectKind, template: Template, account: OperatorAccount
@@ -110,6 +118,8 @@ class TemplateActions:
             adapter = self._operators.adapter(account)
             response = await adapter.call(account, GetTemplate(template.operator_template_id))
             return None if isinstance(response, CallNotOffered) else response
+        if kind is SubjectKind.TEMPLATE_EDIT:
+            template = template.edited_version
         samples = sample_references(template.draft)
         media = await self._copies.find_samples(account, template.partner_id, samples)
         if media.missing:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 from sqlalchemy import Connection
 
@@ -12,20 +11,23 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.direct_calls.templates import OperatorTemplate
 from waypost.domain.event import CategoryEvent, ReviewEvent
-from waypost.domain.lifecycle import OPERATOR_STATUSES, SENDABLE
+from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.notifications.template_changes import apply_category_change, apply_status_change
+from waypost.notifications.template_changes import apply_category_change, apply_status_change, reject_edit
 from waypost.notifications.template_sync import align_template
 from waypost.store.apps.operator_history import current_operator_account_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import complete_jobs, enqueue_jobs
 from waypost.store.templates.events import TemplateEventKind, record_template_event
-from waypost.store.templates.templates import change_template, is_id_of_deleted_template, template_by_id, template_job
-
-_UNDECIDED_STATUSES: Final = {TemplateStatus.PENDING}
-_STATUSES_OF_OLD_TEXT: Final = _UNDECIDED_STATUSES | SENDABLE | {TemplateStatus.PAUSED}
+from waypost.store.templates.templates import (
+    accept_edit,
+    change_template,
+    is_id_of_deleted_template,
+    template_by_id,
+    template_job,
+)
 
 _log = log("dispatch")
 
@@ -63,8 +65,8 @@ class TemplateOutcomes:
         """Move templates by their outcomes.
 
         A rejection becomes REJECTED with the operator's text and a `rejected` callback; a template that
-        could not be submitted at all becomes FAILED; an edited one also where the operator has decided on
-        its old text meanwhile. A deleted template stays deleted, whatever the operator responds.
+        could not be submitted at all becomes FAILED. An edit that the operator does not accept stays beside
+        the version that the operator has. A deleted template stays deleted, whatever the operator responds.
         Source: decision 0021.
         """
         at_ms = self._clock.now_ms()
@@ -80,6 +82,15 @@ class TemplateOutcomes:
                 if result.position in completed and result.kind is not SubjectKind.TEMPLATE_REFRESH:
                     _enqueue_resubmission(connection, result, template, at_ms)
                 continue
+            if result.kind is SubjectKind.TEMPLATE_EDIT:
+                if template.status is TemplateStatus.DELETED or result.position not in completed:
+                    continue
+                rejection = (
+                    result.outcome if isinstance(result.outcome, OperatorRejected | OperatorUnavailable) else None
+                )
+                if rejection is not None and template.pending_edit is not None:
+                    reject_edit(connection, recorder, result.app, template, rejection, at_ms)
+                    continue
             match result.outcome:
                 case OperatorTemplate() as fetched:
                     if template.operator_template_id == fetched.id and result.position in completed:
@@ -117,6 +128,8 @@ class TemplateOutcomes:
             status = TemplateStatus.REJECTED
             _apply_status(connection, recorder, result, template, status, NAME_STILL_AT_OPERATOR, at_ms)
             return
+        if result.kind is SubjectKind.TEMPLATE_EDIT:
+            template = accept_edit(connection, template, at_ms)
         if operator_id:
             change_template(connection, template.id, operator_template_id=operator_id)
         if result.kind is not SubjectKind.TEMPLATE_DELETION and is_first:
@@ -134,7 +147,8 @@ def _enqueue_resubmission(connection: Connection, result: TemplateOutcome, templ
     """Submit a template to the new operator when its request went to the one before the switch (decision 0033)."""
     if result.kind is SubjectKind.TEMPLATE_DELETION or template.status is TemplateStatus.DELETED:
         return
-    enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_SUBMISSION, due_ms=at_ms)])
+    kind = SubjectKind.TEMPLATE_SUBMISSION if template.pending_edit is None else SubjectKind.TEMPLATE_EDIT
+    enqueue_jobs(connection, [template_job(template, kind, due_ms=at_ms)])
 
 
 def _apply_status(
@@ -152,11 +166,7 @@ def _apply_status(
     if result.kind is SubjectKind.TEMPLATE_REFRESH:
         _log.warning("the operator did not return a template", template=template.id, why=reason)
         return
-    # The review may have come before the response, and is the newer decision: but not for an edit that
-    # the operator does not accept. What it has decided meanwhile was about the old text.
-    is_of_old_text = result.kind is SubjectKind.TEMPLATE_EDIT and not isinstance(result.outcome, OperatorAccepted)
-    overruled = _STATUSES_OF_OLD_TEXT if is_of_old_text else _UNDECIDED_STATUSES
-    if template.status not in overruled:
+    if template.status is not TemplateStatus.PENDING:  # its review has come before the response, and is newer
         return
     element_name, language_code = _name_and_language(template)
     event = ReviewEvent(
@@ -166,8 +176,6 @@ def _apply_status(
         language_code=language_code,
         status=status.value,
         reason=reason,
-        # The operator's webhooks have whole seconds: all that it decided in this one is about the old text.
-        at_s=at_ms // 1000 + 1 if is_of_old_text else 0,
     )
     apply_status_change(connection, recorder, result.app, template, status, event, at_ms)
 

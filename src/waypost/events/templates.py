@@ -1,7 +1,6 @@
 """Applies the operator's events of templates: reviews, quality, categories."""
 
 from collections.abc import Callable
-from typing import Final
 
 from sqlalchemy import Connection
 
@@ -14,13 +13,10 @@ from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
-from waypost.store.templates.templates import find_operator_template, has_unsent_edit, template_job
+from waypost.store.templates.templates import find_operator_template, template_job
 
 FindApp = Callable[[str], App | None]
 """Returns an app by its id, if it belongs to the operator account that sent the event."""
-
-_FINAL_STATUSES: Final = {TemplateStatus.DELETED, TemplateStatus.DISABLED}
-"""Statuses that apply whatever the template's text is."""
 
 _log = log("events")
 
@@ -59,10 +55,10 @@ def apply_template_event(
             if _may_be_about_old_text(template, event):
                 _enqueue_refresh(connection, template, at_ms)
                 return True
-            moved = (
-                not _is_out_of_date(template, event)
-                and not _is_about_old_text(connection, template, status)
-                and apply_status_change(connection, recorder, app, template, status, event, at_ms)
+            if template.pending_edit is not None:  # the event may be about the edit, whose response is still to come
+                _enqueue_refresh(connection, template, at_ms)
+            moved = not _is_out_of_date(template, event) and apply_status_change(
+                connection, recorder, app, template, status, event, at_ms
             )
     if not moved:
         _log.info("a template event that changes nothing was stored", kind=type(event).__name__)
@@ -78,9 +74,10 @@ def check_repeated_event(connection: Connection, event: ReviewEvent | QualityEve
     template = find_operator_template(
         connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code
     )
-    if template is None or not template.operator_template_id or not _would_change(template, event):
+    if template is None or not template.operator_template_id:
         return
-    _enqueue_refresh(connection, template, at_ms)
+    if template.pending_edit is not None or _would_change(template, event):
+        _enqueue_refresh(connection, template, at_ms)
 
 
 def _enqueue_refresh(connection: Connection, template: Template, at_ms: int) -> None:
@@ -110,16 +107,6 @@ def _would_change(template: Template, event: ReviewEvent | QualityEvent | Catego
 def _is_out_of_date(template: Template, event: ReviewEvent) -> bool:
     """True if the operator has decided otherwise since: its webhooks come in any order, sometimes days late.
 
-    A rejected edit is such a decision, and what was decided in the same second is assumed to be about
-    the text before it (`dispatch/template_outcomes.py`). An event without a time always counts.
+    An event without a time always counts.
     """
     return 0 < event.at_s < template.decided_on_s
-
-
-def _is_about_old_text(connection: Connection, template: Template, status: TemplateStatus) -> bool:
-    """True if the operator has decided on the text that an edit, still here, is about to replace.
-
-    While the edit is being sent, this cannot be known: the review of the new text may come before the
-    response does. Then the event counts, and a rejection of the edit overrules it.
-    """
-    return status not in _FINAL_STATUSES and has_unsent_edit(connection, template)

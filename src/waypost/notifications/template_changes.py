@@ -4,13 +4,17 @@ Dispatch, the operator's events and the partner's own calls all change templates
 where a change is written and notified.
 """
 
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
 from waypost.domain.app import App
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import QUALITIES, is_template_transition
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
+from waypost.store.encoding import encode_template_edit
 from waypost.store.templates.events import TemplateEventKind, record_template_event, status_event_kind
 from waypost.store.templates.templates import change_template
 from waypost.wire.callbacks.template_events import category_body, quality_body, status_body
@@ -57,6 +61,44 @@ def apply_status_change(
             render=lambda version: status_body(version, app, at_ms, template, status, event),
         )
     return True
+
+
+def reject_edit(
+    connection: Connection,
+    recorder: StateChangeRecorder,
+    app: App | None,
+    template: Template,
+    outcome: OperatorRejected | OperatorUnavailable,
+    at_ms: int,
+) -> None:
+    """Mark the edit of a template as rejected by the operator, or as not submitted; the version before it stays."""
+    edit = template.pending_edit
+    if edit is None:
+        return
+    is_rejected = isinstance(outcome, OperatorRejected)
+    status = TemplateStatus.REJECTED if is_rejected else TemplateStatus.FAILED
+    rejected = encode_template_edit(replace(edit, status=status, reason=outcome.text))
+    change_template(connection, template.id, edit=rejected, modified_on_ms=at_ms)
+    kind = TemplateEventKind.EDIT_REJECTED if is_rejected else TemplateEventKind.EDIT_FAILED
+    record_template_event(connection, template, kind, at_ms, reason=outcome.text)
+    if app is None:
+        return
+    event = ReviewEvent(
+        business_account_id=template.business_account_id,
+        operator_template_id=template.operator_template_id or "",
+        element_name=template.draft.element_name or "",
+        language_code=template.draft.language_code,
+        status=status.value,
+        reason=f"{outcome.text} This is about the edit; the version before it stays {template.status}.",
+    )
+    recorder.emit_callback(
+        app,
+        mode="TEMPLATE",
+        subject=f"t:{template.id}",
+        message_id=None,
+        event_name=status.value.lower(),
+        render=lambda version: status_body(version, app, at_ms, template, status, event),
+    )
 
 
 def apply_quality_change(

@@ -15,7 +15,7 @@ from waypost.domain.message import Content, Passthrough, TemplateSend
 from waypost.domain.partner import Partner
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.template import Template
+from waypost.domain.templates.template import Template, TemplateEdit
 from waypost.store.typed_rows import RowReader
 
 _read_app: Final = RowReader(App)
@@ -26,6 +26,7 @@ _read_template: Final = RowReader(Template)
 
 _encode_json = msgspec.json.Encoder().encode
 _decode_draft = msgspec.json.Decoder(TemplateDraft).decode
+_decode_edit = msgspec.json.Decoder(TemplateEdit).decode
 _decode_preferences = msgspec.json.Decoder(AppPreferences).decode
 _decode_fields = msgspec.json.Decoder(dict[str, str]).decode
 _decode_profile = msgspec.json.Decoder(dict[str, Any]).decode
@@ -118,6 +119,7 @@ def template_columns(template: Template) -> dict[str, Any]:
         "operator_template_id": template.operator_template_id,
         "decided_on_s": template.decided_on_s,
         "draft": _encode_json(template.draft),
+        "edit": encode_template_edit(template.edit),
         "created_on_ms": template.created_on_ms,
         "modified_on_ms": template.modified_on_ms,
     }
@@ -128,6 +130,11 @@ def encode_template_draft(draft: TemplateDraft) -> str:
     return _encode_json(draft).decode()
 
 
+def encode_template_edit(edit: TemplateEdit | None) -> bytes | None:
+    """Return an edit as JSON."""
+    return None if edit is None else _encode_json(edit)
+
+
 def decode_template_draft(stored: str) -> TemplateDraft:
     """Return a draft from its JSON."""
     return _decode_draft(stored)
@@ -135,7 +142,8 @@ def decode_template_draft(stored: str) -> TemplateDraft:
 
 def decode_template(row: Row[Any]) -> Template:
     """Return a template from its row."""
-    return _read_template(row, draft=_decode_draft(row.draft))
+    edit = None if row.edit is None else _decode_edit(row.edit)
+    return _read_template(row, draft=_decode_draft(row.draft), edit=edit)
 
 
 CONTENT_KINDS: Final[dict[type[Content], str]] = {  # the names are stored

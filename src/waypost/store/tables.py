@@ -209,6 +209,7 @@ templates = Table(
     Column("operator_template_id", TextColumn),  # empty: the operator never had it (operator_history.py)
     Column("decided_on_s", BigInteger, nullable=False, server_default=text("0")),
     Column("draft", LargeBinary, nullable=False),  # JSON of the whole draft
+    Column("edit", LargeBinary),  # JSON of an edit that the operator has not accepted
     Column("created_on_ms", BigInteger, nullable=False),
     Column("modified_on_ms", BigInteger, nullable=False),
     Index("templates_by_app", "app_id", "id"),

@@ -1,4 +1,4 @@
-"""Events about a template's old text while an edit is pending are not applied to the new text."""
+"""The version that the operator has, while an edit of it is on its way, and after the operator has rejected it."""
 
 import asyncio
 from typing import Any
@@ -9,24 +9,23 @@ from aiohttp import web
 from tests.support.builders import ACCOUNT, APP, is_event
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
-from tests.support.polling import next_second, poll_until
+from tests.support.polling import poll_until
+from tests.support.template_requests import edit_template, is_idle, read_template
 
 
 class EditHoldingProxy(OperatorProxy):
-    """Hold each edit of a template, or respond 503, and let everything else pass.
+    """Hold each edit of a template, and let everything else pass.
 
     Attributes:
         has_edit: set when an edit arrives.
         may_go: lets edits pass, once set.
         webhook_count: how many webhooks were passed on.
-        is_down: edits get a 503 at once.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.has_edit = asyncio.Event()
         self.may_go = asyncio.Event()
-        self.is_down = False
         self.webhook_count = 0
 
     async def _webhook(self, request: web.Request) -> web.StreamResponse:
@@ -37,10 +36,18 @@ class EditHoldingProxy(OperatorProxy):
     async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
         if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
             self.has_edit.set()
-            if self.is_down:
-                return 503, {}, b""
             await self.may_go.wait()
         return await super()._forward(request, base_url)
+
+
+class LateResponseProxy(EditHoldingProxy):
+    """Pass an edit on to the operator at once, and hold its response."""
+
+    async def _forward(self, request: web.Request, base_url: str) -> tuple[int, dict[str, str], bytes]:
+        response = await OperatorProxy._forward(self, request, base_url)
+        if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
+            await self.may_go.wait()
+        return response
 
 
 @pytest.fixture
@@ -49,49 +56,81 @@ async def edit_holding_pipeline(make_pipeline: Any) -> PipelineHarness:
     return await make_pipeline(operator_proxy=EditHoldingProxy())
 
 
-async def test_approval_of_the_old_text_is_ignored_while_an_edit_is_pending(
+async def test_approved_version_stays_and_is_sent_while_its_edit_is_on_its_way(
+    edit_holding_pipeline: PipelineHarness,
+) -> None:
+    pipeline, proxy = edit_holding_pipeline, proxy_of(edit_holding_pipeline)
+    template_id = await pipeline.approved_template()
+    before = await read_template(pipeline, template_id)
+    await edit_template(pipeline, template_id)
+    await proxy.has_edit.wait()
+
+    await approve_again(pipeline)
+
+    record = await read_template(pipeline, template_id)
+    assert {name: record[name] for name in ("status", "data", "containerMeta")} == {
+        name: before[name] for name in ("status", "data", "containerMeta")
+    }
+    assert record["edit"]["status"] == "PENDING"
+    assert record["edit"]["data"].startswith("Hi {{1}}, may we come tomorrow?")
+    await pipeline.events_of(await pipeline.send(template_id), until="delivered")
+    assert "tomorrow" not in str(await pipeline.inbox())
+    path = f"/partner/app/{APP.id}/templates/{template_id}"
+    again = await pipeline.send_request("PUT", path, {"footer": "Acme"}, {"Authorization": pipeline.app_token})
+    assert again.status == 400
+    assert "edit" in str(again.body)
+
+    proxy.may_go.set()
+    await pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)
+    await poll_until(lambda: is_idle(pipeline))
+    record = await read_template(pipeline, template_id)
+    assert record["status"] == "APPROVED"
+    assert record["data"].startswith("Hi {{1}}, may we come tomorrow?")
+    assert "edit" not in record
+
+
+async def test_rejected_edit_leaves_the_approved_version_despite_an_approval_meanwhile(
     edit_holding_pipeline: PipelineHarness,
 ) -> None:
     proxy = proxy_of(edit_holding_pipeline)
     template_id = await edit_holding_pipeline.approved_template()
-    proxy.is_down = True
-    await edit(edit_holding_pipeline, template_id)
-    await poll_until(edit_holding_pipeline.submission_attempts, lambda attempts: attempts > 0)
-    await next_second(edit_holding_pipeline.clock)
-
-    await approve_again(edit_holding_pipeline)
-
-    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "PENDING"
-    await next_second(edit_holding_pipeline.clock)
-    proxy.is_down = False
     proxy.may_go.set()
-    await edit_holding_pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)
-    await poll_until(lambda: is_idle(edit_holding_pipeline))
-    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "APPROVED"
-
-
-async def test_rejected_edit_makes_a_template_rejected_despite_an_approval_meanwhile(
-    edit_holding_pipeline: PipelineHarness,
-) -> None:
-    proxy = proxy_of(edit_holding_pipeline)
-    template_id = await edit_holding_pipeline.approved_template()
-    await next_second(edit_holding_pipeline.clock)
-    proxy.may_go.set()
-    await edit(edit_holding_pipeline, template_id)
+    await edit_template(edit_holding_pipeline, template_id)
     await edit_holding_pipeline.sink.wait_for(is_event("template-event", status="approved"), count=2)
     await poll_until(lambda: is_idle(edit_holding_pipeline))
     proxy.may_go.clear()
     proxy.has_edit.clear()
-    await edit(edit_holding_pipeline, template_id, footer="Twice a day is too often")
+    await edit_template(edit_holding_pipeline, template_id, footer="Twice a day is too often")
     await proxy.has_edit.wait()
-    await next_second(edit_holding_pipeline.clock)
 
     await approve_again(edit_holding_pipeline)
     proxy.may_go.set()
 
     callback = await edit_holding_pipeline.wait_for_callback(is_event("template-event", status="rejected"))
     assert "once in 24 hours" in callback["payload"]["rejectedReason"]
-    assert (await read_template(edit_holding_pipeline, template_id))["status"] == "REJECTED"
+    await poll_until(lambda: is_idle(edit_holding_pipeline))
+    record = await read_template(edit_holding_pipeline, template_id)
+    assert record["status"] == "APPROVED"
+    assert "Twice a day" not in record["data"]
+    assert record["edit"]["status"] == "REJECTED"
+
+
+async def test_approval_that_comes_before_the_response_to_the_edit_is_not_lost(make_pipeline: Any) -> None:
+    proxy = LateResponseProxy()
+    pipeline: PipelineHarness = await make_pipeline(operator_proxy=proxy)
+    template_id = await pipeline.approved_template()
+    await poll_until(lambda: is_idle(pipeline))
+    proxy.webhook_count = 0
+    await edit_template(pipeline, template_id)
+    await poll_until(lambda: has_applied_webhooks(pipeline, 1))
+
+    proxy.may_go.set()
+
+    record = await poll_until(lambda: read_template(pipeline, template_id), lambda record: "tomorrow" in record["data"])
+    await poll_until(lambda: is_idle(pipeline))
+    record = await read_template(pipeline, template_id)
+    assert record["status"] == "APPROVED"
+    assert "edit" not in record
 
 
 def proxy_of(pipeline: PipelineHarness) -> EditHoldingProxy:
@@ -114,26 +153,6 @@ async def approve_again(pipeline: PipelineHarness) -> None:
     response = await pipeline.control("POST", f"accounts/{ACCOUNT.id}/webhooks", webhook)
     assert response == {"queued": True}
     await poll_until(lambda: has_applied_webhooks(pipeline, before + 1))
-
-
-async def edit(pipeline: PipelineHarness, template_id: str, **fields: str) -> None:
-    """Edit a template; the edit is submitted to the operator later."""
-    form = {"content": "Hi {{1}}, may we come tomorrow?", "example": "Hi Ann, may we come tomorrow?"}
-    path = f"/partner/app/{APP.id}/templates/{template_id}"
-    response = await pipeline.send_request("PUT", path, form | fields, {"Authorization": pipeline.app_token})
-    assert response.status == 200, response
-
-
-async def read_template(pipeline: PipelineHarness, template_id: str) -> dict[str, Any]:
-    """Return the record of a template."""
-    path = f"/partner/app/{APP.id}/templates/{template_id}"
-    response = await pipeline.send_request("GET", path, headers={"Authorization": pipeline.app_token})
-    return response.body["template"]
-
-
-async def is_idle(pipeline: PipelineHarness) -> bool:
-    """Return True if no outbound job is left."""
-    return not (await pipeline.queue_depths()).get("outbound")
 
 
 async def has_applied_webhooks(pipeline: PipelineHarness, count: int) -> bool:

@@ -40,7 +40,7 @@ VALUES: Final[tuple[tuple[type[Any], Table, set[str]], ...]] = (
     (App, tables.apps, {"phone_number", "preferences", "rates"}),
     (BusinessAccount, tables.business_accounts, set()),
     (OperatorAccount, tables.operator_accounts, {"fields"}),
-    (Template, tables.templates, {"draft"}),
+    (Template, tables.templates, {"draft", "edit"}),
     (Subscription, tables.subscriptions, {"id", "modes", "meta", "headers"}),
     (AppKey, tables.app_keys, set()),
     (AppUser, tables.app_users, {"opted_on_ms", "last_written_ms"}),

@@ -1,4 +1,7 @@
-"""Endpoints that edit and delete templates. Our record changes at once; a job sends the change to the operator."""
+"""Endpoints that edit and delete templates; a job sends the change to the operator.
+
+A deletion changes the record at once. An edit is beside it until the operator accepts it (decision 0021).
+"""
 
 from dataclasses import replace
 
@@ -16,7 +19,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import ReviewEvent
 from waypost.domain.lifecycle import CATEGORY_FIXED, EDITABLE, NOT_DELETABLE
 from waypost.domain.templates.rules import check_draft
-from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateEdit, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
 from waypost.store.accounts.partners import app_by_id
@@ -46,15 +49,10 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
         )
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     draft = await add_sample_handles(services, app, draft, before.draft)
-    after = replace(
-        before,
-        draft=draft,
-        category=Category(draft.category or ""),
-        status=TemplateStatus.PENDING,
-        reason=None,
-        edited=True,
-        modified_on_ms=services.clock.now_ms(),
-    )
+    now_ms = services.clock.now_ms()
+    after = replace(before, edit=TemplateEdit(draft, now_ms), modified_on_ms=now_ms)
+    if not before.operator_template_id:  # the operator has no version that would have to stay
+        after = replace(after.edited_version, edit=None, status=TemplateStatus.PENDING, reason=None)
     if not await services.database.write(edit_template, before, after):
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
@@ -66,7 +64,7 @@ def check_editable(template: Template) -> None:
     """Check that the operator accepts edits of a template.
 
     Raises:
-        ApiError: not in its current status.
+        ApiError: not in its current status, or not before it has decided on an edit.
 
     Source: operator's facts 2.6.
     """
@@ -75,6 +73,10 @@ def check_editable(template: Template) -> None:
         raise ApiError(
             ErrorCode.TEMPLATE_NOT_EDITABLE,
             f"A template that is {template.status} cannot be edited; one that is {accepted} can.",
+        )
+    if template.pending_edit is not None:
+        raise ApiError(
+            ErrorCode.TEMPLATE_NOT_EDITABLE, "The operator has not received the template's edit yet; try again later."
         )
 
 

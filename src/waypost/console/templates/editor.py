@@ -76,7 +76,7 @@ async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
         NotFound: there is no such template, or its status does not allow edits.
     """
     template = await _get_editable(tools, page_request)
-    draft = replace(template.draft, category=template.category.value)
+    draft = template.edit.draft if template.edit else replace(template.draft, category=template.category.value)
     editing = EditorView(draft_content(draft, template.id), template, _edit_path(page_request, template))
     await update_view(tools, page_request, editing, lint=True)
     return await _page(tools, page_request, editing)
@@ -96,6 +96,8 @@ async def _get_editable(tools: PageTools, page_request: PageRequest) -> Template
     template = await lookup.get_template(tools, page_request, page_request.path_params["template_id"])
     if template.status not in EDITABLE:
         raise NotFound(f"A template with the status {template.status.lower()} cannot be edited.")
+    if template.pending_edit is not None:
+        raise NotFound("The operator has not received the template's edit yet; it can be edited again afterwards.")
     return template
 
 

@@ -40,6 +40,8 @@ TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
     TemplateEventKind.APPROVED:                  TemplateEventText("Approved",                          "good",  "operator"),
     TemplateEventKind.REJECTED:                  TemplateEventText("Rejected",                          "bad",   "operator"),
     TemplateEventKind.FAILED:                    TemplateEventText("Could not be submitted",            "bad",   "service"),
+    TemplateEventKind.EDIT_REJECTED:             TemplateEventText("Edit rejected",                      "bad",   "operator"),
+    TemplateEventKind.EDIT_FAILED:               TemplateEventText("Edit could not be submitted",       "bad",   "service"),
     TemplateEventKind.PAUSED:                    TemplateEventText("Paused",                            "warn",  "operator"),
     TemplateEventKind.RESUMED:                   TemplateEventText("Resumed",                           "good",  "operator"),
     TemplateEventKind.DISABLED:                  TemplateEventText("Disabled",                          "bad",   "operator"),

@@ -18,6 +18,7 @@ from waypost.console.templates.lookup import get_template
 from waypost.console.templates.samples import find_samples, sample_finder
 from waypost.console.templates.sending import encode_send, send_inputs
 from waypost.console.templates.submission import encode_draft
+from waypost.console.templates.texts.changes import FieldChange, compare_drafts
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.lifecycle import EDITABLE, NOT_DELETABLE, SENDABLE
@@ -139,6 +140,7 @@ async def template_page(
         error=error,
         changes=await find_changes(tools, template, replace(draft, category=template.category.value)),
         snippets=_snippets(tools, page_request, template, values, destination),
+        edit_changes=_edit_changes(template),
         live=f"/apps/{page_request.app.id}/templates/{template.id}/live",
     )
 
@@ -160,6 +162,7 @@ async def live_template(tools: PageTools, page_request: PageRequest) -> Response
         app, allowed = page_request.app, allowed_actions(template)
         return [
             PageElement("status", part(TEMPLATE_MACROS, "status", page_request, template, status_text)),
+            PageElement("edit", part(TEMPLATE_MACROS, "edit", page_request, template, _edit_changes(template))),
             PageElement("facts", part(TEMPLATE_MACROS, "facts", page_request, template)),
             PageElement("history", part(TEMPLATE_MACROS, "history", page_request, template, steps)),
             PageElement("acts", part(TEMPLATE_MACROS, "acts", page_request, app, template, allowed, page_request)),
@@ -175,7 +178,7 @@ def allowed_actions(template: Template) -> dict[str, bool]:
     is_deleted = status is TemplateStatus.DELETED
     return {
         "send": status in SENDABLE,
-        "edit": status in EDITABLE,
+        "edit": status in EDITABLE and template.pending_edit is None,
         "delete": not is_deleted and status not in NOT_DELETABLE,
     }
 
@@ -189,6 +192,13 @@ def delete_path(page_request: PageRequest, template: Template) -> str:
     """Return the partner API's path that deletes a template."""
     name = quote(template.draft.element_name or "", safe="")
     return f"/partner/app/{page_request.app.id}/template/{name}/{template.id}"
+
+
+def _edit_changes(template: Template) -> list[FieldChange]:
+    """Return what the edit beside the operator's version would change."""
+    if template.edit is None:
+        return []
+    return compare_drafts(replace(template.draft, category=template.category.value), template.edit.draft)
 
 
 async def _read_history(tools: PageTools, page_request: PageRequest, template: Template) -> list[HistoryEntry]:

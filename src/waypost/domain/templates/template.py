@@ -44,8 +44,25 @@ CATEGORY_PRIORITIES: Final = {  # Source: facts 3.2: all samples agree, no page 
 
 
 @dataclass(frozen=True, slots=True)
+class TemplateEdit:
+    """An edit that the operator has not accepted: it is on its way, or was rejected. Source: decision 0021.
+
+    Attributes:
+        draft: the whole template as edited, with its category.
+        status: PENDING; REJECTED: the operator rejected it; FAILED: it could not be sent.
+        reason: of the rejection, from the operator.
+        at_ms: when the partner made it.
+    """
+
+    draft: TemplateDraft
+    at_ms: int
+    status: TemplateStatus = TemplateStatus.PENDING
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
-    """A checked draft with an identity and a status.
+    """A checked draft with an identity and a status: the operator's version, where the operator has one.
 
     Attributes:
         namespace: the business account's; shown in the record.
@@ -57,6 +74,7 @@ class Template:
         edited: true if the draft differs from the created one: the record's `editTemplate`.
         decided_on_s: the operator's time of its last status decision, whole seconds since the epoch;
             earlier decisions are out of date. 0: not known.
+        edit: beside the operator's version, until the operator accepts it.
     """
 
     id: str
@@ -78,6 +96,20 @@ class Template:
     new_category: str | None = None
     edited: bool = False
     decided_on_s: int = 0
+    edit: TemplateEdit | None = None
+
+    @property
+    def pending_edit(self) -> TemplateEdit | None:
+        """The edit that is on its way to the operator."""
+        return self.edit if self.edit is not None and self.edit.status is TemplateStatus.PENDING else None
+
+    @property
+    def edited_version(self) -> "Template":
+        """The template as the edit on its way to the operator makes it; itself if there is none."""
+        edit = self.pending_edit
+        if edit is None:
+            return self
+        return replace(self, draft=edit.draft, category=Category(edit.draft.category or self.category), edited=True)
 
 
 def add_type_button(draft: TemplateDraft) -> TemplateDraft:

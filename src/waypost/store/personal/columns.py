@@ -109,6 +109,6 @@ COLUMNS_WITHOUT_PERSONAL_DATA: Final = {  # of recipients: ids, names of states,
     "subscriptions": "app_id tag url modes encrypted_meta pause_reason",
     "template_events": "template_id kind detail",
     "template_operator_history": "template_id operator_account_id operator_template_id",
-    "templates": "id app_id business_account_id namespace element_name language_code template_type category old_category new_category status quality stage reason operator_template_id draft",
+    "templates": "id app_id business_account_id namespace element_name language_code template_type category old_category new_category status quality stage reason operator_template_id draft edit",
     "webhook_items": "operator_account_id webhook_id path",
 }

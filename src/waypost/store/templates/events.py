@@ -31,6 +31,8 @@ class TemplateEventKind(StrEnum):
     APPROVED = "approved"
     REJECTED = "rejected"  # detail: reason
     FAILED = "failed"  # it could not be submitted; detail: reason
+    EDIT_REJECTED = "edit_rejected"  # the operator has rejected the edit; detail: reason
+    EDIT_FAILED = "edit_failed"  # the edit could not be submitted; detail: reason
     PAUSED = "paused"  # detail: reason
     RESUMED = "resumed"  # approved again after a suspension
     DISABLED = "disabled"  # detail: reason

@@ -1,7 +1,7 @@
 """Templates, and the jobs that submit, edit and delete them at the operator."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
@@ -11,7 +11,7 @@ from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import decode_template, encode_template_draft, template_columns
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.names import QueueName
 from waypost.store.sql import select_for_update
 from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
@@ -194,7 +194,11 @@ def change_template(connection: Connection, template_id: str, **columns: Any) ->
 
 
 def edit_template(connection: Connection, before: Template, after: Template) -> bool:
-    """Store an edited template and enqueue its job; return False if it has changed meanwhile."""
+    """Store an edit, beside the operator's version or in place of ours, and enqueue its job.
+
+    Returns:
+        False if the template has changed meanwhile.
+    """
     updated = connection.execute(
         update(templates)
         .where(
@@ -207,7 +211,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
     if updated.rowcount != 1:
         return False
     enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
-    changed_fields = edited_fields(before.draft, after.draft)
+    changed_fields = edited_fields(before.draft, after.edited_version.draft)
     approved = encode_template_draft(before.draft) if before.status in ONCE_APPROVED else ""
     record_template_event(
         connection, after, TemplateEventKind.EDITED, after.modified_on_ms, fields=changed_fields, approved=approved
@@ -226,15 +230,13 @@ def is_id_of_deleted_template(connection: Connection, template: Template, operat
     return connection.execute(query.limit(1)).one_or_none() is not None
 
 
-def has_unsent_edit(connection: Connection, template: Template) -> bool:
-    """Return True if a template has an edit that was not sent to the operator: its events refer to the old text."""
-    query = select(queue_jobs.c.position).where(
-        queue_jobs.c.queue == int(QueueName.OUTBOUND),
-        _IS_TEMPLATE_JOB,
-        queue_jobs.c.ref == JobSubject(SubjectKind.TEMPLATE_EDIT, template.id).ref,
-        queue_jobs.c.state.in_([int(JobState.OPEN), int(JobState.DEAD_LETTER)]),
+def accept_edit(connection: Connection, template: Template, at_ms: int) -> Template:
+    """Put an edit that the operator has accepted, and reviews now, in the place of the version before; return the result."""
+    accepted = replace(
+        template.edited_version, edit=None, status=TemplateStatus.PENDING, reason=None, modified_on_ms=at_ms
     )
-    return connection.execute(query.limit(1)).one_or_none() is not None
+    change_template(connection, template.id, **template_columns(accepted))
+    return accepted
 
 
 def queued_template_ids(connection: Connection, business_account_id: str) -> set[str]:

@@ -1,5 +1,6 @@
 """The record of a template: the documented fields, with `data`, `meta` and `containerMeta`."""
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from waypost.domain.templates.buttons import button_codes
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
-from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template
+from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template, TemplateEdit
 from waypost.domain.templates.types import TemplateType
 from waypost.wire.templates.components import copy_buttons, copy_cards
 
@@ -50,8 +51,25 @@ def template_record(template: Template) -> dict[str, Any]:
         "correct_category": template.new_category,  # both names have the announced category (facts 3.2)
         "externalId": template.operator_template_id,
         "reason": template.reason,
+        "edit": None if template.edit is None else _edit(template, template.edit),
     }
     return _present(record)
+
+
+def _edit(template: Template, edit: TemplateEdit) -> dict[str, Any]:
+    """Return the edit beside the operator's version: its status, and its text as a record has it (decision 0021)."""
+    edited = replace(template, draft=edit.draft, edited=True)
+    members = {
+        "status": edit.status.value,
+        "reason": edit.reason,
+        "modifiedOn": edit.at_ms,
+        "category": edit.draft.category,
+        "templateType": edit.draft.template_type,
+        "data": flatten_template(edit.draft),
+        "meta": _json(_meta(edit.draft)),
+        "containerMeta": _json(_container_meta(edited)),
+    }
+    return _present(members)
 
 
 def _meta(draft: TemplateDraft) -> dict[str, Any]:

@@ -63,6 +63,7 @@ def upgrade() -> None:
     )
     op.create_index("inbound_messages_by_recipient", "inbound_messages", ["recipient_id", "received_on_ms"])
     op.add_column("apps", sa.Column("rates", TEXT, server_default=sa.text("'{}'"), nullable=False))
+    op.add_column("templates", sa.Column("edit", sa.LargeBinary()))
     _add_request_log()
 
 
