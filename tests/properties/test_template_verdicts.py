@@ -218,6 +218,11 @@ DRAFTS = [
         for kind in ("IMAGE", "VIDEO", "DOCUMENT")
         for sample in (HANDLE, None)
     ),
+    *(
+        pytest.param(draft(template_type="GIF", media_id=HANDLE, media_url="https://shop.example/a", category=category),
+                     id=f"GIF in {category}")
+        for category in ("MARKETING", "UTILITY")
+    ),
 ]
 # fmt: on
 

@@ -17,6 +17,7 @@ from tests.support.wire_cases import (
     uses_another_partner,
     value_at,
 )
+from tests.support.wire_partners import UPLOADS
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow, error_codes_of
 from waypost.api.routes import ROUTES
@@ -142,6 +143,9 @@ def pattern_of(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(path)))
 
 
+UPLOAD_IDS = {f"{kind}_id": "1" for kind in UPLOADS}
+
+
 @functools.cache
 def breaking_first() -> dict[str, list[Case]]:
     """Return, by rule, the cases that break it before any other."""
@@ -161,7 +165,7 @@ def broken_by(case: Case) -> TemplateRule | None:
     if case.response.status not in (200, 400) or case.error_code == "UNREADABLE":
         return None
     try:
-        draft = read_draft(Form(form_pairs(filled(case.request.form, {}))))
+        draft = read_draft(Form(form_pairs(filled(case.request.form, UPLOAD_IDS))))
     except Exception:  # noqa: BLE001  unreadable, or needs placeholders
         return None
     broken = find_broken_rule(draft, strict=True, hosting=hosting)

@@ -36,6 +36,10 @@ def button(index: int | str, sub_type: str, parameter: JsonObject | None) -> Jso
     return {"type": "button", "sub_type": sub_type, "index": index, "parameters": parameters}
 
 
+def currency(**more: Any) -> JsonObject:
+    return {"type": "currency", "currency": {"fallback_value": "$10", "code": "USD", "amount_1000": 10000} | more}
+
+
 HEADER: JsonObject = {"type": "header", "parameters": texts("Ann")}
 BODY: JsonObject = {"type": "body", "parameters": texts("Ann", "PX-9")}
 URL = button("2", "url", {"type": "text", "text": "PX-9"})
@@ -67,6 +71,14 @@ REJECTED: list[tuple[str, list[JsonObject] | None, int]] = [
     ("no such button",          [HEADER, BODY, URL, button(7, "quick_reply", None)],         131009),
     ("payload without text",    [HEADER, BODY, URL, payload("")],                            131008),
     ("long payload",            [HEADER, BODY, URL, payload("x" * 257)],                     131009),
+    ("return in a text",        [HEADER, {"type": "body", "parameters": texts("a\rb", "c")}, URL], 132018),
+    ("two header parameters",   [{"type": "header", "parameters": texts("a", "b")}, BODY, URL], 132000),
+    ("two url parameters",      [HEADER, BODY, {**URL, "parameters": texts("a", "b")}],      132000),
+    ("offer's end",             [HEADER, BODY, URL, {"type": "limited_time_offer", "parameters": [{"type": "limited_time_offer", "limited_time_offer": {"expiration_time_ms": 1}}]}], 132000),
+    ("currency without a code", [HEADER, {"type": "body", "parameters": [currency(code=None), *texts("c")]}, URL], 131008),
+    ("currency without amount", [HEADER, {"type": "body", "parameters": [currency(amount_1000=None), *texts("c")]}, URL], 131008),
+    ("currency in small letters", [HEADER, {"type": "body", "parameters": [currency(code="usd"), *texts("c")]}, URL], 131009),
+    ("currency with a fraction", [HEADER, {"type": "body", "parameters": [currency(amount_1000="ten"), *texts("c")]}, URL], 131009),
     ("unknown component",       [HEADER, BODY, URL, {"type": "tail"}],                       131009),
 ]
 # fmt: on
@@ -150,6 +162,18 @@ async def test_named_parameters_are_matched_by_name(bench: Bench) -> None:
     assert response.status == 200
     assert inbox.body["messages"][0]["text"] == "Hi Ann, your parcel PX-9 left today."
     assert nameless.error["code"] == 132000
+
+
+async def test_header_that_the_template_does_not_have_is_rejected(bench: Bench) -> None:
+    await bench.seed_template([{"type": "BODY", "text": "Look at this"}])
+    image = {"type": "image", "image": {"link": "https://x.example/a.png"}}
+
+    response = await bench.send_template([{"type": "header", "parameters": [image]}])
+
+    assert response.error["code"] == 132000
+    assert response.error["error_data"]["details"] == (
+        "header: number of localizable_params (1) does not match the expected number of params (0)"
+    )
 
 
 async def test_media_header_always_needs_its_parameter(bench: Bench) -> None:

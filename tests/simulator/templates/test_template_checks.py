@@ -174,6 +174,8 @@ REJECTED: list[tuple[str, list[JsonObject], dict[str, Any], int | None]] = [
     ("flow for utility",     buttons(FLOW),                                                {},                              None),
     ("flow that is none",    buttons(FLOW),                                                MARKETING,                       None),
     ("flow without id",      buttons({"type": "FLOW", "text": "Book"}),                    MARKETING,                       None),
+    ("flow by unknown name", buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), MARKETING,                 None),
+    ("GIF for utility",      [image(image_format="GIF"), *HELLO],                          {},                              2388047),
     ("flow named twice",     buttons({**FLOW, "flow_name": "x"}),                          MARKETING,                       None),
     ("flow's odd action",    buttons({**FLOW, "flow_action": "jump"}),                     MARKETING,                       None),
     ("code in UTILITY",      buttons({"type": "OTP", "otp_type": "COPY_CODE"}),            {},                              None),
@@ -220,7 +222,7 @@ ACCEPTED: list[tuple[str, list[JsonObject], dict[str, Any]]] = [
     ("catalog",             buttons({"type": "CATALOG", "text": "View"}),                MARKETING),
     ("items",               [TITLE, *buttons({"type": "MPM", "text": "View"})],          MARKETING),
     ("product",             [PRODUCT, *buttons({"type": "SPM", "text": "View"})],        MARKETING),
-    ("flow by name",        buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), MARKETING),
+    ("flow by its JSON",    buttons({"type": "FLOW", "text": "Book", "flow_json": "{}"}), MARKETING),
     ("call and contact",    buttons({"type": "VOICE_CALL", "text": "Call"}, {"type": "REQUEST_CONTACT_INFO", "text": "Share"}), {}),
     ("one tap",             otp("ONE_TAP", autofill_text="Autofill", supported_apps=[app for n in range(5) for app in apps(f"com.shop.app{n}")]), SECRET_CODE),
     ("Chinese",             [body("您好{{1}}\uff0c您的订单已发货\u3002", "Ann")], {"language": "zh_CN"}),
@@ -364,6 +366,24 @@ async def test_button_can_refer_to_a_flow_of_the_account(slow: Bench) -> None:
     response = await slow.create_template(buttons({**FLOW, "flow_id": flow.body["id"]}), **MARKETING)
 
     assert response.status == 200, response.body
+
+
+async def test_button_can_name_a_flow_of_the_account(slow: Bench) -> None:
+    await slow.graph("POST", f"{WABA}/flows", json={"name": "booking", "categories": ["OTHER"]})
+
+    response = await slow.create_template(
+        buttons({"type": "FLOW", "text": "Book", "flow_name": "booking"}), **MARKETING
+    )
+
+    assert response.status == 200, response.body
+
+
+async def test_error_names_the_line_of_a_handle_that_is_unknown(slow: Bench) -> None:
+    handle = await slow.upload_file()
+
+    response = await slow.create_template([image(f"{handle}\n4::x"), *HELLO])
+
+    assert response.error["error_user_msg"] == "The header_handle '4::x' was not given by a resumable upload."
 
 
 async def test_code_button_is_shown_as_a_url_button(slow: Bench) -> None:

@@ -9,7 +9,7 @@ from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.media.media import MediaStorage, SimulatedMedia
-from waypost.simulator.media.uploads import ResumableUploads
+from waypost.simulator.media.uploads import ResumableUploads, UploadSession
 from waypost.simulator.settings import SimulatorSettingsStore
 
 _ANY_MIME_TYPE: Final = ("",)
@@ -42,16 +42,17 @@ class KnownReferences:
     waba_id: str
     phone_number_id: str
 
-    def upload_mime_type(self, handle: str) -> str | None:
-        """Return the MIME type of a handle, which may be several handles joined by line breaks; None if one is unknown.
+    def find_uploads(self, handle: str) -> list[UploadSession]:
+        """Return the uploads of a handle, which may be several handles joined by line breaks; none if one is unknown.
 
         Source: facts 6.2: the handle of one file may contain line breaks.
         """
-        mime_type = self.uploads.find_mime_type(handle)
-        if mime_type is not None:
-            return mime_type
-        mime_types = [self.uploads.find_mime_type(line.strip()) for line in handle.split("\n") if line.strip()]
-        return mime_types[0] if mime_types and None not in mime_types else None
+        whole = self.uploads.find_by_handle(handle)
+        if whole is not None:
+            return [whole]
+        uploads = [self.uploads.find_by_handle(line.strip()) for line in handle.split("\n") if line.strip()]
+        known = [upload for upload in uploads if upload is not None]
+        return known if len(known) == len(uploads) else []
 
     def find_media(self, media_id: str) -> SimulatedMedia | None:
         """Return media of the number; None if it has none with this id."""
@@ -60,6 +61,10 @@ class KnownReferences:
     def find_flow(self, flow_id: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this id."""
         return self.flows.find(flow_id, self.waba_id)
+
+    def find_flow_by_name(self, name: str) -> Flow | None:
+        """Return a flow of the account; None if it has none with this name."""
+        return self.flows.find_by_name(name, self.waba_id)
 
 
 class References:

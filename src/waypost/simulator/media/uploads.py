@@ -74,11 +74,6 @@ class ResumableUploads:
         """True if a template may refer to this handle: each of its lines was issued and has not expired."""
         return self.find_by_handle(handle) is not None
 
-    def find_mime_type(self, handle: str) -> str | None:
-        """Return the MIME type of a handle's file; None for an unknown handle."""
-        upload = self.find_by_handle(handle)
-        return upload.file_type if upload is not None else None
-
     def find_by_handle(self, handle: str) -> UploadSession | None:
         """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
         uploads = {self._by_handle_line.get(line) for line in handle.split("\n")}

@@ -153,9 +153,12 @@ class MessageChecker:
         name = text_or_none(content.get("name"))
         if not name:
             raise bad_parameter("The parameter template['name'] is required.")
-        language = (object_or_none(content.get("language")) or {}).get("code")
+        written_language = object_or_none(content.get("language")) or {}
+        language = written_language.get("code")
         if not isinstance(language, str):
             raise bad_parameter("The parameter template['language']['code'] is required.")
+        if str(written_language.get("policy", "deterministic")).lower() != "deterministic":  # Source: facts 4.2
+            raise bad_parameter("Param template['language']['policy'] must be one of {DETERMINISTIC}.")
         template = self._templates.by_key.get((number.waba_id, name, language))
         if template is not None and template.status in _NOT_SENDABLE:
             raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")

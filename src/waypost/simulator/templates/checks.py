@@ -90,6 +90,8 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
         return f"The format of a header is one of {', '.join(HEADER_FORMATS)}."
     if header["format"] == "LOCATION" and draft.category == "AUTHENTICATION":
         return "A location header is for UTILITY and MARKETING templates."
+    if header["format"] == "GIF" and draft.category != "MARKETING":  # Source: facts 2.2
+        return "A GIF header is for MARKETING templates."
     if header["format"] != "TEXT":
         return None
     text = draft.component_text("HEADER")

@@ -8,6 +8,7 @@ from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences
 from waypost.simulator.templates.drafts import SubmittedTemplate
 
+_MAX_GIF_BYTES: Final = 3_500_000  # Source: facts 2.2, "HEADER medium"
 _UNKNOWN_HANDLE: Final = "The header_handle {handle!r} was not given by a resumable upload."
 
 
@@ -30,21 +31,25 @@ def _check_handle(draft: SubmittedTemplate, references: KnownReferences) -> None
         return
     raw_handle = draft.component_example("HEADER").get("header_handle")
     handle = raw_handle if isinstance(raw_handle, str) else next(iter(texts_in(raw_handle)), "")
-    kind = references.upload_mime_type(handle)
-    if kind is None:
-        raise template_error(None, _UNKNOWN_HANDLE.format(handle=handle[:80]))
-    if not kind.startswith(accepted):
-        raise template_error(None, f"The header's example is of the type {kind}, which does not fit its format.")
+    uploads = references.find_uploads(handle)
+    if not uploads:
+        unknown = next((line for line in handle.split("\n") if not references.find_uploads(line)), handle)
+        raise template_error(None, _UNKNOWN_HANDLE.format(handle=unknown[:80]))
+    wrong = next((upload.file_type for upload in uploads if not upload.file_type.startswith(accepted)), None)
+    if wrong is not None:
+        raise template_error(None, f"The header's example is of the type {wrong}, which does not fit its format.")
+    if draft.components_by_type["HEADER"]["format"] == "GIF" and uploads[0].file_length > _MAX_GIF_BYTES:
+        raise template_error(None, f"The header's example has at most {_MAX_GIF_BYTES} bytes.")
 
 
 def _check_flows(draft: SubmittedTemplate, references: KnownReferences) -> None:
     for button in draft.buttons():
-        flow_id = button.get("flow_id")
-        if button["type"] != "FLOW" or flow_id is None:
+        if button["type"] != "FLOW" or button.get("flow_json"):
             continue
-        flow = references.find_flow(str(flow_id))
+        flow_id, name = button.get("flow_id"), button.get("flow_name")
+        flow = references.find_flow(str(flow_id)) if flow_id else references.find_flow_by_name(str(name))
         if flow is None or flow.status in ("DEPRECATED", "BLOCKED"):
-            raise template_error(None, f"The flow {flow_id} does not exist in this account, or cannot be used.")
+            raise template_error(None, f"The flow {flow_id or name} does not exist in this account, or cannot be used.")
 
 
 _MAX_OFFER_TEXT_CHARS: Final = 16  # Source: facts 2.3, "LTO text"

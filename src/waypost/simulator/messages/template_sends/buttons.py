@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_error
 from waypost.simulator.messages.template_sends.plans import ButtonPlan
-from waypost.simulator.messages.template_sends.text_parameters import check_text
+from waypost.simulator.messages.template_sends.text_parameters import check_count, check_text
 
 _MAX_PAYLOAD_CHARS: Final = 256  # Source: facts 4.2, unconfirmed
 _MAX_CODE_CHARS: Final = 15  # Source: facts 2.3, "OTP code at send"
@@ -61,7 +61,10 @@ def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dic
     else:
         if str(component.get("sub_type", "")).lower() != kind.sub_type:
             raise message_error(132018, f"{error_prefix} must be of type {kind.name}")
-        parameter = next(iter(objects_in(component.get("parameters"))), Parameter())
+        parameters = objects_in(component.get("parameters"))
+        if len(parameters) > 1:
+            check_count("buttons", len(parameters), 1)
+        parameter = next(iter(parameters), Parameter())
     rendered: dict[str, Any] = {"index": index, "type": plan.type, "text": plan.text}
     return rendered | kind.render(error_prefix, plan, parameter)
 
@@ -91,9 +94,7 @@ def _quick_reply(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> d
 def _url(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     if not plan.url.names:
         if parameter:
-            raise message_error(
-                132000, "buttons: number of localizable_params (1) does not match the expected number of params (0)"
-            )
+            check_count("buttons", 1, 0)
         return {"url": plan.url.fill({})}
     text = _require_parameter_text(error_prefix, plan, parameter, "text")
     check_text("buttons", text)
@@ -106,6 +107,7 @@ def _phone_number(_error_prefix: str, plan: ButtonPlan, _parameter: Parameter) -
 
 def _copy_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict[str, Any]:
     code = _require_parameter_text(error_prefix, plan, parameter, "coupon_code")
+    check_text("buttons", code)
     if len(code) > _MAX_COUPON_CHARS:
         raise message_error(131009, f"{error_prefix}: the coupon_code has at most {_MAX_COUPON_CHARS} characters")
     return {"code": code}

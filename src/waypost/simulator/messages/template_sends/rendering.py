@@ -8,7 +8,7 @@ from waypost.simulator.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
 from waypost.simulator.messages.template_sends.buttons import check_code, render_button
 from waypost.simulator.messages.template_sends.plans import ContentPlan, OfferPlan, TemplatePlan
-from waypost.simulator.messages.template_sends.text_parameters import fill_text
+from waypost.simulator.messages.template_sends.text_parameters import check_count, fill_text
 
 _MAX_HEADER_TEXT_CHARS: Final = 60  # Source: facts 2.3; also after the variables are filled
 _HEADER_FORMATS: Final = (*HEADER_TYPE_PREFIXES, "LOCATION", "PRODUCT", "TEXT")
@@ -28,8 +28,8 @@ def render_header(
         is_named: whether parameters have names.
 
     Raises:
-        GraphApiError: 132012 for another format, 132005 for a text that is too long once filled,
-            131008, 131009 or 131053 for its content.
+        GraphApiError: 132012 for another format, 132000 for more than one parameter, 132005 for a text that is too
+            long once filled, 131008, 131009 or 131053 for its content.
 
     Source: facts 4.2, 5.2.
     """
@@ -40,6 +40,8 @@ def render_header(
         if len(text) > _MAX_HEADER_TEXT_CHARS:
             raise message_error(132005, f"{component}: longer than {_MAX_HEADER_TEXT_CHARS} characters")
         return {"format": "TEXT", "text": text}
+    if len(parameters) > 1:
+        check_count(component, len(parameters), 1)
     parameter = object_or_none(parameters[0]) if parameters else None
     received = str((parameter or {}).get("type", "UNKNOWN")).upper()
     if parameter is None or received != expected:
@@ -139,7 +141,9 @@ def render_template(
     }
     at_most = _MAX_BODY_CHARS if plan.offer is None else _MAX_OFFER_BODY_CHARS
     rendered |= _render_content("", plan, plan.content, sent, references, at_most)
-    if plan.offer is not None:
+    if plan.offer is None:
+        check_count("limited_time_offer", int(sent.offer is not None), 0)
+    else:
         rendered["limited_time_offer"] = _render_offer(plan.offer, sent.offer, now_ms)
     if plan.footer:
         rendered["footer"] = plan.footer
@@ -201,7 +205,9 @@ def _render_content(
 ) -> RenderedMessage:
     """Return header, text and buttons of the message, or of a card."""
     rendered: RenderedMessage = {}
-    if content.header_format:
+    if not content.header_format:
+        check_count(f"{card_prefix}header", len(sent.header), 0)
+    else:
         rendered["header"] = render_header(card_prefix, content, sent.header, references, is_named=plan.is_named)
     rendered["text"] = fill_text(f"{card_prefix}body", content.body, sent.body, is_named=plan.is_named)
     if len(rendered["text"]) > max_body_chars:

@@ -4,11 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.base.json_values import object_or_none, text_or_none
+from waypost.base.json_values import integer_or_none, object_or_none, text_or_none
 from waypost.simulator.errors import message_error
 from waypost.simulator.templates.text_variables import TextPlan
 
-_BAD_TEXT: Final = re.compile(r"[\n\t]| {5}")
+_BAD_TEXT: Final = re.compile(r"[\r\n\t]| {5}")
+_CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
 
 
 def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
@@ -26,12 +27,7 @@ def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named
 
     Source: facts 4.2, 5.2.
     """
-    if len(parameters) != len(plan.names):
-        raise message_error(
-            132000,
-            f"{component}: number of localizable_params ({len(parameters)}) does not match the expected "
-            f"number of params ({len(plan.names)})",
-        )
+    check_count(component, len(parameters), len(plan.names))
     if not plan.names:
         return plan.fill({})
     values: dict[str, str] = {}
@@ -43,6 +39,22 @@ def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named
     if len(values) != len(plan.names):
         raise message_error(132000, f"{component}: a parameter_name is given twice")
     return plan.fill(values)
+
+
+def check_count(component: str, count: int, expected: int) -> None:
+    """Check the number of a component's parameters.
+
+    Raises:
+        GraphApiError: 132000.
+
+    Source: facts 5.2.
+    """
+    if count != expected:
+        raise message_error(
+            132000,
+            f"{component}: number of localizable_params ({count}) does not match the expected "
+            f"number of params ({expected})",
+        )
 
 
 def check_text(component: str, text: str) -> None:
@@ -71,7 +83,10 @@ def _read_value(component: str, parameter: Mapping[str, Any]) -> str:
         case "text":
             text = parameter.get("text")
         case "currency" | "date_time" as kind:  # the fallback is always shown
-            text = (object_or_none(parameter.get(kind)) or {}).get("fallback_value")
+            value = object_or_none(parameter.get(kind)) or {}
+            text = value.get("fallback_value")
+            if kind == "currency":
+                _check_currency(component, value)
         case kind:
             raise message_error(
                 132012, f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}"
@@ -80,3 +95,14 @@ def _read_value(component: str, parameter: Mapping[str, Any]) -> str:
         raise message_error(131008, f"{component}: Parameter of type text is missing text value")
     check_text(component, text)
     return text
+
+
+def _check_currency(component: str, currency: Mapping[str, Any]) -> None:
+    """Check the members of an amount of money besides its text. Source: facts 4.2, "body"."""
+    for name in ("code", "amount_1000"):
+        if currency.get(name) is None:
+            raise message_error(131008, f"{component}: Parameter of type currency is missing {name}")
+    if not _CURRENCY_CODE.fullmatch(str(currency["code"])):
+        raise message_error(131009, f"{component}: the code of a currency has three capital letters")
+    if integer_or_none(currency["amount_1000"]) is None:
+        raise message_error(131009, f"{component}: the amount_1000 of a currency is an integer")
