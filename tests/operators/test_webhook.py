@@ -20,9 +20,8 @@ from waypost.domain.event import (
     QualityEvent,
     ReviewEvent,
     StatusEvent,
-    UnknownEvent,
 )
-from waypost.domain.inbound_webhook import WebhookItem
+from waypost.domain.inbound_webhook import WebhookItem, unreadable_body
 from waypost.domain.message import MessageState
 from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.cloud.webhooks import webhook
@@ -169,11 +168,137 @@ def test_unknown_status_is_passed_on_unchanged(name: object) -> None:
     assert event == OtherStatusEvent(str(name), "wamid.1", "ours", status)
 
 
-@pytest.mark.parametrize("more", [{"status": ""}, {"status": None}, {"id": None, "status": "new"}])
-def test_status_without_a_name_or_a_message_is_an_unknown_event(more: dict[str, Any]) -> None:
-    event = read_status(**more)
+UNREADABLE: dict[str, tuple[dict[str, Any], str]] = {
+    "status_empty":      ({"statuses": [SENT | {"status": ""}]},                    "status is missing"),
+    "status_null":       ({"statuses": [SENT | {"status": None}]},                  "status is missing"),
+    "status_no_id":      ({"statuses": [SENT | {"id": None}]},                      "id is missing"),
+    "status_object_id":  ({"statuses": [SENT | {"id": {"_": 1}}]},                  "id is neither text nor number"),
+    "status_recipient":  ({"statuses": [SENT | {"recipient_id": [ANN]}]},           "recipient_id is neither text nor number"),
+    "status_number":     ({"statuses": [7]},                                        "it is not an object"),
+    "statuses_object":   ({"statuses": SENT},                                       "it is not a list"),
+    "message_text":      ({"messages": ["Hello"]},                                  "it is not an object"),
+    "message_sender":    ({"messages": [HELLO | {"from": None}]},                   "it has no sender"),
+    "message_from":      ({"messages": [HELLO | {"from": {"wa_id": ANN}}]},         "from is neither text nor number"),
+    "message_type":      ({"messages": [HELLO | {"type": ["text"]}]},               "type is neither text nor number"),
+    "messages_object":   ({"messages": HELLO},                                      "it is not a list"),
+    "number_missing":    ({"messages": [HELLO], "metadata": {}},                    "metadata.phone_number_id is missing"),
+}  # fmt: skip
 
-    assert isinstance(event, UnknownEvent)
+
+@pytest.mark.parametrize(("value", "defect"), UNREADABLE.values(), ids=UNREADABLE)
+def test_item_that_cannot_be_told_to_anybody_stands_alone_with_its_reason(value: dict[str, Any], defect: str) -> None:
+    good = change(statuses=[SENT], messages=[HELLO])
+    bad = {**good, "value": {**change()["value"], **value}}
+
+    [_, _, item] = split(body_of(good, bad))
+
+    assert item.defect == defect
+    body = unreadable_body(item.payload)
+    assert body is not None
+    [again] = split(body)
+    assert (again.defect, again.payload) == (defect, item.payload)
+
+
+REPAIRED: dict[str, tuple[bytes, str]] = {
+    "half_a_pair":        (rb"cut \ud83d",                     "cut \ufffd"),
+    "second_half":        (rb"\uDE00 cut",                     "\ufffd cut"),
+    "whole_pair":         (rb"\ud83d\ude00 \ud83d",            "\U0001f600 \ufffd"),
+    "escaped_backslash":  (rb"\\ud83d \ud83d",                "\\ud83d \ufffd"),
+    "cut_escape":         (rb"cut \ud8",                       "cut \ufffd"),
+    "unknown_escape":     (rb"a\qb",                           "a\ufffdb"),
+    "not_utf_8":          (b"a\xffb",                          "a\ufffdb"),
+    "cut_utf_8":          (b"a\xf0\x9f\x98",                   "a\ufffd"),
+    "latin_1":            (b"na\xefve",                         "na\ufffdve"),
+    "cesu_8":             (b"\xed\xa0\xbd\xed\xb8\x80!",       "\U0001f600!"),
+    "half_of_cesu_8":     (b"a\xed\xa0\xbdb",                  "a\ufffdb"),
+    "zero":               (b"a\x00b",                          "a\ufffdb"),
+    "escaped_zero":       (rb"a\u0000b",                       "a\ufffdb"),
+    "zero_of_java":       (b"a\xc0\x80b",                      "a\ufffdb"),
+    "line_break":         (b"a\nb\tc",                         "a\nb\tc"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "read_text"), REPAIRED.values(), ids=REPAIRED)
+def test_text_with_a_damage_is_repaired_wherever_it_stands(sent: bytes, read_text: str) -> None:
+    messages = [HELLO | {"text": {"body": "HERE"}}, HELLO | {"id": "wamid.3"}]
+    contacts = [{"wa_id": ANN, "profile": {"name": "HERE"}}]
+    body = body_of(change(messages=messages, contacts=contacts), review(reason="HERE", event="REJECTED"))
+
+    items = split(body.replace(b"HERE", sent))
+
+    [first, second, decision] = [webhook.read(item.payload) for item in items]
+    assert isinstance(first, InboundEvent)
+    assert isinstance(second, InboundEvent)
+    assert isinstance(decision, ReviewEvent)
+    assert (first.text("body"), first.sender_name, decision.reason) == (read_text, read_text, read_text)
+    assert second.text("body") == "Hello"
+
+
+NUMBERS: dict[str, tuple[bytes, object]] = {
+    "nan":       (b"NaN",                      None),
+    "infinity":  (b"-Infinity",                None),
+    "too_great": (b"1e999",                    None),
+    "beyond_64": (b"98765432109876543210987", 98765432109876543210987),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("sent", "read_number"), NUMBERS.values(), ids=NUMBERS)
+def test_number_that_json_does_not_have_is_null(sent: bytes, read_number: object) -> None:
+    body = body_of(change(messages=[HELLO | {"new": "HERE", "text": {"body": "NaN"}}])).replace(b'"HERE"', sent)
+
+    [item] = split(body)
+
+    event = webhook.read(item.payload)
+    assert isinstance(event, InboundEvent)
+    assert (event.raw["new"], event.text("body")) == (read_number, "NaN")
+
+
+def test_byte_order_mark_before_a_body_is_ignored() -> None:
+    assert split(b"\xef\xbb\xbf" + body_of(change(messages=[HELLO]))) == split(body_of(change(messages=[HELLO])))
+
+
+BROKEN: dict[str, bytes] = {
+    "too_deep": b'{"id":"wamid.9","deep":' + b"[" * 5_000 + b"]" * 5_000 + b"}",
+    "deeper_than_we_write": b'{"id":"wamid.9","deep":' + b"[" * 500 + b"]" * 500 + b"}",
+    "no_colon": b'{"id" "wamid.9"}',
+    "leading_zero": b'{"id":"wamid.9","at":007}',
+    "bare_word": b'{"id":wamid}',
+    "endless_number": b'{"id":"wamid.9","n":' + b"9" * 5_000 + b"}",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+@pytest.mark.parametrize("kind", ["statuses", "messages", "template"])
+def test_part_that_is_not_json_costs_no_other_item(kind: str, broken: bytes) -> None:
+    after = change(statuses=[SENT | {"id": "wamid.5"}], messages=[HELLO | {"id": "wamid.6"}])
+    if kind == "template":
+        damaged = review(reason="HERE")
+        paths = ["0.0", "0.1.statuses.0", "0.1.messages.0"]
+    else:
+        listed: dict[str, Any] = {kind: ["HERE", {"statuses": SENT, "messages": HELLO}[kind]]}
+        damaged = change(**listed)
+        paths = [f"0.0.{kind}.0", f"0.0.{kind}.1", "0.1.statuses.0", "0.1.messages.0"]
+
+    items = split(body_of(damaged, after).replace(b'"HERE"', broken))
+
+    assert [item.path for item in items] == paths
+    assert [item.path for item in items if item.defect is not None] == paths[:1]
+    assert broken in items[0].payload
+    for item in items[1:]:
+        webhook.read(item.payload)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [body_of(change(messages=[HELLO]))[:-30], b"", b"[]", b"7", b"not json", b"[" * 100_000, b'{"object":"x"}',
+     b'{"entry":[],"entry":[7', b'{"entry":[{}]} {"entry":[]}'],
+    ids=["cut", "empty", "list", "number", "text", "brackets", "no_entry", "open", "two"],
+)  # fmt: skip
+def test_body_that_cannot_be_read_is_one_item_with_its_bytes(body: bytes) -> None:
+    [item] = split(body)
+
+    assert (item.path, unreadable_body(item.payload)) == ("body", body)
+    assert item.defect
 
 
 FAILURES: list[tuple[object, int, str]] = [
@@ -197,7 +322,7 @@ def test_failure_is_read_with_the_details_that_it_has(errors: object, code: int,
     assert (event.code, event.reason) == (code, reason)
 
 
-@pytest.mark.parametrize("missing", ["id", "timestamp", "recipient_id"])
+@pytest.mark.parametrize("missing", ["timestamp", "recipient_id"])
 def test_status_without_one_of_its_members_is_read(missing: str) -> None:
     status = {name: value for name, value in SENT.items() if name != missing}
 
@@ -277,7 +402,8 @@ def test_thousand_updates_in_one_body_are_split() -> None:
 
 
 def test_items_without_an_id_are_distinguished_by_their_content() -> None:
-    without_id = [{"status": "sent", "recipient_id": ANN}, {"status": "sent", "recipient_id": "1"}]
+    ours = {"status": "sent", "biz_opaque_callback_data": "ours"}
+    without_id = [ours | {"recipient_id": ANN}, ours | {"recipient_id": "1"}]
     messages_without_id = [{"from": ANN, "type": "text", "text": {"body": body}} for body in ("a", "b")]
 
     first = split(body_of(change(statuses=without_id, messages=messages_without_id)))
@@ -632,7 +758,10 @@ def test_invalid_body_is_split_into_items_that_can_be_read(body: bytes) -> None:
     assert items
     for item in items:
         assert item.dedupe_key
-        webhook.read(item.payload)
+        if item.defect is None:
+            webhook.read(item.payload)
+        else:
+            assert unreadable_body(item.payload) is not None
 
 
 def test_signature_is_valid_for_exactly_these_bytes() -> None:

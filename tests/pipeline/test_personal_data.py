@@ -17,6 +17,7 @@ from typer.testing import CliRunner, Result
 from tests.support.builders import ANN, APP
 from tests.support.callback_sink import respond_always, respond_in_turn
 from tests.support.media_samples import sample
+from tests.support.operator_webhook import post_body
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin.personal import erasure as admin_erasure
@@ -270,3 +271,23 @@ async def test_erasure_in_many_steps_is_continued_by_beginning_again(
     async with pipeline.http.post(url, json={"number": EVE, "position": "x"}, headers=headers) as response:
         assert response.status == 400
         assert "position must be the value of next" in await response.text()
+
+
+async def test_unreadable_message_of_a_person_is_left_until_its_dead_letter_is_deleted(
+    pipeline: PipelineHarness,
+) -> None:
+    await exchange(pipeline, EVE, "eve")
+    await wait_until_idle(pipeline)
+    admin = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    unreadable = b'{"object":"whatsapp_business_account","entry":[{"id":"1","from":"%s"' % EVE.encode()
+    await post_body(pipeline, unreadable)
+    dead_letters = await pipeline.send_request("GET", "/admin/dead-letters", headers=admin)
+    [dead_letter] = dead_letters.body["dead_letters"]
+
+    waiting = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+    await pipeline.send_request("DELETE", f"/admin/dead-letters/{dead_letter['position']}", headers=admin)
+    erased = await run_erase(pipeline, EVE, "--yes", "--no-compact")
+
+    assert "work is still done for 1 of webhook_items" in waiting.output, waiting.output
+    assert erased.exit_code == 0, erased.output
+    assert "Nothing is stored about this number any more" in erased.stdout

@@ -32,7 +32,12 @@ async def post_changes(pipeline: PipelineHarness, changes: Sequence[tuple[str, A
             {"id": ACCOUNT.id, **entry, "changes": [{"field": field, "value": value}]} for field, value in changes
         ],
     }
-    body = json.dumps(content).encode()
+    await post_body(pipeline, json.dumps(content).encode())
+    await poll_until(pipeline.queue_depths, lambda queues: not queues.get("webhooks"))
+
+
+async def post_body(pipeline: PipelineHarness, body: bytes) -> None:
+    """Post any bytes, signed; return when the service has stored them."""
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()
     async with pipeline.http.post(
         f"{pipeline.service_url}{WEBHOOK_PATH}/{OPERATOR.id}",
@@ -40,7 +45,6 @@ async def post_changes(pipeline: PipelineHarness, changes: Sequence[tuple[str, A
         headers={"X-Hub-Signature-256": f"sha256={digest}"},
     ) as response:
         assert response.status == 200
-    await poll_until(pipeline.queue_depths, lambda queues: not queues.get("webhooks"))
 
 
 async def post_messages_change(pipeline: PipelineHarness, **value: Any) -> None:

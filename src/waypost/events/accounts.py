@@ -8,7 +8,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
-from waypost.events.lookup import EventContext
+from waypost.events.lookup import EventContext, IgnoredEvent
 from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.apps import apps_for_event
@@ -38,7 +38,7 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
     if not apps:
-        _log.info("an event of an account was stored", field=event.field, apps=0)
+        context.ignore(IgnoredEvent.ACCOUNT_OF_NO_APP, field=event.field)
         return
     for app in apps:
         recipient = apply_user_id_changes(context, app, event) if event.field == USER_ID_FIELD else None

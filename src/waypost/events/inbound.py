@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.base.telemetry.logs import log
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App
 from waypost.domain.event import InboundEvent
 from waypost.domain.inbound_context import InboundContext, MediaLink
@@ -13,7 +12,7 @@ from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS
 from waypost.domain.phone_number import group_destination
 from waypost.domain.postback import find_choice, find_postback_text, referenced_message_id
 from waypost.domain.session_messages.content import MediaKind
-from waypost.events.lookup import EventContext, reaction_target
+from waypost.events.lookup import EventContext, IgnoredEvent, reaction_target
 from waypost.events.senders import find_sender
 from waypost.notifications.user_events import emit_user_event
 from waypost.store.accounts.partners import app_by_phone_number_id
@@ -28,7 +27,6 @@ from waypost.wire.callbacks.callback_v2 import mismatch_body
 from waypost.wire.callbacks.inbound_v2 import inbound_body
 from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, inbound_kind
 
-_log = log("events")
 REPLY_KINDS: Final = ("button_reply", "list_reply")
 MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledger 1.4
 OTHER_MODES: Final = {"request_welcome": "OTHERS"}  # by kind: the mode under which version 3 had it before
@@ -57,13 +55,13 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
     app = app_by_phone_number_id(connection, account_id, event.phone_number_id)
     app = app or _find_former_app(context, account_id, event)
     if app is None:
-        _log.info("an inbound message for a number that belongs to no app was stored")
+        context.ignore(IgnoredEvent.NUMBER_OF_NO_APP, kind=event.kind)
         return
     sender_id = NO_RECIPIENT
     if event.group_id is None:
         sender_id = find_sender(context, app, event)
         if sender_id is None:
-            _log.info("a message without a sender was stored")
+            context.ignore(IgnoredEvent.NO_SENDER, kind=event.kind)
             return
         if event.kind != NUMBER_CHANGE_KIND:
             sent_ms = event.at_s * 1000 or at_ms

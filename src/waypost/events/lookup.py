@@ -1,12 +1,15 @@
 """Reads the messages and apps that a transaction's events are about, all together."""
 
+from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
-from typing import Final
+from enum import StrEnum
+from typing import Any, Final
 
 from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
+from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import Event, InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.postback import referenced_message_id
@@ -16,7 +19,18 @@ from waypost.store.apps.operator_history import may_have_sent_through
 from waypost.store.messages.messages import MessageRow, messages_by_ids, messages_by_operator_ids
 from waypost.store.messages.recipients import get_or_create_recipient
 
+_log = log("events")
 MAX_KNOWN_NAMES: Final = 65_536
+
+
+class IgnoredEvent(StrEnum):
+    """Reasons why an event concerns nobody here, as the metric has them."""
+
+    UNKNOWN_MESSAGE = "a status of an unknown message"
+    NUMBER_OF_NO_APP = "a message to a number of no app"
+    ACCOUNT_OF_NO_APP = "a change that concerns no app"
+    NO_SENDER = "a notice about nobody"
+    NO_CHANGES = "an entry without changes"
 
 
 class EventLookup:
@@ -136,6 +150,7 @@ class EventContext:
     Attributes:
         public_url: where receivers fetch media, without a slash at its end.
         known_names: names that belong to one recipient for certain: an app, a number and a user id.
+        ignored: events that concern nobody here, by reason.
     """
 
     connection: Connection
@@ -145,6 +160,12 @@ class EventContext:
     at_ms: int
     public_url: str
     known_names: KnownNames
+    ignored: Counter[str]
+
+    def ignore(self, reason: IgnoredEvent, **details: Any) -> None:
+        """Count and log an event that is stored and concerns nobody here."""
+        self.ignored[reason] += 1
+        _log.info("an event of a webhook concerns nobody here", reason=reason, **details)
 
     def find_recipient(
         self, app: App, phone_number: str | None, user_id: str | None = None, parent_id: str | None = None

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import OtherStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_transitions
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id, read_phone_number
-from waypost.events.lookup import EventContext
+from waypost.events.lookup import EventContext, IgnoredEvent
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
 from waypost.store.messages.recipients import NumberWithUserId, add_user_ids
@@ -18,7 +17,6 @@ from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
 
-_log = log("events")
 BILLED: Final = "billed"
 """The event in a message's trace that keeps it from being billed twice."""
 
@@ -126,7 +124,7 @@ def _find_message(
     row = context.lookup.find_message(event.message_id, event.operator_message_id)
     app = row and context.lookup.app_of_message(row, account_id)
     if row is None or app is None:
-        _log.info("a status of a message that is not ours was stored")
+        context.ignore(IgnoredEvent.UNKNOWN_MESSAGE)
         return None
     return row, app
 

@@ -1,5 +1,6 @@
 """Applies webhook items to the state, and enqueues the callbacks they cause."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -24,18 +25,18 @@ from waypost.domain.event import (
     StatusEvent,
     UnknownEvent,
 )
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem, unreadable_body
 from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
-from waypost.events.lookup import EventContext, EventLookup, KnownNames
+from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, KnownNames
 from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
 from waypost.events.templates import apply_template_event, check_repeated_event
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator, Operators
-from waypost.queue.job import Job
+from waypost.queue.job import Job, PermanentDefect
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import PreparedJobs, failing_work
+from waypost.queue.worker import JobWork, PreparedJobs, failing_work
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.directory import Directory
@@ -47,6 +48,7 @@ from waypost.store.queue.inbound_webhooks import (
     record_bodies,
     record_items,
     record_webhooks,
+    take_items,
 )
 from waypost.store.queue.jobs import complete_jobs
 
@@ -90,7 +92,8 @@ class _ReceivedItem(NamedTuple):
 class EventIngester:
     """Applies the items of webhooks: in the transaction that stores them, or as the work of the queue `webhooks`.
 
-    An item that our own code fails on becomes a job, as does one that follows such an item. So does every
+    An item that cannot be read becomes a dead letter. One that our own code fails on becomes a job, as does one that
+    follows such an item. So does every
     item of a webhook that cannot be applied as a whole: then each is tried alone.
 
     Args:
@@ -122,6 +125,8 @@ class EventIngester:
         self._log = log("events")
         self.counts: Counter[str] = Counter()
         """Events that have been applied, by kind; statuses by state."""
+        self.ignored: Counter[str] = Counter()
+        """Events that concern nobody here, by reason; one that is applied again after a failed write counts again."""
 
     async def receive(self, account: OperatorAccount, webhook: InboundWebhook) -> None:
         """Store a webhook and apply its items; return once that is on disk."""
@@ -143,7 +148,7 @@ class EventIngester:
         adapter = self._operators.adapter(account)
         for item in webhook.items:
             try:
-                yield adapter.read(item.payload)
+                yield None if item.defect is not None else adapter.read(item.payload)
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 self._log.error("an item of a webhook could not be read", path=item.path, exc_info=error)
                 yield None
@@ -189,10 +194,16 @@ class EventIngester:
         }
         items: list[tuple[Job, _ReadItem]] = []
         failed: list[tuple[Job, BaseException]] = []
+        unreadable: list[tuple[Job, JobWork]] = []
         for job in jobs:
             item_id = int(job.subject.id)
             try:
-                event = self._adapter(accounts, job).read(rows[item_id].item)
+                payload = rows[item_id].item
+                body = unreadable_body(payload)
+                if body is not None:
+                    unreadable.append((job, partial(self._split_once_more, job, accounts, body)))
+                    continue
+                event = self._adapter(accounts, job).read(payload)
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 failed.append((job, error))
             else:
@@ -205,7 +216,32 @@ class EventIngester:
             if id(job) not in lost:
                 self._count(item)
         failed += not_completed
-        return [(job, failing_work(error)) for job, error in failed]
+        return [*unreadable, *((job, failing_work(error)) for job, error in failed)]
+
+    async def _split_once_more(self, job: Job, accounts: Mapping[str, OperatorAccount | None], body: bytes) -> None:
+        """Replace an item that could not be read by the items in it, since a person has retried it.
+
+        Raises:
+            PermanentDefect: it still cannot be read.
+        """
+        adapter, account = self._adapter(accounts, job), accounts[job.subject.account_id]
+        items = () if account is None else tuple(await asyncio.to_thread(adapter.split, account, body))
+        defects = [item.defect for item in items if item.defect is not None]
+        if defects:
+            raise PermanentDefect(f"a part of a webhook still cannot be read: {defects[0]}")
+        await self._queue.complete(job, self._replace_items, (job, items))
+
+    def _replace_items(
+        self, connection: Connection, replacements: Sequence[tuple[Job, Sequence[WebhookItem]]]
+    ) -> list[None]:
+        completed = complete_jobs(connection, [job.position for job, _ in replacements])
+        held = [(job, items) for job, items in replacements if job.position in completed]
+        webhook_ids = take_items(connection, {int(job.subject.id) for job, _ in held})
+        for job, items in held:
+            webhook_id, received_on_ms = webhook_ids[int(job.subject.id)]
+            webhook = InboundWebhook(webhook_id, job.subject.account_id, received_on_ms, b"", tuple(items))
+            record_items(connection, [NewItem(webhook, item, is_queued=True) for item in items])
+        return [None] * len(replacements)
 
     def _adapter(self, accounts: Mapping[str, OperatorAccount | None], job: Job) -> Operator:
         account = accounts[job.subject.account_id]
@@ -239,7 +275,9 @@ class EventIngester:
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         lookup = EventLookup(connection, (item.event for item in items))
         recorder.read_subscriptions(lookup.app_ids)
-        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url, self._known_names)
+        context = EventContext(
+            connection, recorder, lookup, self._ids, at_ms, self._public_url, self._known_names, self.ignored
+        )
         if not any(_may_change_names(item.event) for item in items):  # else each is applied in its turn
             statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
             record_user_ids(context, statuses)
@@ -261,7 +299,7 @@ class EventIngester:
                 case OtherStatusEvent() as event:
                     apply_unknown_status(context, account_id, event)
                 case UnknownEvent(description=what):
-                    self._log.info("an event that names no app of ours was stored", what=what)
+                    context.ignore(IgnoredEvent.NO_CHANGES, what=what)
         recorder.write()
 
 
@@ -277,7 +315,7 @@ def _classify_items(connection: Connection, received: Sequence[_ReceivedWebhook]
     for webhook, item, event in items:
         key = (item.concurrency_group, item.ordering_key)
         is_queued = event is None or item.concurrency_group in busy or key in queued_keys
-        if is_queued:
+        if is_queued and item.defect is None:
             queued_keys.add(key)
         yield _ReceivedItem(webhook, item, event, is_queued, is_queued or not _is_idempotent(event))
 

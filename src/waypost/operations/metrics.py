@@ -17,6 +17,7 @@ from waypost.api.limits.backlog_quotas import CALLBACKS, MESSAGES, BacklogQuotas
 from waypost.base.telemetry.counters import CallCounters, Histogram
 from waypost.callbacks.worker import CallbackSender
 from waypost.dispatch.worker import OutboundDispatcher
+from waypost.events.lookup import IgnoredEvent
 from waypost.events.webhook_endpoint import WebhookEndpoint
 from waypost.events.worker import EventIngester
 from waypost.queue.queue import JobQueue
@@ -231,6 +232,10 @@ METRICS: Final = (  # Source: decision 0046
     MetricRow("webhooks_total",            _C, ("result",),          "process", "Webhooks from the operator, by result.", _webhook_samples),
     MetricRow("webhook_items_total",       _C, (),                   "process", "Statuses, messages and changes in the webhooks that were stored.",
               lambda context: _single_sample(context.services.webhook.counts["items"])),
+    MetricRow("unreadable_webhook_items_total", _C, (),              "process", "Parts of webhooks that could not be read: each became a dead letter.",
+              lambda context: _single_sample(context.services.webhook.counts["unreadable items"])),
+    MetricRow("events_ignored_total",      _C, ("reason",),          "process", "Events that concern nobody here, by reason.",
+              lambda context: [((reason,), context.services.ingest.ignored[reason]) for reason in IgnoredEvent]),
     MetricRow("events_total",              _C, ("event",),           "process", "Events applied, by kind; a status by its state.",
               lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())]),
     # 6 callbacks

@@ -175,7 +175,7 @@ class Operator(Protocol):
         ...
 
     def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-        """Return the items of a webhook body; a body that cannot be split is one item."""
+        """Return the items of a webhook body; what cannot be read of it is made by `unreadable_item`."""
         ...
 
     def read(self, item: bytes) -> Event:

@@ -8,6 +8,10 @@ from waypost.store.queue.jobs import JobRow, NewJob, subject_reader
 from waypost.store.queue.names import JobState, QueueName
 
 
+class PermanentDefect(Exception):
+    """A defect that no retry cures: its job becomes a dead letter at once."""
+
+
 @dataclass(slots=True, eq=False)
 class Job:
     """One hand-off between stages, claimed for as long as this process holds its shard's lease.

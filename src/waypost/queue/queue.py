@@ -13,7 +13,7 @@ from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
-from waypost.queue.job import Job
+from waypost.queue.job import Job, PermanentDefect
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
 from waypost.queue.reader import POLL_MS, QueueReader, WakeListener
 from waypost.queue.scheduling import QueueScheduler
@@ -236,13 +236,15 @@ class JobQueue:
     async def retry_after_defect(self, job: Job, error: BaseException) -> None:
         """Return a job on which our own code failed to its queue; after five defects it is a dead letter.
 
+        A permanent defect makes it one at once.
+
         Its followers continue once it is a dead letter. A job in flight stays in flight: whether it was
         sent is then as uncertain as after a crash.
         """
         # Set before anything can fail: a job that may have been sent never counts as unsent again.
         job.was_in_flight = job.was_in_flight or job.in_flight
         defects = job.defects + 1
-        is_dead_letter = defects > len(DEFECT_DELAYS_S)
+        is_dead_letter = defects > len(DEFECT_DELAYS_S) or isinstance(error, PermanentDefect)
         self._log.error(
             "defect",
             queue=job.queue.name,

@@ -119,7 +119,7 @@ async def test_each_problem_is_listed_on_the_overview(console: ConsoleClient) ->
     assert "Callbacks to shop are paused: it took nothing for three days" in page
     assert "Template order_ready (en_US) is paused" in page
     assert "Client secret feedfeed expires soon" in page
-    assert "A job became a dead letter after internal errors: a defect" in page
+    assert "A job became a dead letter: a defect" in page
     assert "paused by the service" in page
 
 

@@ -38,7 +38,7 @@ from waypost.domain.direct_calls.profile import MarkRead
 from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe, WebhookSubscription
 from waypost.domain.direct_calls.templates import GetTemplate, ListTemplates, OperatorTemplate
 from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
-from waypost.domain.inbound_webhook import WebhookItem
+from waypost.domain.inbound_webhook import WebhookItem, unreadable_group, unreadable_item
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
 from waypost.domain.outcome import (
@@ -243,7 +243,7 @@ class ExampleOperator:
         try:
             events = msgspec.json.decode(body, type=list[dict[str, Any]])
         except (msgspec.MsgspecError, RecursionError, UnicodeError):
-            events = [{"event": "unreadable", "id": hashlib.sha256(body).hexdigest()}]
+            return [unreadable_item(unreadable_group(account.id), "body", body, "it is not a list of objects")]
         return [
             WebhookItem(
                 dedupe_key=str(event.get("id")),

@@ -131,7 +131,7 @@ def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
     for letter in overview.data.dead_letters[:5]:
         yield AttentionItem(
             f"need-dead-letter-{letter.position}", "error",
-            f"A job became a dead letter after internal errors: {letter.note or 'no reason recorded'}",
+            f"A job became a dead letter: {letter.note or 'no reason recorded'}",
             f"Retry it after the service has been fixed. It concerns {letter.ref}.",
             position=letter.position,
         )  # fmt: skip

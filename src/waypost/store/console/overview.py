@@ -12,8 +12,10 @@ from sqlalchemy import ColumnElement, Connection, FromClause, case, func, select
 
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
+from waypost.domain.inbound_webhook import unreadable_group
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.template import TemplateStatus
+from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.queue.callback_jobs import (
     group_subscription_id,
     is_live_group,
@@ -203,10 +205,12 @@ def _group_condition(source: FromClause, group: str) -> ColumnElement[bool]:
 
 
 def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:
-    """Return an app's dead letters."""
+    """Return an app's dead letters, with unreadable webhooks of its operator account that name no number."""
     app_groups = {
         (int(queue_name), group) for queue_name, groups in groups_of_app(app, subscription_ids) for group in groups
     }
+    _, operator_account_id = apps_with_operators(connection, {app.id}).get(app.id, (app, None))
+    app_groups.add((int(QueueName.WEBHOOKS), unreadable_group(operator_account_id or "")))
     return [
         dead_letter
         for dead_letter in read_dead_letters(connection, at_most=MAX_DEAD_LETTERS)

@@ -15,6 +15,7 @@ import msgspec
 from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, select, tuple_, update
 
 from waypost.base.encryption import SecretBox
+from waypost.domain.inbound_webhook import unreadable_body
 from waypost.store.accounts.instance_keys import ENCRYPTED_COLUMNS
 from waypost.store.compressed_texts import CALLBACK_BODIES
 from waypost.store.personal.export import Person, find_person, is_message_of
@@ -173,7 +174,8 @@ def _erase_items(connection: Connection, search: _Search, after: Any) -> Any:
     found = [row for row in rows if search.is_value_of(row.item)]
     open_ids = _open_item_ids(connection) if found else set[int]()
     ended = [row for row in found if row.id not in open_ids]
-    media_ids = {media_id for row in ended for media_id in _media_ids_in(msgspec.json.decode(row.item))}
+    readable = [row.item for row in ended if unreadable_body(row.item) is None]
+    media_ids = {media_id for item in readable for media_id in _media_ids_in(msgspec.json.decode(item))}
     _erase_files(connection, search, media_ids)
     ids = [row.id for row in ended]
     search.page.count(webhook_items, _delete(connection, webhook_items.c.id, ids), len(found) - len(ended))

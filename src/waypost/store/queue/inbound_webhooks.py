@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, insert
 
 from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
 from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
@@ -38,7 +38,8 @@ class NewItem(NamedTuple):
     """An item of a webhook to be stored.
 
     Attributes:
-        is_queued: it is applied by a job, and not in the transaction that stores it.
+        is_queued: it is applied by a job, and not in the transaction that stores it; one that cannot be read is
+            a dead letter instead.
     """
 
     webhook: InboundWebhook
@@ -47,7 +48,10 @@ class NewItem(NamedTuple):
 
 
 def record_webhooks(connection: Connection, received: Sequence[InboundWebhook]) -> list[int]:
-    """Store bodies once, enqueue a job for each item that is new, and return how many were new."""
+    """Store bodies once, enqueue a job for each item that is new, and return how many were new.
+
+    An item that cannot be read becomes a dead letter at once.
+    """
     record_bodies(connection, received)
     new_items = [NewItem(webhook, item, True) for webhook in received for item in webhook.items]
     ids = record_items(connection, new_items)
@@ -86,11 +90,11 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
     ids: list[int | None] = [None] * len(new_items)
     for item_id, *key in rows:
         ids[first[tuple(key)]] = item_id
-    queued = [
-        (item_id, new_item)
-        for item_id, new_item in zip(ids, new_items, strict=True)
-        if new_item.is_queued and item_id is not None
-    ]
+    added = [(item_id, new) for item_id, new in zip(ids, new_items, strict=True) if item_id is not None]
+    queued = [(item_id, new) for item_id, new in added if new.is_queued and new.item.defect is None]
+    unreadable = [(item_id, new) for item_id, new in added if new.item.defect is not None]
+    if unreadable:
+        _add_dead_letters(connection, unreadable)
     cache_new_rows(
         connection, CACHED_ITEMS, ((item_id, WebhookItemRow(item_id, item.payload)) for item_id, (_, item, _) in queued)
     )
@@ -108,6 +112,31 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
         ],
     )
     return ids
+
+
+def _add_dead_letters(connection: Connection, unreadable: Sequence[tuple[int, NewItem]]) -> None:
+    """Store the jobs of items that cannot be read as dead letters, which no worker claims."""
+    rows = [
+        {
+            "queue": int(QueueName.WEBHOOKS),
+            "concurrency_group": item.concurrency_group,
+            "ordering_key": item.ordering_key,
+            "ref": JobSubject(SubjectKind.WEBHOOK_ITEM, str(item_id), webhook.operator_account_id).ref,
+            "due_ms": webhook.received_on_ms,
+            "defects": 1,
+            "state": int(JobState.DEAD_LETTER),
+            "note": f"an unreadable part of a webhook ({item.path}): {item.defect}",
+        }
+        for item_id, (webhook, item, _) in unreadable
+    ]
+    connection.execute(insert(queue_jobs), rows)
+
+
+def take_items(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, int]]:
+    """Delete items that others replace; return the webhook in which each came, and when."""
+    columns = (webhook_items.c.id, webhook_items.c.webhook_id, webhook_items.c.received_on_ms)
+    rows = connection.execute(delete(webhook_items).where(webhook_items.c.id.in_(ids)).returning(*columns))
+    return {row.id: (row.webhook_id, row.received_on_ms) for row in rows}
 
 
 def busy_groups(connection: Connection, groups: Collection[str]) -> set[str]:

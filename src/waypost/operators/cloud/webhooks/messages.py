@@ -1,10 +1,10 @@
 """Events of inbound messages."""
 
-from typing import Any
+from typing import Any, Final
 
-from waypost.base.json_values import boolean_of, object_of
+from waypost.base.json_values import boolean_of, object_of, object_or_none
 from waypost.domain.event import Event, InboundEvent
-from waypost.operators.cloud.tolerant_json import parse_name, parse_seconds, parse_text
+from waypost.operators.cloud.tolerant_json import NOT_AN_OBJECT, parse_name, parse_seconds, parse_text, wrong_name
 
 
 def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
@@ -44,6 +44,32 @@ def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
             parse_name(message.get("from_parent_user_id")) or parse_name(contact.get("parent_user_id")) or None
         ),
     )
+
+
+def message_defect(message: Any, contact: Any, number: str) -> str | None:
+    """Return why no callback can be made of a message; None for one that can be read.
+
+    Args:
+        message: the value in the list of messages.
+        contact: of its sender, as `sender_contact` returns it.
+        number: the id of the number that received it.
+    """
+    members = object_or_none(message)
+    if members is None:
+        return NOT_AN_OBJECT
+    if not number:
+        return "metadata.phone_number_id is missing"
+    wrong = wrong_name(members, _NAMES)
+    if wrong is not None:
+        return wrong
+    names = (*map(members.get, _SENDER_NAMES), *map(object_of(contact).get, _CONTACT_NAMES))
+    is_notice = members.get("type") == "system"
+    return None if is_notice or any(names) else "it has no sender"
+
+
+_SENDER_NAMES: Final = ("from", "from_user_id", "group_id")
+_CONTACT_NAMES: Final = ("wa_id", "user_id")
+_NAMES: Final = (*_SENDER_NAMES, "id", "type")
 
 
 def sender_contact(message: dict[str, Any], contacts: list[Any]) -> dict[str, Any]:

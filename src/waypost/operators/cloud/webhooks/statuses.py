@@ -5,11 +5,18 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.json_values import list_of, object_of
+from waypost.base.json_values import list_of, object_of, object_or_none
 from waypost.domain.event import Event, OtherStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
 from waypost.operators.cloud.messages.bodies import parse_message_id
-from waypost.operators.cloud.tolerant_json import parse_name, parse_number, parse_seconds, parse_text
+from waypost.operators.cloud.tolerant_json import (
+    NOT_AN_OBJECT,
+    parse_name,
+    parse_number,
+    parse_seconds,
+    parse_text,
+    wrong_name,
+)
 
 # fmt: off
 STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, such as `warning`, change no state
@@ -38,6 +45,23 @@ class StatusTexts(msgspec.Struct):
     recipient_participant_id: str = ""
     recipient_participant_user_id: str = ""
     recipient_type: str = ""
+
+
+def status_defect(status: Any) -> str | None:
+    """Return why a status can belong to no message; None for one that can be read."""
+    members = object_or_none(status)
+    if members is None:
+        return NOT_AN_OBJECT
+    wrong = wrong_name(members, _NAMES)
+    if wrong is not None:
+        return wrong
+    if not members.get("status"):
+        return "status is missing"
+    is_of_message = members.get("id") or parse_message_id(members.get("biz_opaque_callback_data"))
+    return None if is_of_message else "id is missing"
+
+
+_NAMES: Final = ("id", "status", "recipient_id", "recipient_user_id", "recipient_participant_id")
 
 
 def read_status_texts(status_object: dict[str, Any]) -> StatusTexts:

@@ -4,23 +4,25 @@ import hashlib
 import hmac
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from waypost.base.json_values import list_of, object_of
+from waypost.base.json_values import list_of, list_or_none, object_of, object_or_none
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import Event, UnknownEvent
-from waypost.domain.inbound_webhook import WebhookItem
-from waypost.operators.cloud.tolerant_json import decode, parse_name, parse_text
+from waypost.domain.inbound_webhook import WebhookItem, unreadable_group, unreadable_item
+from waypost.operators.cloud.tolerant_json import NOT_JSON, decode, decode_parts, is_too_deep, parse_name, parse_text
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
-from waypost.operators.cloud.webhooks.messages import contacts_by_name, inbound_event, sender_contact
-from waypost.operators.cloud.webhooks.statuses import read_status_texts, status_event, status_key
+from waypost.operators.cloud.webhooks.messages import contacts_by_name, inbound_event, message_defect, sender_contact
+from waypost.operators.cloud.webhooks.statuses import read_status_texts, status_defect, status_event, status_key
 
 MESSAGES_FIELD: Final = "messages"
 """The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
 _SPLIT_FIELDS: Final = {MESSAGES_FIELD, ""}
 _MESSAGES_MEMBERS: Final = {"messaging_product", "metadata", "contacts", "statuses", "messages"}
+_ITEM_LEVELS: Final = 7
+"""Containers around a message or a status: body, entry, its object, changes, its object, value, messages."""
 _encode_item: Final = msgspec.json.Encoder().encode
 
 
@@ -48,20 +50,17 @@ def verify_handshake(account: OperatorAccount, query: Mapping[str, str]) -> str 
 
 
 def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-    """Return one item per status, message and template change; anything else is one item."""
+    """Return one item per status, message and template change; anything else is one item.
+
+    An item that cannot be read costs no other one: each part of the body is read alone then.
+    """
     try:
-        decoded = decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return [_unsplit_item(account, "body", {"unreadable": True, "sha256": _digest(body)})]
-    items: list[WebhookItem] = []
-    for entry_index, entry in enumerate(list_of(object_of(decoded).get("entry"))):
-        members = object_of(entry)
-        changes = list_of(members.get("changes"))
-        for change_index, change in enumerate(changes):
-            items.extend(_split_change(account, f"{entry_index}.{change_index}", members, object_of(change)))
-        if not changes:
-            items.append(_unsplit_item(account, f"{entry_index}", {"unknown": entry}))
-    return items or [_unsplit_item(account, "body", {"unknown": decoded})]
+        items = _split_body(account, body, decode(body), is_damaged=False)
+    except NOT_JSON:
+        items = None
+    if items is None or any(is_too_deep(item.payload) for item in items):
+        items = _split_body(account, body, decode_parts(body, _ITEM_LEVELS), is_damaged=True)
+    return items
 
 
 def read(item: bytes) -> Event:
@@ -73,33 +72,90 @@ def read(item: bytes) -> Event:
     if "message" in content:
         return inbound_event(content, object_of(content["message"]))
     if "field" not in content:
-        return UnknownEvent("unreadable body" if "unreadable" in content else "body without changes")
+        return UnknownEvent("body without changes")
     return CHANGES.get(parse_text(content["field"]), account_event)(content)
 
 
-def _split_change(
-    account: OperatorAccount, path: str, entry: dict[str, Any], change: dict[str, Any]
-) -> list[WebhookItem]:
+def _split_body(account: OperatorAccount, body: bytes, decoded: Any, *, is_damaged: bool) -> list[WebhookItem]:
+    """Return the items of a body; in one that is damaged, `msgspec.Raw` stands for each part that cannot be read."""
+    entries = list_or_none(object_of(decoded).get("entry"))
+    if entries is None:
+        return [unreadable_item(unreadable_group(account.id), "body", body, "it is not an object with a list entry")]
+    items: list[WebhookItem] = []
+    for entry_index, entry in enumerate(entries):
+        path, changes = f"{entry_index}", list_or_none(object_of(entry).get("changes") or [])
+        if object_or_none(entry) is None or changes is None:
+            alone = _encode_item({"entry": [entry]})
+            group = parse_name(object_of(entry).get("id")) or unreadable_group(account.id)
+            items.append(unreadable_item(group, path, alone, "it is not an object with a list changes"))
+            continue
+        for change_index, change in enumerate(changes):
+            place = _ChangePlace(account, f"{path}.{change_index}", object_of(entry), is_damaged)
+            items.extend(_split_change(place, change))
+        if not changes:
+            items.append(_unsplit_item(account, path, {"unknown": entry}))
+    return items or [_unsplit_item(account, "body", {"unknown": decoded})]
+
+
+class _ChangePlace(NamedTuple):
+    """Position of a change in a body, and what surrounds it.
+
+    Attributes:
+        path: the indexes of the entry and of the change.
+        entry: the object that has it.
+        is_damaged: parts of the body cannot be read.
+    """
+
+    account: OperatorAccount
+    path: str
+    entry: dict[str, Any]
+    is_damaged: bool
+
+    def unreadable(self, change: Any, defect: str, *, number: str = "", suffix: str = "") -> WebhookItem:
+        """Return the item of a change, or of a part that stands alone in it, that cannot be read."""
+        alone = _encode_item({"entry": [{**self.entry, "changes": [change]}]})
+        group = number or parse_name(self.entry.get("id")) or unreadable_group(self.account.id)
+        return unreadable_item(group, self.path + suffix, alone, defect)
+
+
+def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem]:
+    change = object_of(change_or_other)
+    if not change:
+        return [place.unreadable(change_or_other, "it is not an object with members")]
     field, value = parse_text(change.get("field")), object_of(change.get("value"))
     if field not in _SPLIT_FIELDS:
-        return [_change_item(account, path, entry, field, change.get("value"))]
-    metadata = object_of(value.get("metadata"))
-    number = parse_name(metadata.get("phone_number_id")) or account.id
+        return [_change_item(place, field, change)]
+    number = parse_name(object_of(value.get("metadata")).get("phone_number_id"))
     contacts = list_of(value.get("contacts"))
     by_name = contacts_by_name(contacts)
-    items = [
-        _status_item(number, f"{path}.statuses.{index}", object_of(status), by_name)
-        for index, status in enumerate(list_of(value.get("statuses")))
-    ]
-    items += [
-        _message_item(number, f"{path}.messages.{index}", object_of(message), contacts)
-        for index, message in enumerate(list_of(value.get("messages")))
-    ]
+    rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
+    items: list[WebhookItem] = []
+
+    def add_unreadable(name: str, alone: Any, defect: str, suffix: str = "") -> None:
+        part = {**change, "value": {**rest, name: alone}}
+        items.append(place.unreadable(part, defect, number=number, suffix=f".{name}{suffix}"))
+
+    for name in ("statuses", "messages"):
+        if value.get(name) and not isinstance(value[name], list):
+            add_unreadable(name, value[name], "it is not a list")
+    for index, status in enumerate(list_of(value.get("statuses"))):
+        defect = status_defect(status)
+        if defect is None:
+            path = f"{place.path}.statuses.{index}"
+            items.append(_status_item(number or place.account.id, path, status, by_name))
+        else:
+            add_unreadable("statuses", [status], defect, f".{index}")
+    for index, message in enumerate(list_of(value.get("messages"))):
+        contact = sender_contact(object_of(message), contacts)
+        defect = message_defect(message, contact, number)
+        if defect is None:
+            items.append(_message_item(number, f"{place.path}.messages.{index}", message, contact))
+        else:
+            add_unreadable("messages", [message], defect, f".{index}")
     if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
         return items
     # Errors of the account, clicks and other content in addition to messages are items of their own.
-    rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
-    return [*items, _change_item(account, path, entry, field or MESSAGES_FIELD, rest if items else change.get("value"))]
+    return [*items, _change_item(place, field or MESSAGES_FIELD, {**change, "value": rest} if items else change)]
 
 
 def _status_item(
@@ -121,11 +177,11 @@ def _status_item(
     )
 
 
-def _message_item(number: str, path: str, message: dict[str, Any], contacts: list[Any]) -> WebhookItem:
+def _message_item(number: str, path: str, message: dict[str, Any], contact: dict[str, Any]) -> WebhookItem:
     user = parse_name(message.get("from")) or parse_name(message.get("from_user_id"))
     group = parse_name(message.get("group_id"))
     message_id = parse_name(message.get("id"))
-    content = {"phone_number_id": number, "message": message, "contact": sender_contact(message, contacts)}
+    content = {"phone_number_id": number, "message": message, "contact": contact}
     return WebhookItem(
         dedupe_key=f"message {message_id or f'by its content {path} {_digest(_encode_item(message))}'}",
         concurrency_group=number,
@@ -135,27 +191,26 @@ def _message_item(number: str, path: str, message: dict[str, Any], contacts: lis
     )
 
 
-def _change_item(account: OperatorAccount, path: str, entry: dict[str, Any], field: str, value: Any) -> WebhookItem:
+def _change_item(place: _ChangePlace, field: str, change: dict[str, Any]) -> WebhookItem:
     """Return the item of a change of a template, of the business account or of a number, known or not.
 
     The time has whole seconds, so the content distinguishes two events of one second. Two equal ones of a
     template have one key: whether the second is another event, only the operator can say (decision 0021).
     """
-    content = {
-        "field": field,
-        "business_account_id": parse_name(entry.get("id")),
-        "value": value,
-        "time": entry.get("time"),
-    }
+    entry, value = place.entry, change.get("value")
+    account = parse_name(entry.get("id"))
+    content = {"field": field, "business_account_id": account, "value": value, "time": entry.get("time")}
+    if place.is_damaged and isinstance(decode_parts(_encode_item(content), 0), msgspec.Raw):
+        return place.unreadable(change, "it is not JSON")
     template = parse_name(object_of(value).get("message_template_id"))
     if not template:
-        return _unsplit_item(account, path, content)
+        return _unsplit_item(place.account, place.path, content)
     time, event = parse_text(entry.get("time")), parse_text(object_of(value).get("event"))
     return WebhookItem(
         dedupe_key=parse_name(f"template {time} {template} {field} {event} {_digest(_encode_item(value))}"),
-        concurrency_group=parse_name(entry.get("id")) or account.id,
+        concurrency_group=account or place.account.id,
         ordering_key=f"template {template}",
-        path=path,
+        path=place.path,
         payload=_encode_item(content),
     )
 
