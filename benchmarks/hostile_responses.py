@@ -19,7 +19,7 @@ _SEND_BUFFER_BYTES: Final = 64 * 1024
 _ENDLESS_BYTES: Final = 64 * 1024
 """Of one write of what is repeated without end."""
 DRIP_EVERY_S: Final = 0.05
-ACCEPTABLE_MB: Final = 8
+ACCEPTABLE_MB: Final = 12
 """What a client and the kernel's buffers together may take of a response without end."""
 
 
@@ -90,7 +90,7 @@ HOSTILE_RESPONSES: Final = {
         error=f"encoded|{_BODY}", may_succeed=True),
     # at the wrong time
     "a response before the request":       HostileResponse(
-        _HEAD + b"Content-Length: 2\r\n\r\n{}", error="before the request|could not connect|closed", may_succeed=True, before_request=True),
+        _HEAD + b"Content-Length: 2\r\n\r\n{}", error="before the request|could not connect|closed|must return the bare challenge", may_succeed=True, before_request=True),
     "half a status line":                  HostileResponse(b"HTTP/1.1 20", error=_TIME),
     "one byte of a header at a time":      HostileResponse(_HEAD + b"X-Slow: ", b"a", _TIME, drips=True),
     "one byte of a body at a time":        HostileResponse(_HEAD + b"Content-Length: 99999\r\n\r\n", b"1", _TIME, may_succeed=True, drips=True),
@@ -103,12 +103,14 @@ class HostileResponder:
 
     Attributes:
         response: sent to each connection.
+        first_response: sent to the first request, if not empty; the next is on the same connection.
         taken_bytes: that the clients and the kernel's buffers have taken in all.
         connections: number of connections so far.
     """
 
     def __init__(self, response: HostileResponse) -> None:
         self.response = response
+        self.first_response = b""
         self.taken_bytes = 0
         self.connections = 0
         self._server: asyncio.Server | None = None
@@ -142,6 +144,10 @@ class HostileResponder:
         response = self.response
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
             try:
+                if self.first_response:
+                    await reader.readuntil(b"\r\n\r\n")
+                    polite, self.first_response = self.first_response, b""
+                    writer.write(polite)
                 if not response.before_request:
                     await reader.readuntil(b"\r\n\r\n")
                 await self._send(writer, response.begins)

@@ -5,16 +5,14 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
+from waypost.base.http.connections import ConnectionPools
+from waypost.base.http.http_client import HttpClient
+from waypost.base.http.request_bodies import ChunkedBody, RequestBody
 from waypost.client.responses import ApiUnreachable, ClientResponse
-from waypost.client.streaming import (
-    STREAM_CHUNK_BYTES,
-    AsgiMessage,
-    ClientRequestBody,
-    InProcessCall,
-    StreamedResponse,
-    expected_size,
-)
+from waypost.client.streaming import AsgiMessage, ClientRequestBody, InProcessCall, StreamedResponse, expected_size
 
+MAX_API_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+"""Of a response that is read as a whole."""
 _IDENTITY_ENCODING: Final = {"Accept-Encoding": "identity"}
 """Without compression, so that a forwarded response keeps its Content-Length."""
 
@@ -59,48 +57,48 @@ class HttpTransport:
         self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody
     ) -> ClientResponse:
         """Send one request on a connection of its own: a command makes few."""
-        import aiohttp  # slow to import, and most processes send no such request
-
-        timeout = aiohttp.ClientTimeout(total=self._timeout_s)
+        client = self._make_client()
         try:
-            async with (
-                aiohttp.ClientSession(timeout=timeout, trust_env=False) as session,
-                session.request(method, f"{self._base_url}{path}", headers=headers, data=body) as response,
-            ):
-                return ClientResponse(response.status, await response.read(), _lower_names(response.headers.items()))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            response = await client.request(
+                method, f"{self._base_url}{path}", headers, _request_body(body), timeout_s=self._timeout_s
+            )
+        except (OSError, ValueError) as error:
             raise ApiUnreachable(f"no response from {self._base_url}") from error
+        finally:
+            await client.close()
+        return ClientResponse(response.status, response.body, dict(response.headers))
 
     async def open(
         self, method: str, path: str, headers: Mapping[str, str], body: ClientRequestBody = None
     ) -> StreamedResponse:
         """Send one request on a connection of its own, which is read only as fast as its chunks are consumed."""
-        import aiohttp
-
-        timeout = aiohttp.ClientTimeout(total=None, connect=self._timeout_s, sock_read=self._timeout_s)
-        session = aiohttp.ClientSession(timeout=timeout, trust_env=False)
+        client = self._make_client()
         try:
-            response = await session.request(
-                method, f"{self._base_url}{path}", headers={**headers, **_IDENTITY_ENCODING}, data=body
+            response = await client.open(
+                method,
+                f"{self._base_url}{path}",
+                {**headers, **_IDENTITY_ENCODING},
+                _request_body(body),
+                timeout_s=None,
+                read_timeout_s=self._timeout_s,
             )
-        except BaseException as error:
-            await session.close()
-            if isinstance(error, (aiohttp.ClientError, TimeoutError, OSError)):
-                raise ApiUnreachable(f"no response from {self._base_url}") from error
-            raise
+        except (OSError, ValueError) as error:
+            raise ApiUnreachable(f"no response from {self._base_url}") from error
+        finally:
+            await client.close()
 
         async def read_chunks() -> AsyncIterator[bytes]:
             try:
-                async for chunk in response.content.iter_chunked(STREAM_CHUNK_BYTES):
+                async for chunk in response:
                     yield chunk
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            except OSError as error:
                 raise ApiUnreachable(f"the response of {self._base_url} breaks off") from error
 
-        async def close() -> None:
-            response.close()
-            await session.close()
+        return StreamedResponse(response.status, dict(response.headers), read_chunks(), response.aclose)
 
-        return StreamedResponse(response.status, _lower_names(response.headers.items()), read_chunks(), close)
+    def _make_client(self) -> HttpClient:
+        pools = ConnectionPools(max_per_address=1, idle_s=1, connect_s=self._timeout_s)
+        return HttpClient(pools, max_body_bytes=MAX_API_RESPONSE_BYTES)
 
 
 Application = Callable[
@@ -172,6 +170,10 @@ class InProcessTransport:
             "server": ("localhost", 0),
             **self._scope_members,
         }
+
+
+def _request_body(body: ClientRequestBody) -> RequestBody:
+    return body if body is None or isinstance(body, bytes) else ChunkedBody(body)
 
 
 def _response_headers(start_message: AsgiMessage) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 import socket
 import ssl
-import sys
 from collections.abc import Iterator
 from typing import Final
 
@@ -22,26 +21,14 @@ class AddressNotAllowed(OSError):
 _BROKEN: Final = "the connection was closed before the response was complete"
 
 # fmt: off
-FAILURE_REASONS: Final[tuple[tuple[type[BaseException] | str, str], ...]] = (  # the first row that matches; for the cause before its error
-    # A text names an error of aiohttp, the client of gets. It is slow to import, and raises none before it is loaded.
+FAILURE_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
     (ssl.SSLCertVerificationError,            "its certificate is not valid"),
     (ssl.SSLError,                            "no secure connection could be made (TLS)"),
-    ("ClientConnectorCertificateError",       "its certificate is not valid"),
-    ("ClientConnectorDNSError",               "its name was not found"),
     (socket.gaierror,                         "its name was not found"),
     (UnicodeError,                            "its name was not found"),
     (ResponseTimeout,                         "timed out: no response in time"),
-    ("ConnectionTimeoutError",                "timed out: could not connect in time"),
-    ("ServerTimeoutError",                    "timed out: no response in time"),
     (InvalidHttpResponse,                     "its response is not HTTP"),
     (ResponseLost,                            _BROKEN),
-    ("ServerDisconnectedError",               _BROKEN),
-    ("ClientPayloadError",                    _BROKEN),
-    ("ClientResponseError",                   "its response is not HTTP"),
-    ("InvalidUrlClientError",                 "this is no http or https address"),
-    ("NonHttpUrlClientError",                 "this is no http or https address"),
-    ("InvalidURL",                            "this is no http or https address"),
-    ("ClientConnectorError",                  "could not connect"),
     (ConnectionRefusedError,                  "could not connect: the connection was refused"),
     (ConnectionResetError,                    _BROKEN),
     (BrokenPipeError,                         _BROKEN),
@@ -63,21 +50,14 @@ def plain_reason(error: BaseException) -> str:
         return "timed out: could not connect in time"
     for cause in chain:
         for kind, reason in FAILURE_REASONS:
-            if type(cause) is not NotConnected and _is_of_kind(cause, kind):
+            if type(cause) is not NotConnected and isinstance(cause, kind):
                 return reason
     return "could not connect"
 
 
-def _is_of_kind(error: BaseException, kind: type[BaseException] | str) -> bool:
-    if isinstance(kind, str):
-        client = sys.modules.get("aiohttp")
-        return client is not None and isinstance(error, getattr(client, kind))
-    return isinstance(error, kind)
-
-
 def _cause_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an error and its causes, the causes first: they are more specific."""
-    inner = getattr(error, "os_error", None) or error.__cause__
+    inner = error.__cause__
     if isinstance(inner, BaseException) and inner is not error:
         yield from _cause_chain(inner)
     yield error

@@ -5,12 +5,9 @@ import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from waypost.base.http.connections import AddrInfo, Resolve
-
-if TYPE_CHECKING:  # slow to import; see `VettedClient`
-    from aiohttp.abc import ResolveResult
 
 RESOLVER_THREADS: Final = 64
 """A lookup cannot be cancelled. With the loop's own few threads, some dead names would stop all lookups."""
@@ -51,7 +48,7 @@ class ThreadResolver:
 
 
 class VettedResolver:
-    """The same as an `AbstractResolver` of the general client, which need not be loaded: all addresses of a name, every result vetted.
+    """Resolves names with every result vetted.
 
     Args:
         resolve: returns the addresses.
@@ -75,26 +72,6 @@ class VettedResolver:
         for info in infos:
             self._vet(str(info[4][0]))
         return infos
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> "list[ResolveResult]":
-        """Return every address of a name, in the form of the general client."""
-        return [
-            {
-                "hostname": host,
-                "host": str(address[0]),
-                "port": port,
-                "family": known,
-                "proto": protocol,
-                "flags": socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
-            }
-            for known, _, protocol, _, address in await self.resolve_all(host, port)
-            if family in (known, socket.AF_UNSPEC)
-        ]
-
-    async def close(self) -> None:
-        """Do nothing: no resource is held."""
 
 
 def literal_address(host: str) -> str | None:

@@ -5,19 +5,16 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from ipaddress import IPv6Address, ip_address, ip_network
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from yarl import URL
 
-from waypost.base.http.connections import Resolve
+from waypost.base.http.connections import ConnectionPools, Resolve
+from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.http.post_client import PostClient
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
 from waypost.outbound.public_addresses import is_public
 from waypost.outbound.resolver import ThreadResolver, VettedResolver
-
-if TYPE_CHECKING:  # slow to import; loaded with the first get
-    import aiohttp
-    from aiohttp.abc import AbstractResolver
 
 Network = str
 
@@ -35,7 +32,7 @@ class OutboundResponse(NamedTuple):
     Attributes:
         status: None when there was no response.
         body: its first 4 KiB.
-        headers: of a post with lower-case names, of which the last counts; of a get in any case.
+        headers: with lower-case names, of which the last counts.
         error: why there was none, in plain words.
     """
 
@@ -77,15 +74,15 @@ class VettedClient:
         self._vetted_resolver = VettedResolver(resolve or self._system_resolver, self.vet)
         self._timeout_s = timeout_s
         self._is_open = False
-        self._session: aiohttp.ClientSession | None = None
-        self._posts = PostClient(
+        pools = ConnectionPools(
             max_per_address=MAX_CONNECTIONS_PER_HOST,
             idle_s=OUTBOUND_IDLE_S,
             connect_s=OUTBOUND_CONNECT_TIMEOUT_S,
-            max_body_bytes=MAX_RESPONSE_BYTES,
             make_socket=self._vetted_socket,
             resolve=self._vetted_resolver.resolve_all,
         )
+        self._posts = PostClient(pools, max_body_bytes=MAX_RESPONSE_BYTES)
+        self._gets = HttpClient(pools, max_body_bytes=MAX_RESPONSE_BYTES)
 
     async def open(self) -> None:
         """Allow requests."""
@@ -95,9 +92,7 @@ class VettedClient:
         """Close the pools."""
         self._is_open = False
         await self._posts.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._gets.close()
         self._system_resolver.close()
 
     async def check_url(self, url: str) -> str | None:
@@ -158,26 +153,22 @@ class VettedClient:
             raise RuntimeError("the client is not open")
         if self._held:
             return OutboundResponse(None, 0, error=OUTBOUND_HELD_ERROR)
-        import aiohttp
-
         began_ns = time.monotonic_ns()
-        sent = {"Accept-Encoding": "identity", **(headers or {})}
+        sent = headers or {}
         try:
             current_url = URL(url)
             async with asyncio.timeout(self._timeout_s):
                 for _ in range(MAX_REDIRECTS + 1):
-                    async with self._get_session().get(current_url, headers=sent, allow_redirects=False) as response:
-                        status, response_headers = response.status, response.headers
-                        if status not in REDIRECT_STATUSES or "Location" not in response_headers:
-                            error = await _read_body(response, receive_chunk)
+                    async with self._gets.stream("GET", current_url, sent, timeout_s=None) as response:
+                        status, response_headers = response.status, dict(response.headers)
+                        if status not in REDIRECT_STATUSES or "location" not in response_headers:
+                            error = await _read_body(response, response_headers, receive_chunk)
                             final_status = None if error else status
                             return OutboundResponse(
                                 final_status, _elapsed_ms(began_ns), headers=response_headers, error=error
                             )
-                        current_url, sent = (
-                            resolve_redirect(current_url, response_headers["Location"]),
-                            _WITHOUT_CREDENTIALS,
-                        )
+                        # headers meant for one URL are sent to no other
+                        current_url, sent = resolve_redirect(current_url, response_headers["location"]), {}
                 error = f"it redirects more than {MAX_REDIRECTS} times"
                 return OutboundResponse(None, _elapsed_ms(began_ns), error=error)
         except asyncio.CancelledError:
@@ -186,28 +177,8 @@ class VettedClient:
             return OutboundResponse(None, _elapsed_ms(began_ns), error=str(redirect_error))
         except _ChunkReceiverFailed as receiver_error:
             raise receiver_error.error from None
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+        except (OSError, ValueError) as error:
             return OutboundResponse(None, _elapsed_ms(began_ns), error=plain_reason(error))
-
-    def _get_session(self) -> "aiohttp.ClientSession":
-        """Return the pool of gets, which is created for the first one."""
-        import aiohttp
-
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0,
-                    limit_per_host=MAX_CONNECTIONS_PER_HOST,
-                    keepalive_timeout=OUTBOUND_IDLE_S,
-                    resolver=cast("AbstractResolver", self._vetted_resolver),
-                    socket_factory=self._vetted_socket,
-                ),
-                timeout=aiohttp.ClientTimeout(total=self._timeout_s, connect=OUTBOUND_CONNECT_TIMEOUT_S),
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-            )
-        return self._session
 
     def vet(self, host: str) -> None:
         """Raise an error for an address that may not be reached.
@@ -236,10 +207,6 @@ class InvalidRedirect(Exception):
     """A redirect that is not followed; the text is the reason."""
 
 
-_WITHOUT_CREDENTIALS: Final = {"Accept-Encoding": "identity"}
-"""The headers of a redirected request: headers meant for one URL are sent to no other."""
-
-
 def resolve_redirect(base_url: URL, location: str) -> URL:
     """Return the URL that a redirect names, without a user and password.
 
@@ -259,15 +226,15 @@ def resolve_redirect(base_url: URL, location: str) -> URL:
 
 
 async def _read_body(
-    response: "aiohttp.ClientResponse", receive_chunk: Callable[[bytes], Awaitable[None]]
+    response: OpenResponse, headers: Mapping[str, str], receive_chunk: Callable[[bytes], Awaitable[None]]
 ) -> str | None:
     """Pass on the body of a 200; return why it cannot be read, or None. Any other status has no body here."""
     if response.status != 200:
         return None
-    encoding = response.headers.get("Content-Encoding", "identity").lower()
+    encoding = headers.get("content-encoding", "identity").lower()
     if encoding != "identity":
         return f"its response is encoded as {encoding[:20]}"
-    async for chunk in response.content.iter_any():
+    async for chunk in response:
         await _pass_chunk(chunk, receive_chunk)
     return None
 

@@ -17,7 +17,14 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.closed_port import closed_port
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.http.connections import AddrInfo, HttpResponse, NotConnected, ResponseLost, ResponseTimeout
+from waypost.base.http.connections import (
+    AddrInfo,
+    ConnectionPools,
+    HttpResponse,
+    NotConnected,
+    ResponseLost,
+    ResponseTimeout,
+)
 from waypost.base.http.post_client import PostClient
 
 LONG_ENOUGH_TO_SEND_S = 2
@@ -94,7 +101,8 @@ async def client() -> AsyncIterator[PostClient]:
 
 
 def make_client(*, per_address: int = 4, idle_s: float = 2, keep_bytes: int = 100) -> PostClient:
-    return PostClient(max_per_address=per_address, idle_s=idle_s, connect_s=2, max_body_bytes=keep_bytes)
+    pools = ConnectionPools(max_per_address=per_address, idle_s=idle_s, connect_s=2)
+    return PostClient(pools, max_body_bytes=keep_bytes)
 
 
 async def test_request_arrives_complete_over_one_connection_that_is_reused(client: PostClient, peer: Peer) -> None:
@@ -224,7 +232,8 @@ async def test_rejected_socket_is_never_connected(peer: Peer) -> None:
     def reject(info: AddrInfo) -> socket.socket:
         raise PermissionError(f"not {info[4][0]}")
 
-    client = PostClient(max_per_address=1, idle_s=1, connect_s=1, max_body_bytes=1, make_socket=reject)
+    pools = ConnectionPools(max_per_address=1, idle_s=1, connect_s=1, make_socket=reject)
+    client = PostClient(pools, max_body_bytes=1)
     with pytest.raises(NotConnected, match=r"not 127\.0\.0\.1") as raised:
         await client.post(peer.url, b"", {}, timeout_s=HANGS_AFTER_S)
     await client.close()

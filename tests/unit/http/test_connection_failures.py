@@ -7,7 +7,6 @@ import socket
 import ssl
 from collections.abc import AsyncIterator, Sequence
 
-import aiohttp
 import pytest
 
 from waypost.base.http.connections import AddrInfo, NotConnected, ResponseLost, ResponseTimeout
@@ -100,11 +99,9 @@ def set_cause(error: BaseException, cause: BaseException) -> BaseException:
         (set_cause(NotConnected("x"), AddressNotAllowed("::1 is not public")), "::1 is not public"),
         (ResponseTimeout("x"), "timed out: no response in time"),
         (ResponseLost("x"), "the connection was closed before the response was complete"),
-        (aiohttp.ConnectionTimeoutError(), "timed out: could not connect in time"),
-        (aiohttp.ServerDisconnectedError(), "the connection was closed before the response was complete"),
         (TimeoutError(), "timed out: no response in time"),
         (NotConnected("the client is closed"), "could not connect"),
-        (RuntimeError("ClientConnectorError"), "could not connect"),
+        (RuntimeError("x"), "could not connect"),
     ],
 )  # fmt: skip
 def test_each_kind_of_failure_has_a_plain_reason(error: BaseException, reason: str) -> None:

@@ -141,7 +141,7 @@ class PartnerUploads:
                 reason = response.error or f"it answered {response.status}"
                 raise fetch_error(field, reason)
             await arriving.refresh()
-            hint = (response.headers or {}).get("Content-Type", "")
+            hint = (response.headers or {}).get("content-type", "")
             return await self._store(
                 app, incoming, read_type(declared), read_type(hint), _file_name_of(url), for_handle, record
             )

@@ -8,8 +8,9 @@ Source: decision 0048.
 import asyncio
 import socket
 import ssl
+import sys
 from collections import deque
-from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 import aiohappyeyeballs
@@ -335,12 +336,12 @@ class PooledConnection(asyncio.Protocol):
             if response.cancelled():  # the caller was cancelled: the rest of the response has no reader
                 self.close()
 
-    def open_stream(self, until_s: float | None, max_body_bytes: int, *, has_body: bool) -> ResponseStream:
+    def open_stream(self, until_s: float | None, max_body_bytes: int | None, *, has_body: bool) -> ResponseStream:
         """Begin a request whose response is read as it arrives; its opener sends the request, and closes the stream.
 
         Args:
             until_s: time of the loop for the whole response; None: no limit.
-            max_body_bytes: a longer body is an error.
+            max_body_bytes: a longer body is an error; None: no limit.
             has_body: the response may have one; False for HEAD.
         """
         stream = self._stream = ResponseStream(
@@ -351,22 +352,10 @@ class PooledConnection(asyncio.Protocol):
             self._deadlines.add(self, until_s, self._loop)
         return stream
 
-    async def send_chunks(self, chunks: AsyncIterable[bytes], *, is_chunked: bool) -> None:
-        """Send the body of a request as fast as it is taken.
-
-        Args:
-            chunks: of the body.
-            is_chunked: each is framed, because the length was not announced.
-        """
-        async for chunk in chunks:
-            if self.transport.is_closing():
-                return
-            if chunk:
-                self.transport.write(b"%x\r\n%b\r\n" % (len(chunk), chunk) if is_chunked else chunk)
-            if self._can_send is not None:
-                await self._can_send
-        if is_chunked:
-            self.transport.write(b"0\r\n\r\n")
+    async def drain(self) -> None:
+        """Return when more may be written: the other side takes it, or the connection is closed."""
+        if self._can_send is not None:
+            await self._can_send
 
     def close(self) -> None:
         """Close the connection."""
@@ -406,9 +395,9 @@ class PooledConnection(asyncio.Protocol):
         elif self._stream is None or not self._stream.is_full:
             self.transport.resume_reading()
 
-    def _begin(self, max_body_bytes: int) -> None:
+    def _begin(self, max_body_bytes: int | None) -> None:
         self._is_used = True
-        self._max_body_bytes = max_body_bytes
+        self._max_body_bytes = sys.maxsize if max_body_bytes is None else max_body_bytes
         self._wire_bytes = self._body_bytes = self._header_count = self._informational = 0
 
     def _end_use(self) -> None:

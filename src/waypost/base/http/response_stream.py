@@ -21,6 +21,7 @@ class ResponseStream:
 
     Attributes:
         status: of the response; 0 before it arrives.
+        has_ended: complete, or with an error.
         is_request_sent: the whole request has been written, so that the connection may be used again.
     """
 
@@ -34,7 +35,7 @@ class ResponseStream:
         self._continue_reading = continue_reading
         self._close_connection = close_connection
         self._body = bytearray()
-        self._has_ended = False
+        self.has_ended = False
         self._error: Exception | None = None
         self._change: asyncio.Future[None] | None = None
 
@@ -63,19 +64,19 @@ class ResponseStream:
         while not self._body:
             if self._error is not None:
                 raise self._error
-            if self._has_ended:
+            if self.has_ended:
                 return b""
             await self._wait()
         was_full, chunk = self.is_full, bytes(self._body)
         self._body.clear()
-        if was_full and not self._has_ended:
+        if was_full and not self.has_ended:
             self._continue_reading()
         return chunk
 
     def close(self) -> None:
         """End the use of the connection, unless the response has ended."""
-        if not self._has_ended:
-            self._has_ended = True
+        if not self.has_ended:
+            self.has_ended = True
             self._close_connection()
 
     # Called by the connection.
@@ -92,7 +93,7 @@ class ResponseStream:
 
     def end(self, error: Exception | None) -> None:
         """Take the end of the response, or why there is none."""
-        self._has_ended = True
+        self.has_ended = True
         self._error = error
         self._wake()
 

@@ -1,10 +1,10 @@
 """Direct calls: a table of the request of each call and the reader of its response."""
 
-import io
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode
 
+from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import account as account_calls
@@ -31,9 +31,6 @@ from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.cloud.tolerant_json import parse_text
-
-if TYPE_CHECKING:  # slow to import; loaded with the first call
-    import aiohttp
 
 OPERATOR_CALL_TIMEOUT_S: Final = 10
 """Of each request of a direct call. Source: decision 0026."""
@@ -88,7 +85,7 @@ def _exchange(
     *,
     query: _MakeMembers[Request] | None = None,
     body: _MakeMembers[Request] | None = None,
-    form: "Callable[[Request], aiohttp.FormData] | None" = None,
+    form: Callable[[Request], list[FormPart]] | None = None,
     business: Callable[[Request], str] | None = None,
     category: CallCategory = CallCategory.MANAGEMENT,
 ) -> _CallEntry:
@@ -271,20 +268,12 @@ def _flow_members(request: flows_calls.CreateFlow | flows_calls.ChangeFlow) -> d
     )
 
 
-def _group_form(request: groups_calls.ChangeGroup) -> "aiohttp.FormData":
-    import aiohttp
-
-    form = aiohttp.FormData(_PRODUCT, quote_fields=False)
-    for name, text in _omit_none(subject=request.subject, description=request.description).items():
-        form.add_field(name, text)
+def _group_form(request: groups_calls.ChangeGroup) -> list[FormPart]:
+    fields = _PRODUCT | _omit_none(subject=request.subject, description=request.description)
+    form = [FormPart(name, text) for name, text in fields.items()]
     if request.picture is not None:
         picture = request.picture
-        form.add_field(
-            "profile_picture_file",
-            io.BytesIO(picture.content),
-            filename=picture.file_name,
-            content_type=picture.mime_type,
-        )
+        form.append(FormPart("profile_picture_file", picture.content, picture.file_name, picture.mime_type))
     return form
 
 
@@ -297,14 +286,12 @@ async def _list_group_subjects(
     return direct_responses.group_subjects(groups) if isinstance(groups, list) else groups
 
 
-def _flow_file(request: flows_calls.PutFlowAssets) -> "aiohttp.FormData":
-    import aiohttp
-
-    form = aiohttp.FormData(quote_fields=False)
-    form.add_field("name", FLOW_FILE)
-    form.add_field("asset_type", FLOW_TYPE)
-    form.add_field("file", io.BytesIO(request.content), filename=request.file_name, content_type=request.mime_type)
-    return form
+def _flow_file(request: flows_calls.PutFlowAssets) -> list[FormPart]:
+    return [
+        FormPart("name", FLOW_FILE),
+        FormPart("asset_type", FLOW_TYPE),
+        FormPart("file", request.content, request.file_name, request.mime_type),
+    ]
 
 
 async def _get_marketing_terms(

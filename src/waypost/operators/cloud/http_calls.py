@@ -1,7 +1,7 @@
 """The HTTP client of the Cloud API: one pool, one way to authenticate, one way to read a response."""
 
-from collections.abc import Awaitable, Mapping
-from typing import IO, TYPE_CHECKING, Any, Final
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Final
 
 import msgspec
 from multidict import CIMultiDict
@@ -9,15 +9,14 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import NotConnected, ResponseLost
+from waypost.base.http.connections import ConnectionPools, NotConnected, ResponseLost
+from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
+from waypost.base.http.request_bodies import FormPart, RequestBody, form_body
 from waypost.domain.app import OperatorAccount
 from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain, RetryReason, RetryScope
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
-
-if TYPE_CHECKING:  # slow to import; loaded with the first call that sends no message
-    import aiohttp
 
 CONNECT_S: Final = 5
 """For a connection: a free slot in the pool, the DNS lookup, TCP and TLS."""
@@ -30,6 +29,9 @@ SEND_CONNECTIONS_PER_HOST: Final = 1024
 """The same for messages: as many as `in_flight` may be, so that slow calls of one account block no other's."""
 MAX_SEND_RESPONSE_BYTES: Final = 64 * 1024
 """Of the response to a message, which has less than 1 KiB; of a longer one no more is read."""
+
+MAX_CALL_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+"""Of the response to any other call; a longer one is an error. Lists are read in pages of a hundred."""
 
 _encode_body: Final = msgspec.json.Encoder().encode
 
@@ -50,13 +52,14 @@ class CloudHttpClient:
         self.usages = LimitUsageTracker(clock)
         self._timeout_s = timeout_s
         self._post_client = PostClient(
-            max_per_address=SEND_CONNECTIONS_PER_HOST,
-            idle_s=IDLE_S,
-            connect_s=CONNECT_S,
+            ConnectionPools(max_per_address=SEND_CONNECTIONS_PER_HOST, idle_s=IDLE_S, connect_s=CONNECT_S),
             max_body_bytes=MAX_SEND_RESPONSE_BYTES,
         )
+        self._client = HttpClient(
+            ConnectionPools(max_per_address=OPERATOR_CONNECTIONS_PER_HOST, idle_s=IDLE_S, connect_s=CONNECT_S),
+            max_body_bytes=MAX_CALL_RESPONSE_BYTES,
+        )
         self._is_open = False
-        self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
         """Allow calls."""
@@ -66,28 +69,20 @@ class CloudHttpClient:
         """Close the pools."""
         self._is_open = False
         await self._post_client.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        await self._client.close()
 
     @property
-    def session(self) -> "aiohttp.ClientSession":
-        """The session for requests that are not JSON; created for the first one."""
-        import aiohttp
+    def client(self) -> HttpClient:
+        """The client of all calls but messages.
 
+        Raises:
+            NotConnected: no calls are made.
+        """
         if not self._is_open:
             raise RuntimeError("the adapter is not open")
         if self._held:
-            raise aiohttp.ClientConnectionError(OPERATOR_HELD_ERROR)
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, limit_per_host=OPERATOR_CONNECTIONS_PER_HOST, keepalive_timeout=IDLE_S
-                ),
-                trust_env=False,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
+            raise NotConnected(OPERATOR_HELD_ERROR)
+        return self._client
 
     def __call__(
         self,
@@ -97,7 +92,7 @@ class CloudHttpClient:
         body: dict[str, Any] | None = None,
         query: dict[str, str] | None = None,
         *,
-        form: "aiohttp.FormData | None" = None,
+        form: Sequence[FormPart] | None = None,
         timeout_s: float | None = None,
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
@@ -110,20 +105,25 @@ class CloudHttpClient:
             path: below the version.
             body: JSON.
             query: of the URL.
-            form: instead of a body.
+            form: multipart, instead of a body.
             timeout_s: for the whole call.
             category: the limits that it counts toward.
             business: the business account whose limits it counts toward; empty: perhaps any of the
                 operator account's.
         """
+        content_type, content = "application/json", None
+        if body is not None:
+            content = _encode_body(body)
+        elif form is not None:
+            content_type, content = form_body(form)
         return self.exchange(
             account,
             method,
             f"{account.base_url}/{account['version']}/{path}",
-            data=form if body is None else _encode_body(body),
-            headers={} if body is None else {"Content-Type": "application/json"},
+            body=content,
+            headers={} if content is None else {"Content-Type": content_type},
             query=query,
-            timeout=None if timeout_s is None else client_timeout(timeout_s),
+            timeout_s=timeout_s,
             category=category,
             business=business,
         )
@@ -170,10 +170,11 @@ class CloudHttpClient:
         method: str,
         url: str | URL,
         *,
-        data: "aiohttp.FormData | IO[bytes] | bytes | None" = None,
+        body: RequestBody = None,
         headers: Mapping[str, str] | None = None,
         query: dict[str, str] | None = None,
-        timeout: "aiohttp.ClientTimeout | None" = None,  # noqa: ASYNC109  of the HTTP client, in parts
+        timeout_s: float | None = None,
+        read_timeout_s: float | None = None,
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
         scheme: str = "Bearer",
@@ -186,27 +187,23 @@ class CloudHttpClient:
         wait = self._required_wait(account, category, business)
         if wait is not None:
             return wait
-        import aiohttp
-
         try:
-            async with self.session.request(
+            response = await self.client.request(
                 method,
-                url,
-                data=data,
-                params=query,
-                headers={"Authorization": f"{scheme} {account['token']}", **(headers or {})},
-                allow_redirects=False,
-                timeout=timeout or client_timeout(self._timeout_s),
-            ) as response:
-                content = await response.read()
-                status, response_headers = response.status, response.headers
-        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
+                URL(url).extend_query(query) if query else url,
+                {"Authorization": f"{scheme} {account['token']}", **(headers or {})},
+                body,
+                timeout_s=self._timeout_s if timeout_s is None else timeout_s,
+                read_timeout_s=read_timeout_s,
+            )
+        except (NotConnected, ValueError) as error:
             return OperatorUnavailable(
                 f"the operator was not reached: {error_text(error)}", retry_reason=RetryReason.NOT_REACHED
             )
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except OSError as error:  # of a file that is sent, too
             return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
-        return self._read_response(account, status, content, response_headers, category, business)
+        response_headers = CIMultiDict(response.headers)
+        return self._read_response(account, response.status, response.body, response_headers, category, business)
 
     def _required_wait(
         self, account: OperatorAccount, category: CallCategory, business: str
@@ -236,10 +233,3 @@ class CloudHttpClient:
             case _:
                 pass
         return outcome
-
-
-def client_timeout(total_s: float) -> "aiohttp.ClientTimeout":
-    """Return the timeouts of a whole call and of its connection."""
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=total_s, connect=CONNECT_S)

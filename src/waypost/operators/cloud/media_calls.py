@@ -5,7 +5,7 @@ import binascii
 import hashlib
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
 from yarl import URL
@@ -13,6 +13,7 @@ from yarl import URL
 from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
 from waypost.base.files import open_for_reading
+from waypost.base.http.request_bodies import FormPart, RequestBody, file_body, form_body
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MEDIA_LIFE_MS, UploadedMedia
 from waypost.domain.outcome import (
@@ -23,12 +24,9 @@ from waypost.domain.outcome import (
     OperatorUnavailable,
     OutcomeUncertain,
 )
-from waypost.operators.cloud.http_calls import CONNECT_S, CloudHttpClient
+from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.contract import OperatorUpload
-
-if TYPE_CHECKING:  # slow to import; loaded with the first transfer
-    import aiohttp
 
 # fmt: off
 COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
@@ -44,6 +42,9 @@ MEDIA_HOSTS: Final = (  # hosts of media in addition to the operator's base URL;
 # fmt: on
 MAX_HANDLE_CHARS: Final = 16 * 1024
 """A handle is part of the template's body; one of three lines has about six hundred characters."""
+TRANSFER_TIMEOUT_S: Final = 15 * 60
+TRANSFER_READ_TIMEOUT_S: Final = 30
+"""From the end of the request to the response, and for each part of it."""
 MAX_RESUMES: Final = 4
 """An upload is resumed so many times after a broken connection, then retried later."""
 
@@ -59,15 +60,17 @@ async def upload_media(
 
     Source: operator's facts 6.1.
     """
-    import aiohttp
-
     async with open_for_reading(path) as file:
-        form = aiohttp.FormData(quote_fields=False)
-        form.add_field("messaging_product", "whatsapp")
-        form.add_field("type", media.mime_type)
-        form.add_field("file", file, filename=_file_name(media), content_type=media.mime_type)
+        content_type, form = form_body(
+            [
+                FormPart("messaging_product", "whatsapp"),
+                FormPart("type", media.mime_type),
+                FormPart("file", file, _file_name(media), media.mime_type),
+            ]
+        )
         url = _url(account, f"{phone_number_id}/media")
-        response = await _exchange(calls, account, "POST", url, form, category=CallCategory.MESSAGES)
+        headers = {"Content-Type": content_type}
+        response = await _exchange(calls, account, "POST", url, form, headers, category=CallCategory.MESSAGES)
     match response:
         case {"id": str(operator_id)} if 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
             return OperatorUpload(operator_id, COPY_LIFETIMES_MS["media"])
@@ -111,8 +114,6 @@ async def fetch_media(
 
     Source: operator's facts 6.1.
     """
-    import aiohttp
-
     # The id is ours or a partner's: encoded, it is always one segment.
     path = quote(operator_media_id, safe="")
     if phone_number_id is not None:
@@ -126,18 +127,21 @@ async def fetch_media(
         yield OperatorRejected(INVALID_RESPONSE_CODE, "the operator named no address of its own for the bytes")
         return
     digest = hashlib.sha256()
-    headers = {"Authorization": f"Bearer {account['token']}", "Accept-Encoding": "identity"}
     try:
-        async with calls.session.get(
-            URL(url, encoded=True), headers=headers, allow_redirects=False, timeout=_transfer_timeout()
+        async with calls.client.stream(
+            "GET",
+            URL(url, encoded=True),
+            {"Authorization": f"Bearer {account['token']}"},
+            timeout_s=TRANSFER_TIMEOUT_S,
+            read_timeout_s=TRANSFER_READ_TIMEOUT_S,
         ) as response:
             if response.status != 200:  # the URL lives for five minutes; the next attempt gets a new one
                 yield OperatorUnavailable(f"the operator returned status {response.status} for the bytes")
                 return
-            async for chunk in response.content.iter_any():
+            async for chunk in response:
                 digest.update(chunk)
                 yield chunk
-    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+    except (OSError, ValueError) as error:
         yield OperatorUnavailable(f"the bytes broke off: {error_text(error)}")
         return
     expected_digest = _hex_digest(media_object.get("sha256"))
@@ -195,14 +199,7 @@ async def _send_from(
     async with open_for_reading(path) as file:
         file.seek(offset)
         headers = {"file_offset": str(offset), "Content-Type": "application/octet-stream"}
-        return await _exchange(calls, account, "POST", url, file, headers, scheme="OAuth")
-
-
-def _transfer_timeout() -> "aiohttp.ClientTimeout":
-    """Return the timeouts of a transfer, of its connection and of each part of its response."""
-    import aiohttp
-
-    return aiohttp.ClientTimeout(total=15 * 60, connect=CONNECT_S, sock_read=30)
+        return await _exchange(calls, account, "POST", url, file_body(file), headers, scheme="OAuth")
 
 
 async def _exchange(
@@ -210,7 +207,7 @@ async def _exchange(
     account: OperatorAccount,
     method: str,
     url: URL,
-    data: "aiohttp.FormData | IO[bytes] | None" = None,
+    body: RequestBody = None,
     headers: Mapping[str, str] | None = None,
     *,
     category: CallCategory = CallCategory.MANAGEMENT,
@@ -218,7 +215,15 @@ async def _exchange(
 ) -> dict[str, Any] | _MediaFailure:
     """Return the response's object, or the outcome of its error; never uncertain, because all calls are repeatable."""
     response = await calls.exchange(
-        account, method, url, data=data, headers=headers, timeout=_transfer_timeout(), category=category, scheme=scheme
+        account,
+        method,
+        url,
+        body=body,
+        headers=headers,
+        timeout_s=TRANSFER_TIMEOUT_S,
+        read_timeout_s=TRANSFER_READ_TIMEOUT_S,
+        category=category,
+        scheme=scheme,
     )
     match response:
         case OutcomeUncertain(text=text):

@@ -16,7 +16,8 @@ from waypost.simulator.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send.requests import DIRECT_SEND_ACCESS
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import Outlet
-from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry
+from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
+from waypost.simulator.webhooks.webhooks import WebhookRetry
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"
 
@@ -113,7 +114,7 @@ async def put_webhook(services: SimulatorServices, body: WebhookBody, app: Graph
     """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
         try:
-            await services.webhooks.verify_endpoint(body.callback_uri, body.verify_token)
+            await verify_endpoint(body.callback_uri, body.verify_token, services.ids.digits(10))
         except EndpointVerificationFailed as failed:
             accepted = "a URL that responds with 200 and the bare hub.challenge if hub.verify_token is right"
             raise ControlApiError("callback_uri", str(failed), accepted, status=422) from failed

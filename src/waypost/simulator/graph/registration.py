@@ -7,7 +7,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed
+from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
 
 _METHODS: Final = ("SMS", "VOICE")
 _SYNC_TYPES: Final = ("smb_app_state_sync", "history")
@@ -98,7 +98,7 @@ async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) 
         GraphApiError: 2200, the handshake failed.
     """
     try:
-        await services.webhooks.verify_endpoint(uri, verify_token)
+        await verify_endpoint(uri, verify_token, services.ids.digits(10))
     except EndpointVerificationFailed as failure:
         message = f"(#2200) Callback verification failed with the following errors: {failure}"
         error = {"message": message, "type": "OAuthException", "code": 2200}

@@ -12,6 +12,7 @@ import msgspec
 
 from waypost.base.clock import DAY_MS, Clock
 from waypost.base.error_texts import error_text
+from waypost.base.http.connections import ConnectionPools
 from waypost.base.http.post_client import PostClient
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
@@ -27,7 +28,6 @@ from waypost.simulator.webhooks.webhook_faults import WebhookFaults
 
 _SIMULATOR_LOG = log("simulator")
 _TIMEOUT_S: Final = 20
-_HANDSHAKE_TIMEOUT_S: Final = 10
 _IDLE_S: Final = 2
 """An idle connection is closed sooner than any server closes it, so that none is used at the moment in which the
 other side closes it."""
@@ -39,10 +39,6 @@ MAX_RETRY_AGE_MS: Final = 7 * DAY_MS
 _MAX_IDLE_MS: Final = 3_600_000
 GARBAGE_BODY: Final = b'{"object":"whatsapp_business_account","entry":[{"id":'
 """The body of a POST that is not valid JSON."""
-
-
-class EndpointVerificationFailed(Exception):
-    """Raised if a callback URL did not pass the verification; the text explains why."""
 
 
 class WebhookRetry(msgspec.Struct, frozen=True):
@@ -87,12 +83,8 @@ class WebhookSender:
 
     async def open(self) -> None:
         """Start a loop for each outlet."""
-        self._posts = PostClient(
-            max_per_address=_CONNECTIONS_PER_ADDRESS,
-            idle_s=_IDLE_S,
-            connect_s=_TIMEOUT_S,
-            max_body_bytes=_MAX_RESPONSE_BYTES,
-        )
+        pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=_TIMEOUT_S)
+        self._posts = PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES)
         for waba_id in self._accounts.by_id:
             self.start_loops(waba_id)
 
@@ -153,40 +145,6 @@ class WebhookSender:
         """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
         retries = [retry for outlet, retry in self.retries.items() if outlet.waba_id == waba_id]
         return max(retries, key=lambda retry: retry.attempts, default=None)
-
-    async def verify_endpoint(self, uri: str, verify_token: str) -> None:
-        """Verify that a callback URL accepts our webhooks.
-
-        Raises:
-            EndpointVerificationFailed: the URL cannot be reached, or its response is wrong.
-
-        Source: facts 7.1.
-        """
-        import aiohttp  # slow to import, and a callback URL is verified rarely
-
-        if not uri.startswith(("http://", "https://")):
-            raise EndpointVerificationFailed(f"{uri!r} is not an address: it begins with http:// or https://")
-        challenge = self._ids.digits(10)
-        query = {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": verify_token}
-        try:
-            async with (
-                aiohttp.ClientSession(
-                    timeout=aiohttp.ClientTimeout(total=_HANDSHAKE_TIMEOUT_S), trust_env=False
-                ) as session,
-                session.get(uri, params=query, allow_redirects=False) as response,
-            ):
-                text = (await response.content.read(4096)).decode(errors="replace").strip()
-                status = response.status
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            raise EndpointVerificationFailed(f"the address could not be reached: {error_text(error)}") from error
-        if status != 200:
-            raise EndpointVerificationFailed(
-                f"the address returned status {status}, not 200 (is its verify token the same?): {text[:200]!r}"
-            )
-        if text != challenge:
-            raise EndpointVerificationFailed(
-                f"the address must return the bare challenge {challenge}; it returned {text[:200]!r}"
-            )
 
     async def _deliver(self, served: Outlet, wake: asyncio.Event) -> int | None:
         """Run one turn of an outlet's loop; return until when nothing is due, or None if there may be more."""
