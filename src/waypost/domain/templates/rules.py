@@ -317,7 +317,7 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
     TemplateRule("sales-category",        "category",      applies_when(has_type(*_SALES), allowed_values("category", (_MARKETING,))),    f"must be MARKETING for {_join_names(_SALES, 'and')}",                      "operator 2.2, 2.3",        is_operator_rule=True,
          fix_hint="Choose MARKETING.", suppressed_by=("category-of-type",)),
     TemplateRule("gif-category",          "category",      applies_when(_IS_GIF, allowed_values("category", (_MARKETING,))), "must be MARKETING for GIF",                                               "operator 2.2",             is_operator_rule=True,
-         fix_hint="Choose MARKETING, or the type VIDEO.", suppressed_by=("category-known", "category-given", "code-type")),
+         fix_hint="Choose MARKETING, or the type VIDEO.", suppressed_by=("category-known", "category-given")),
     TemplateRule("code-type",             "templateType",  applies_when(_SECRET, allowed_values("template_type", (TemplateType.TEXT,))), "must be TEXT for AUTHENTICATION",                                          "operator 2.2",             is_operator_rule=True,
          fix_hint="Choose the type TEXT."),
     TemplateRule("code-button",           "buttons",       applies_when(_SECRET, has_single_button(_OTP)),                                "must hold one OTP button and no other for AUTHENTICATION",                 "operator 2.2",             is_operator_rule=True,
