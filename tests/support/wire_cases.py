@@ -43,7 +43,7 @@ from tests.support.media_samples import sample
 Filled = TypeVar("Filled")
 
 _PLACEHOLDER: Final = re.compile(r"(?<!\{)\{(chars:\d+|[a-z_]+)\}(?!\})")
-_KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str}
+_KINDS: Final = {"<integer>": int, "<boolean>": bool, "<text>": str, "<null>": type(None)}
 
 
 class FormPart(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -83,7 +83,7 @@ class ExpectedResponse(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
     """The expected response."""
 
     status: int
-    body: dict[str, Any] | None = None
+    body: dict[str, Any] | list[Any] | None = None
     text: str | None = None
     body_has: dict[str, Any] | None = None
     json_texts: dict[str, dict[str, Any]] = {}

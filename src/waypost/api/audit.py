@@ -16,6 +16,9 @@ AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner toke
         "PUT /partner/app/{app_id}",
         "DELETE /partner/app/{app_id}",
         "POST /partner/account/api/appLink",
+        "POST /partner/{partner_id}/auth/token",
+        "POST /partner/{partner_id}/auth/revoke",
+        "POST /partner/{partner_id}/app-link/app-token",
         "POST /partner/app/{app_id}/token",
         "POST /partner/app/{app_id}/token/revoke",
         "POST /partner/app/{app_id}/apikey",
@@ -39,6 +42,7 @@ def audited_endpoint(row: RouteRow) -> Endpoint:
             if partner_id is not None and error.code is not ErrorCode.TOO_MANY_REQUESTS:  # their number is unbounded
                 await _record(services, request, row, partner_id, 400, error.code.value)
             raise
+        partner_id = partner_id or request.partner_id  # a call without a token names its partner itself
         if partner_id is not None:
             await _record(services, request, row, partner_id, response.status, "")
         return response

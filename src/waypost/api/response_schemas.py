@@ -111,8 +111,8 @@ _LINKED_APP: Final[Schema] = {
     "healthy": BOOLEAN, "walletId": TEXT, "createdOn": INTEGER, "modifiedOn": INTEGER,
 }  # fmt: skip
 _LISTED_APP: Final = object_of(
-    id=TEXT, name=TEXT, type=TEXT, live=BOOLEAN, phone=TEXT, stopped=BOOLEAN, storageRegion=TEXT, uiFormStage=constant(None),
-    pipelineStage=constant(None), creationStage=constant(None), whatsappVerificationStatus=constant(None), version=INTEGER,
+    id=TEXT, name=TEXT, type=TEXT, live=BOOLEAN, phone=TEXT, stopped=BOOLEAN, storageRegion=TEXT, uiFormStage=TEXT,
+    pipelineStage=TEXT, creationStage=TEXT, whatsappVerificationStatus=TEXT, version=INTEGER,
     products=array_of(TEXT), createdOn=INTEGER, modifiedOn=INTEGER,
 )  # fmt: skip
 _APP_DETAILS: Final[Schema] = {
@@ -178,15 +178,20 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "app_token":      success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
     "minted_token":   success_object(token=TEXT, id=TEXT),
     "minted_tokens":  success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
+    "universal_tokens": array_of(object_of(id=TEXT, name=TEXT, createdByEmail=TEXT, createdOn=INTEGER, expiredOn=INTEGER, revokedOn={"type": ["integer", "null"]}, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"))),
+    "revoked_token":  success_object(scope=enum_of("id", "name", "jti")),
     "app_key":        success_object(key=object_of(**_KEY), apiKey=object_of(**_KEY, apiKey=TEXT)),
     "app_keys":       success_object(keys=array_of(object_of(**_KEY)), apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
     "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN))),
+    "app_linked_by_linking_token": success_object(linked=BOOLEAN, appId=TEXT, appName=TEXT, customerId=TEXT, partnerId=INTEGER, tokenStatus=TEXT),
     "linked_app":     success_object(partnerApps=object_of(**_LINKED_APP)),
     "app_linked_by_token": success_object(partnerApps=object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN, email=TEXT, preferredTimezone=TEXT, solutionId=TEXT, storageRegion=TEXT, currency=TEXT, customerOrgId=TEXT, source=constant("SS"), nameSpace=TEXT)),
     "listed_apps":    success_object(apps=array_of(_LISTED_APP), partnerAppsList=array_of(_LISTED_APP)),
     "app_details":    success_object(app=constant("true"), appDetails=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
+    "app":            success_object(app=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
+    "pipeline":       success_object(whatsapp=object_of(countryCode=TEXT, createdOn=INTEGER, creationStage=TEXT, dialCode=TEXT, embedStage=TEXT, id=TEXT, modifiedOn=INTEGER, pipeLineStage=TEXT, uiFormStage=TEXT, whatsappVerificationStatus=TEXT)),
     "created_app":    success_object(appId=TEXT),
     "configured_apps": success_object(message=TEXT, partnerId=TEXT, totalApps=TEXT),
     "changed_app":    success_object(app=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT, customerId=TEXT, customerType=TEXT)),
@@ -218,7 +223,7 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "username":       object_of(optional=("status", "username"), status=TEXT, username=TEXT),
     "suggestions":    object_of(username_suggestions=array_of(TEXT)),
     "preferences":    success_object(optional=("message",), message=TEXT, data=object_of(optional=("usernamePreference1", "usernamePreference2", "usernamePreference3"), businessPhoneNumber=TEXT, usernamePreference1=TEXT, usernamePreference2=TEXT, usernamePreference3=TEXT, submissionStatus=enum_of("SubmittedToGupshup", "NotSubmitted"))),
-    "public_key":     success_object(public_key=TEXT, signature_status=TEXT),
+    "public_key":     success_object(encryption=object_of(business_public_key=TEXT, business_public_key_signature_status=TEXT)),
     "blocked":        object_of(open=True, status=constant("success")),
     "block_list":     object_of(open=True, status=constant("success"), data=array_of(ANY)),
     "components":     object_of(conversational_automation=object_of(open=True), id=TEXT),

@@ -60,7 +60,17 @@ from waypost.api.account.usernames import (
     show_username,
     show_username_preferences,
 )
-from waypost.api.apps.apps import create_app, edit_app, link_app, list_partner_apps, remove_app, search_apps, show_app
+from waypost.api.apps.apps import (
+    create_app,
+    edit_app,
+    link_app,
+    list_partner_apps,
+    remove_app,
+    search_apps,
+    show_app,
+    show_app_by_id,
+    show_pipeline,
+)
 from waypost.api.apps.identity import set_user_ids, set_user_ids_of_apps
 from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_key, revoke_token
 from waypost.api.apps.settings import (
@@ -74,6 +84,7 @@ from waypost.api.apps.settings import (
     show_cap,
     show_contact,
 )
+from waypost.api.apps.universal_tokens import list_universal_tokens, mint_universal_token, revoke_universal_token
 from waypost.api.apps.users import list_users, opt_in, opt_in_by_app_name, opt_out_by_app_name, show_user_status
 from waypost.api.auth.credentials import Credential
 from waypost.api.auth.login import log_in, show_app_token
@@ -107,7 +118,7 @@ from waypost.api.messages.send import (
 )
 from waypost.api.messages.status import post_event, put_message_read, show_message
 from waypost.api.onboarding.linked_apps import create_linked_app
-from waypost.api.onboarding.links import link_app_by_token, onboarding_link
+from waypost.api.onboarding.links import link_app_by_linking_token, link_app_by_token, onboarding_link
 from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled, set_prefilled, show_prefilled
 from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
 from waypost.api.reports.deliveries import show_delivery_analytics
@@ -134,7 +145,7 @@ from waypost.api.templates.insights import show_template_insights
 from waypost.api.templates.library import create_from_library, list_library
 from waypost.api.templates.lists import list_templates, list_templates_by_name, list_templates_self_serve, show_template
 from waypost.api.templates.sync import sync_templates
-from waypost.api.unsupported import reject_partner_call
+from waypost.api.unsupported import reject_app_call, reject_partner_call
 from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.fields import TEMPLATE_FIELDS
 
@@ -235,6 +246,7 @@ _KEY_PREFILLED: Final = f"{_KEY_APP}/onboarding/embed/prefilled"
 _KEY_TEMPLATES: Final = f"{_KEY_APP}/template"
 _KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
 _ACCOUNT: Final = "/partner/account/api"
+_PARTNER_PATH: Final = "/partner/{partner_id}"
 _ONE_GROUP: Final = f"{_APP}/group/{{group_id}}"
 _ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
@@ -260,6 +272,9 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/apikey",                                     list_keys,                           _PARTNER,   "app_token",     (200, 401, 403),      "app_keys",       "ledger 1.1; facts 1.4; decision 0024", other_app=ErrorCode.APP_NOT_LINKED),
     RouteRow("POST",   f"{_APP}/apikey/revoke",                              revoke_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "app_keys",       "ledger 1.1", _FORM_OR_JSON, ("key",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.LAST_KEY, ErrorCode.KEY_UNKNOWN), other_app=ErrorCode.APP_NOT_LINKED),
     RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",                          delete_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "success",        "facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,), other_app=ErrorCode.APP_NOT_LINKED),
+    RouteRow("POST",   f"{_PARTNER_PATH}/auth/token",                        mint_universal_token,                _NONE,      "mint_token",    (200, 400, 403, 409), "minted_token",   'ledger 1.11', _FORM_OR_JSON, ("email", "clientSecret", "name@universal", "expiry@universal"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED, ErrorCode.FORBIDDEN_ACCESS, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS)),
+    RouteRow("GET",    f"{_PARTNER_PATH}/auth/tokens",                       list_universal_tokens,               _PARTNER,   "universal_tokens", (200, 400, 401, 403), "universal_tokens", 'ledger 1.11', query=("status@token", "name@part_of_token"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
+    RouteRow("POST",   f"{_PARTNER_PATH}/auth/revoke",                       revoke_universal_token,              _PARTNER,   "universal_tokens", (200, 400, 401, 403), "revoked_token", 'ledger 1.11', _FORM_OR_JSON, ("id@universal", "name@revoke", "token@revoke"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
 
     # Templates
     RouteRow("POST",   f"{_APP}/templates",                                  create_template,                     _APP_TOKEN, "templates",     (200, 400, 401, 403), "template",       "spec, Create template; ledger 1.5", _FORM, _TEMPLATE, calls_out=True, errors=(*_CREATE_ERRORS, ErrorCode.NO_PERMISSION), idempotency=_MARKED_FIRST, other_app=ErrorCode.APP_ID_UNKNOWN),
@@ -336,7 +351,9 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    "/partner/app/list",                                  search_apps,                         _PARTNER,   "partner_call",  (200, 400, 401),      "listed_apps",    "facts 2; ledger 1.2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), errors=(ErrorCode.FIELD_BROKEN,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
     RouteRow("POST",   "/partner/app",                                       create_app,                          _PARTNER,   "create_app",    (200, 400, 401, 409), "created_app",    "facts 2", _FORM_OR_JSON, ("name@app", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,), idempotency=_ONE_TRANSACTION),
     RouteRow("GET",    f"{_APP}/details",                                    show_app,                            _PARTNER,   "partner_call",  (200, 401, 403),      "app_details",    "facts 2; ledger 1.2", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
+    RouteRow("GET",    _APP,                                                 show_app_by_id,                      _APP_TOKEN, "partner_call",  (200, 401, 403),      "app",            "public clients; decision 0025", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
+    RouteRow("GET",    f"{_APP}/pipeline",                                   show_pipeline,                       _APP_TOKEN, "partner_call",  (200, 400),           "pipeline",       "ledger 1.11", wrong_credential=ErrorCode.WRONG_TYPE, other_app=ErrorCode.WRONG_TYPE),
+    RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis", "webhookUrl", "callbackUrl@app"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_URL, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
     RouteRow("DELETE", _APP,                                                 remove_app,                          _APP_TOKEN, "delete_app",    (200, 400, 401, 403), "deleted_app",    "ledger 1.2; facts 2", query=("comment", "deleteLiveApp"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
     RouteRow("PUT",    f"{_APP}/appPreference",                              set_preference,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",        "facts 2", _FORM_OR_JSON, ("isHSMEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
     RouteRow("PUT",    f"{_APP}/config/bsuid",                               set_user_ids,                        _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.2", _FORM_OR_JSON, ("enableBSUID", "enableBSUIDV3"), errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE, ErrorCode.FIELD_BROKEN)),
@@ -358,6 +375,23 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Onboarding
     RouteRow("POST",   f"{_APP}/onboarding/register",                        register_number,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", _FORM_OR_JSON, ("region", "pin"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_REGION, *_DIRECT_CALL_ERRORS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
     RouteRow("POST",   f"{_APP}/onboarding/deregister",                      deregister_number,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", calls_out=True, errors=_DIRECT_CALL_ERRORS, wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
+    RouteRow("POST",   f"{_APP}/onboarding/contact/email/resend",            reject_app_call,                     _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,), other_app=ErrorCode.AUTHENTICATION_FAILED),
+    RouteRow("POST",   f"{_APP}/onboarding/phoneMigration",                  reject_app_call,                     _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", _FORM_OR_JSON, ("migrationStatus",), errors=(ErrorCode.NO_MEANING,), other_app=ErrorCode.AUTHENTICATION_FAILED),
+    RouteRow("POST",   "/partner/solution/migrate/intent",                   reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", _FORM_OR_JSON, ("email@intent", "app_list"), errors=(ErrorCode.NO_MEANING,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
+    RouteRow("GET",    "/partner/solution/migrate/intent/status",            reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
+    RouteRow("POST",   f"{_APP}/obotoembed/whitelist",                       reject_app_call,                     _APP_TOKEN, "app_token",     (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/obotoembed/verify",                          reject_app_call,                     _APP_TOKEN, "app_token",     (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("POST",   "/partner/admin/bspsignal/{business_id}",             reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    "/partner/admin/bspsignal/{business_id}/whatsapp_business_submissions_status", reject_partner_call, _PARTNER, "partner_call", (400, 401), "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("PUT",    f"{_APP}/update/solution/provider",                   reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.2; decision 0025", _FORM_OR_JSON, ("provider",), errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/subscription/billing/monthly",               reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    f"{_APP}/template/{{template_id}}/ads",               reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.5; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("PUT",    "/partner/users/{user_id}/active",                    reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("DELETE", "/partner/users/{user_id}",                           reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("GET",    "/partner/users/communications",                      reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/partner-link-token",       reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.11; decision 0025", _FORM_OR_JSON, ("regenerate@token", "expiryDays"), errors=(ErrorCode.NO_MEANING,)),
+    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/app-token",                link_app_by_linking_token,           _PARTNER,   "partner_call",  (200, 400, 401, 403), "app_linked_by_linking_token", 'ledger 1.11', _FORM_OR_JSON, ("token@linking",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS)),
+    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/status",                   reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.11; decision 0025", _FORM_OR_JSON, ("id@link_request", "action@link_request"), errors=(ErrorCode.NO_MEANING,)),
     RouteRow("POST",  _KEY_PREFILLED,                                      set_prefilled,                       _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
     RouteRow("PUT",   _KEY_PREFILLED,                                      change_prefilled,                    _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
     RouteRow("GET",   _KEY_PREFILLED,                                      show_prefilled,                      _KEY,       "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
@@ -417,9 +451,11 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/username/preferences",                       set_username_preferences,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "preferences",    "ledger 1.9", _FORM_OR_JSON, ("usernamePreference1", "usernamePreference2", "usernamePreference3"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
     RouteRow("DELETE", f"{_APP}/username/preferences",                       delete_username_preferences,         _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.9"),
     RouteRow("GET",    f"{_APP}/username/status",                            show_username_preferences,           _APP_TOKEN, "partner_call",  (200, 401),           "preferences",    "ledger 1.9"),
-    RouteRow("GET",    f"{_APP}/flows/public_key",                           show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     "ours", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/flows/public_key",                           set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
-    RouteRow("POST",   f"{_KEY_APP}/flows/public_key",                       set_public_key,                      _KEY,       "partner_call",  (200, 400, 401, 503), "done",           'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/flows/public_key",                           show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     "ledger 1.11; this spelling is ours", calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/flows/public_key",                           set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("POST",   f"{_KEY_APP}/flows/public_key",                       set_public_key,                      _KEY,       "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    RouteRow("GET",    f"{_APP}/flows/publicKey",                            show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     'public page "WhatsApp Dynamic Flows"', calls_out=True, errors=_DIRECT_CALL_ERRORS),
+    RouteRow("POST",   f"{_APP}/flows/publicKey",                            set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/conversational/component",                   show_components,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "components",     "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("POST",   f"{_APP}/conversational/component",                   change_components,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "ledger 1.9; facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.OPERATOR_ERROR_OBJECT, *_DIRECT_CALL_ERRORS,)),
     RouteRow("POST",   f"{_APP}/flows",                                      create_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "created_flow",   "ledger 1.8; facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),

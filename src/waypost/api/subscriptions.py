@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 from waypost import __version__
 from waypost.api.auth.authorisation import authorise_app
@@ -15,6 +16,7 @@ from waypost.domain.callbacks.subscription import (
     MAX_SUBSCRIPTIONS_PER_APP,
     Subscription,
     check_single_voice,
+    read_modes,
     resume_subscription,
 )
 from waypost.domain.errors import ApiError, ErrorCode
@@ -37,6 +39,11 @@ from waypost.wire.subscriptions import (
 )
 
 _log = log("api")
+
+WEBHOOK_TAG: Final = "webhookUrl"
+"""The tag of the subscription that `PUT /partner/app/{appId}` with `webhookUrl` makes. Source: decision 0025."""
+WEBHOOK_MODES: Final = 2047
+"""Its modes: all that have a bit and a body of version 2. Source: facts 4.3."""
 
 
 async def create_subscription(services: Services, request: Request) -> ApiResponse:
@@ -83,6 +90,49 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
         )
     except DuplicateTag as error:
         raise _duplicate_tag_error(form.tag) from error
+    except TooManySubscriptions as error:
+        raise _too_many_error() from error
+
+
+async def set_webhook_url(services: Services, app: App, url: str) -> None:
+    """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
+
+    The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
+
+    Args:
+        services: of the request.
+        app: the app.
+        url: checked already.
+
+    Raises:
+        ApiError: the app has as many subscriptions as it may.
+    """
+    now_ms = services.clock.now_ms()
+    modes = read_modes([str(WEBHOOK_MODES)])
+    subscription = Subscription(
+        id="",
+        partner_id=app.partner_id,
+        app_id=app.id,
+        tag=WEBHOOK_TAG,
+        url=url,
+        version=2,
+        modes=modes,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+    )
+    directory = services.directory
+
+    def change(stored: Subscription) -> Subscription:
+        return replace(resume_subscription(stored), url=url, active=True, modified_on_ms=now_ms)
+
+    for current in await _stored_subscriptions(services, app):
+        if current.tag == WEBHOOK_TAG:
+            await services.database.write(change_subscription, current, change, directory.seal, directory.unseal)
+            return
+    try:
+        await services.database.write(add_subscription, subscription, directory.seal, MAX_SUBSCRIPTIONS_PER_APP)
+    except DuplicateTag:  # the same call, made twice at once, has stored it
+        return
     except TooManySubscriptions as error:
         raise _too_many_error() from error
 

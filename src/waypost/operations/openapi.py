@@ -37,6 +37,9 @@ PATH_PARTS: Final = {  # name: meaning, example
     "configuration_name": ("The name of a payment configuration.", "shop-gateway"),
     "reference_id":    ("The reference of an order.", "order-7"),
     "key_id":          ("A key's id.", "01990000-0000-7000-8000-0000000000d1"),
+    "partner_id":      ("The partner's id.", "1"),
+    "business_id":     ("A business's id at the operator.", "1000000000000031"),
+    "user_id":         ("The id of a person.", "1"),
     "app_name":        ("The name of one of your apps.", "WaypostDemo"),
 }
 SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header is accepted
@@ -56,6 +59,7 @@ SCHEMES: Final = {
 SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their routes
     "auth.login":           "Login and tokens",
     "apps.keys":            "Login and tokens",
+    "apps.universal_tokens": "Login and tokens",
     "apps.apps":            "Apps",
     "apps.settings":        "App settings",
     "apps.identity":        "App settings",

@@ -6,12 +6,13 @@ from typing import Any, Final
 
 from waypost.base.encryption import TOKEN_PREFIX
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, STORAGE_REGIONS, App, AppKey, AppUser
-from waypost.domain.callbacks.subscription import MODE_ALIASES, MODES
+from waypost.domain.callbacks.subscription import read_modes
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
+from waypost.wire.subscriptions import check_url
 
 MIN_APP_NAME_CHARS: Final = 6
 MAX_APP_NAME_CHARS: Final = 150
@@ -35,6 +36,8 @@ class AppForm:
     storage_region: str | None = None
     language_code: str | None = None
     enable_redis: bool | None = None
+    webhook_url: str | None = None
+    callback_url: str | None = None
 
 
 CHANGEABLE_FIELDS: Final = (
@@ -65,6 +68,8 @@ def read_app(form: Form, *, is_new: bool) -> AppForm:
         storage_region=(form.text("storageRegion") or "").strip().upper() or None,
         language_code=(form.text("languageCode") or "").strip() or None,
         enable_redis=_optional_flag(form, "enableRedis"),
+        webhook_url=_optional_url(form, "webhookUrl"),
+        callback_url=_optional_url(form, "callbackUrl"),
     )
     if changes == _NO_CHANGES:
         raise ApiError(ErrorCode.NO_FIELDS, f"Name at least one of {', '.join(CHANGEABLE_FIELDS)}.")
@@ -88,6 +93,13 @@ def check_app_name(name: str) -> None:
         raise ApiError(ErrorCode.APP_NAME_LENGTH, text)
 
 
+def _optional_url(form: Form, name: str) -> str | None:
+    url = (form.text(name) or "").strip()
+    if url:
+        check_url(url, name)
+    return url or None
+
+
 def _optional_flag(form: Form, name: str) -> bool | None:
     return form.flag(name) if form.text(name) else None
 
@@ -98,12 +110,7 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
     Raises:
         ApiError: a mode is not in the table.
     """
-    text = ",".join(form.all_values("modes", "modes[]"))
-    names = [name.strip().upper() for name in text.split(",") if name.strip()]
-    known = [MODE_ALIASES.get(name, name) for name in names]
-    if any(name not in MODES for name in known):
-        raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
-    return tuple(mode for mode in MODES if mode in known)
+    return read_modes(form.all_values("modes", "modes[]"))
 
 
 def read_cap(form: Form) -> int:
@@ -196,8 +203,68 @@ def app_linked_by_token(app: App, partner: Partner, namespace: str) -> dict[str,
     }
 
 
+def app_linked_by_linking_token(app: App) -> dict[str, Any]:
+    """Return the response to linking an app by a linking token. Source: ledger 1.11."""
+    return {
+        "status": "success",
+        "linked": True,
+        "appId": app.id,
+        "appName": app.name,
+        "customerId": str(app.partner_id),
+        "partnerId": app.partner_id,
+        "tokenStatus": "ACTIVE",
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class OnboardingStages:
+    """The stages of the onboarding of an app's number, in the words that clients poll for."""
+
+    creation: str
+    embed: str
+    pipeline: str
+    form: str
+    verification: str
+
+
+# fmt: off
+_LIVE: Final = OnboardingStages(  # Source: ledger 1.11
+    creation="WHATSAPP_PROVISIONING_DONE", embed="EMBED_STARTED", pipeline="FINALIZE", form="COMPLETE_VERIFICATION",
+    verification="WHATSAPP_VERIFICATION_DONE",
+)
+_NOT_LIVE: Final = OnboardingStages(  # Source: ledger 1.11: the administrator has yet to make it live
+    creation="INITIAL", embed="EMBED_PHONE_SELECTION", pipeline="NONE", form="GO_LIVE_FLOW_SELECTED",
+    verification="WABA_APPROVED",
+)
+# fmt: on
+
+
+def onboarding_stages(app: App) -> OnboardingStages:
+    """Return the stages of an app: it is live, or waits for the administrator; nothing is in between here."""
+    return _LIVE if app.live else _NOT_LIVE
+
+
+def pipeline_object(app: App) -> dict[str, Any]:
+    """Return the state of an app's onboarding. Source: ledger 1.11."""
+    stages = onboarding_stages(app)
+    country, national = country_and_national(app.phone_number)
+    return {
+        "countryCode": country,
+        "createdOn": app.created_on_ms,
+        "creationStage": stages.creation,
+        "dialCode": national,
+        "embedStage": stages.embed,
+        "id": app.id,
+        "modifiedOn": app.modified_on_ms,
+        "pipeLineStage": stages.pipeline,
+        "uiFormStage": stages.form,
+        "whatsappVerificationStatus": stages.verification,
+    }
+
+
 def listed_app(app: App) -> dict[str, Any]:
-    """Return an app for the search list. Source: facts 2, `app/list`; onboarding stages are always null here."""
+    """Return an app for the search list. Source: facts 2, `app/list`; ledger 1.11."""
+    stages = onboarding_stages(app)
     return {
         "id": app.id,
         "name": app.name,
@@ -206,10 +273,10 @@ def listed_app(app: App) -> dict[str, Any]:
         "phone": app.phone_number,
         "stopped": False,
         "storageRegion": app.preferences.storage_region,
-        "uiFormStage": None,
-        "pipelineStage": None,
-        "creationStage": None,
-        "whatsappVerificationStatus": None,
+        "uiFormStage": stages.form,
+        "pipelineStage": stages.pipeline,
+        "creationStage": stages.creation,
+        "whatsappVerificationStatus": stages.verification,
         "version": _VERSION,
         "products": [],
         "createdOn": app.created_on_ms,

@@ -64,6 +64,21 @@ _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
 """The beginning of every token of ours: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
 
 
+def universal_token_object(
+    token_id: str, name: str, email: str, *, created_on_ms: int, expires_on_ms: int | None, is_expired: bool
+) -> dict[str, Any]:
+    """Return a universal token for the list, without the token itself. Source: ledger 1.11."""
+    return {
+        "id": token_id,
+        "name": name,
+        "createdByEmail": email,
+        "createdOn": created_on_ms,
+        "expiredOn": expires_on_ms,
+        "revokedOn": None,
+        "status": "EXPIRED" if is_expired else "ACTIVE",
+    }
+
+
 def issue_partner_token(secret_box: SecretBox, partner: Partner, *, jti: str, now_ms: int) -> str:
     """Return a partner token with the documented claims, signed with a key derived from the instance key.
 

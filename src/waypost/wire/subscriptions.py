@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_ALL, MODES, Subscription
+from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALL, MODES, Subscription, read_modes
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.wire.forms import MAX_FORM_FIELDS, Form, read_json
 
@@ -107,8 +107,12 @@ def read_subscription_change(form: Form, current: Subscription) -> SubscriptionF
     )
 
 
-def check_url(url: str) -> None:
+def check_url(url: str, name: str = "url") -> None:
     """Raise an error if a URL is not an absolute http or https URL of at most 2,000 characters.
+
+    Args:
+        url: the URL.
+        name: of its field, for the error.
 
     Raises:
         ApiError: with the documented text.
@@ -120,7 +124,7 @@ def check_url(url: str) -> None:
         usable = False
     if not usable or len(url) > 2000 or not url.isprintable() or " " in url:
         accepted = "an absolute http or https address of at most 2000 characters"
-        raise ApiError(ErrorCode.INVALID_URL, f"url must be {accepted}.", field="url", accepted=accepted)
+        raise ApiError(ErrorCode.INVALID_URL, f"{name} must be {accepted}.", field=name, accepted=accepted)
 
 
 def subscription_object(subscription: Subscription) -> dict[str, Any]:
@@ -147,15 +151,9 @@ def subscription_object(subscription: Subscription) -> dict[str, Any]:
 def _read_modes(form: Form) -> tuple[str, ...] | None:
     """Return the modes in the order of the table; None where there are none.
 
-    They are sent as a comma-separated text, as repeated fields, or as `modes[]` and `modes[0]`.
+    They are sent as a comma-separated text, as a mask, as repeated fields, or as `modes[]` and `modes[0]`.
     """
-    texts = form.all_values(*_MODES)
-    names = [name.strip().upper() for text in texts for name in text.split(",") if name.strip()]
-    known = [MODE_ALIASES.get(name, name) for name in names]
-    for name in known:
-        if name not in MODES:
-            raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
-    return tuple(mode for mode in MODES if mode in known) or None
+    return read_modes(form.all_values(*_MODES)) or None
 
 
 def _check_mode_all(modes: tuple[str, ...], version: int) -> None:

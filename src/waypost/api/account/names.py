@@ -94,21 +94,28 @@ async def request_official_account(services: Services, request: Request) -> ApiR
 
 
 async def show_public_key(services: Services, request: Request) -> ApiResponse:
-    """Return the number's public key; empty if it has none. Ours: only setting it has a public page."""
+    """Return the number's public key; empty if it has none. Source: ledger 1.11."""
     app = await authorise_app(services, request)
     key = await call_operator(services, app, GetPublicKey(number_of(app)))
-    return ApiResponse({"status": "success", "public_key": key.key, "signature_status": key.signature_status})
+    encryption = {"business_public_key": key.key, "business_public_key_signature_status": key.signature_status}
+    return ApiResponse({"encryption": encryption, "status": "success"})
 
 
 async def set_public_key(services: Services, request: Request) -> ApiResponse:
     """Set the public key with which the operator encrypts what the number's flows exchange.
 
-    Source: public page "WhatsApp Dynamic Flows".
+    Source: public page "WhatsApp Dynamic Flows"; ledger 1.11.
     """
     app = await authorise_app(services, request)
     key = request.form_or_json().required("public_key", "a public RSA key of 2048 bits in PEM")
-    result = await call_operator(services, app, SetPublicKey(number_of(app), key))
-    return ApiResponse({"status": "success", "success": result.success})
+    try:
+        await call_operator(services, app, SetPublicKey(number_of(app), key))
+    except ApiError as error:
+        if error.code is not ErrorCode.OPERATOR_REJECTED:
+            raise
+        members = {"code": error.operator_code, "details": error.explanation}
+        raise ApiError(error.code, error.explanation, members=members) from error
+    return ApiResponse({"status": "success"})
 
 
 def _read_links(form: Form) -> list[str]:

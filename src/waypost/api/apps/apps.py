@@ -9,6 +9,7 @@ from waypost.api.auth.authorisation import app_of_app_token, authorise_app, auth
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
+from waypost.api.subscriptions import set_webhook_url
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
 from waypost.domain.coercion import read_flag, read_integer
@@ -16,7 +17,16 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
-from waypost.wire.apps import AppForm, app_details, changed_app, linked_app, listed_app, partner_app, read_app
+from waypost.wire.apps import (
+    AppForm,
+    app_details,
+    changed_app,
+    linked_app,
+    listed_app,
+    partner_app,
+    pipeline_object,
+    read_app,
+)
 
 DEFAULT_APPS_PER_PAGE = 10
 MAX_APPS_PER_PAGE = 1000
@@ -81,6 +91,20 @@ async def show_app(services: Services, request: Request) -> ApiResponse:
     return ApiResponse({"status": "success", "app": "true", "appDetails": details})
 
 
+async def show_app_by_id(services: Services, request: Request) -> ApiResponse:
+    """Return one app's details under `app`, as public clients read them. Source: public clients; decision 0025."""
+    app = await authorise_app(services, request)
+    return ApiResponse({"status": "success", "app": app_details(app, await partner_of(services, app))})
+
+
+async def show_pipeline(services: Services, request: Request) -> ApiResponse:
+    """Return how far the app's onboarding is: clients poll it until `creationStage` says that it is done.
+
+    Source: ledger 1.11.
+    """
+    return ApiResponse({"status": "success", "whatsapp": pipeline_object(await authorise_app(services, request))})
+
+
 async def create_app(services: Services, request: Request) -> ApiResponse:
     """Create a sandbox app; the administrator gives it a number and makes it live.
 
@@ -116,8 +140,10 @@ async def create_app(services: Services, request: Request) -> ApiResponse:
 async def edit_app(services: Services, request: Request) -> ApiResponse:
     """Change an app's name and preferences; absent fields stay unchanged.
 
-    Errors in this order: 401, 429, 400 no field, 400 an invalid one, 400 the region of a live app, 409 a
-    duplicate name.
+    `webhookUrl` also makes or changes a subscription, so that callbacks arrive there; `callbackUrl` is stored only.
+
+    Errors in this order: 401, 429, 400 no field, 400 an invalid one, 400 the region of a live app, 400 too many
+    subscriptions, 409 a duplicate name.
 
     Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7.
     """
@@ -125,6 +151,8 @@ async def edit_app(services: Services, request: Request) -> ApiResponse:
     form = read_app(request.form_or_json(), is_new=False)
     if app.live and form.storage_region is not None:
         raise ApiError(ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set before the app goes live.")
+    if form.webhook_url is not None:
+        await set_webhook_url(services, app, form.webhook_url)
     changed = await update_app(services, app, partial(_apply_app_form, form=form))
     item = changed_app(changed, await partner_of(services, changed))
     return ApiResponse({"status": "success", "app": item})
@@ -179,6 +207,7 @@ def _apply_app_form(app: App, form: AppForm) -> App:
         "storage_region": form.storage_region,
         "language_code": form.language_code,
         "enable_redis": form.enable_redis,
+        "callback_url": form.webhook_url or form.callback_url,
     }
     changes = {name: value for name, value in requested.items() if value is not None}
     return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **changes))

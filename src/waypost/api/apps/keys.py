@@ -44,7 +44,7 @@ async def create_key(services: Services, request: Request) -> ApiResponse:
     Source: ledger 1.1; facts 1.4; decision 0024.
     """
     app = await authorise_app(services, request)
-    name = _checked_name(request.form_or_json().text("name") or "")
+    name = checked_name(request.form_or_json().text("name") or "")
     now_ms = services.clock.now_ms()
 
     def make_response(key: AppKey, secret: str) -> ApiResponse:
@@ -106,18 +106,19 @@ async def delete_key(services: Services, request: Request) -> ApiResponse:
 
 
 async def mint_token(services: Services, request: Request) -> ApiResponse:
-    """Create an app token that expires; shown only once.
+    """Create an app token that expires, after 24 hours unless `expiry` is sooner; shown only once.
 
     Errors in this order: 401, 429, 400 a missing or invalid field, 409 a duplicate name, 409 three
     are active.
 
-    Source: facts 1.5.
+    Source: facts 1.5; ledger 1.11.
     """
     app = await authorise_app(services, request)
     form = request.form_or_json()
-    name = _checked_name(form.required("name", "a name, unique among the app's active tokens"))
-    expiry = read_integer(form.required("expiry", "milliseconds since the epoch", "Long"), "expiry")
-    life_ms = expiry - services.clock.now_ms()
+    name = checked_name(form.required("name", "a name, unique among the app's active tokens"))
+    now_ms, text = services.clock.now_ms(), form.text("expiry")
+    expiry = read_integer(text, "expiry") if text else now_ms + MAX_MINTED_TOKEN_LIFE_MS
+    life_ms = expiry - now_ms
     if not MIN_MINTED_TOKEN_LIFE_MS <= life_ms <= MAX_MINTED_TOKEN_LIFE_MS:
         raise invalid_field("expiry", "milliseconds since the epoch, from 1 hour to 24 hours from now")
 
@@ -198,7 +199,12 @@ async def _revoke(services: Services, app: App, key_id: str, *, minted: bool) ->
     return key
 
 
-def _checked_name(name: str) -> str:
+def checked_name(name: str) -> str:
+    """Return the name of a key or token.
+
+    Raises:
+        ApiError: it is too long.
+    """
     if len(name) > MAX_KEY_NAME_CHARS:
         raise invalid_field("name", f"at most {MAX_KEY_NAME_CHARS} characters")
     return name

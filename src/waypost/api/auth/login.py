@@ -1,20 +1,36 @@
 """Endpoints for partner login, and for the app token that a partner token gives access to."""
 
+from typing import NamedTuple
+
 from waypost.api.auth.authorisation import app_of_partner_token
 from waypost.api.http.proxies import rate_limit_address
 from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.limits.login_limits import LoginAttempt
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
-from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS
+from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS, Partner
 from waypost.store.accounts.partners import add_partner_token, find_login_record
 from waypost.wire.login import account_object, app_token_response, issue_partner_token
 
 MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MAX_EMAIL_CHARS = 254
 _log = ThrottledLog(log("api"))
+
+
+class AuthenticatedLogin(NamedTuple):
+    """A right e-mail address and password or client secret.
+
+    Attributes:
+        secret_hash: of the client secret; None: it was the password.
+        attempt: counts as failed until it is refunded.
+    """
+
+    partner: Partner
+    secret_hash: str | None
+    attempt: LoginAttempt
 
 
 async def log_in(services: Services, request: Request) -> ApiResponse:
@@ -26,16 +42,44 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
 
     Source: spec, "Partner login"; ledger 1.1; facts 1.2, also for JSON and the field `secret`; decision 0005.
     """
+    login = await authenticate(services, request, ("password", "secret"))
+    partner, now_ms = login.partner, services.clock.now_ms()
+    token = issue_partner_token(services.secret_box, partner, jti=services.ids.new(), now_ms=now_ms)
+    is_stored = await services.database.write(
+        add_partner_token, hash_secret(token), partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, login.secret_hash
+    )
+    if not is_stored:
+        raise ApiError(ErrorCode.LOGIN_FAILED, "The client secret has just been revoked.")
+    await login.attempt.refund()
+    return ApiResponse(account_object(partner, token))
+
+
+async def authenticate(
+    services: Services, request: Request, names: tuple[str, ...], *, needs_secret: bool = False
+) -> AuthenticatedLogin:
+    """Return the partner whose e-mail address and first password or client secret a request holds.
+
+    The attempt counts as a failure until the caller refunds it.
+
+    Args:
+        services: of the request.
+        request: a form or JSON with `email`.
+        names: of the fields that may hold the password or secret.
+        needs_secret: a client secret only, no password.
+
+    Raises:
+        ApiError: as `log_in` lists them.
+    """
     address = rate_limit_address(services.proxies.client_address(request.scope))
     await services.limiter.spend("login_address", address)
     if len(request.body) > MAX_LOGIN_BODY_BYTES:
         raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_LOGIN_BODY_BYTES} bytes.")
     form = request.form_or_json()
     email = form.required("email", "the e-mail address of your account").strip().lower()
-    secrets = [text for text in (form.text("password"), form.text("secret")) if text]
+    secrets = [text for name in names if (text := form.text(name))]
     if not secrets or max(map(len, secrets)) > MAX_PASSWORD_CHARS:
         accepted = f"your password or client secret, at most {MAX_PASSWORD_CHARS} characters"
-        raise missing_parameter("password", accepted)
+        raise missing_parameter(names[0], accepted)
     if len(email) > MAX_EMAIL_CHARS:
         raise invalid_field("email", f"at most {MAX_EMAIL_CHARS} characters")
     await services.limiter.spend("login", f"{email} {address}")
@@ -45,7 +89,7 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
     secret_hashes = frozenset[str]() if facts is None else facts.secret_hashes
     secret_hash = next((hash_secret(text) for text in secrets if hash_secret(text) in secret_hashes), None)
     # A changed password opens the portal only. Source: spec, "Authentication", rule 2.
-    stored = facts.password_hash if facts and not facts.password_changed else None
+    stored = facts.password_hash if facts and not facts.password_changed and not needs_secret else None
     is_right = secret_hash is not None or await services.passwords.matches(stored, secrets[0])
     if facts is None or not is_right:
         _log.info("a login failed", address=address)
@@ -54,14 +98,7 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
         raise ApiError(
             ErrorCode.LOGIN_FAILED, "The password is wrong, or the client secret is unknown, expired or revoked."
         )
-    token = issue_partner_token(services.secret_box, facts.partner, jti=services.ids.new(), now_ms=now_ms)
-    is_stored = await services.database.write(
-        add_partner_token, hash_secret(token), facts.partner.id, now_ms, now_ms + PARTNER_TOKEN_LIFE_MS, secret_hash
-    )
-    if not is_stored:
-        raise ApiError(ErrorCode.LOGIN_FAILED, "The client secret has just been revoked.")
-    await attempt.refund()
-    return ApiResponse(account_object(facts.partner, token))
+    return AuthenticatedLogin(facts.partner, secret_hash, attempt)
 
 
 async def show_app_token(services: Services, request: Request) -> ApiResponse:

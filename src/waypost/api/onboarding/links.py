@@ -12,7 +12,7 @@ from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
 from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.store.apps.keys import revoke_app_key
-from waypost.wire.apps import app_linked_by_token
+from waypost.wire.apps import app_linked_by_linking_token, app_linked_by_token
 
 ONBOARDING_PATH = "/onboarding"
 
@@ -64,6 +64,34 @@ async def link_app_by_token(services: Services, request: Request) -> ApiResponse
     account = await services.directory.business_account(app.business_account_id) if app.business_account_id else None
     linked = app_linked_by_token(app, await partner_of(services, app), "" if account is None else account.namespace)
     return ApiResponse({"status": "success", "partnerApps": linked})
+
+
+async def link_app_by_linking_token(services: Services, request: Request) -> ApiResponse:
+    """Return the app of a token that expires (`POST A/token`), and revoke the token, so that it works once.
+
+    All apps of a partner are linked already, so that nothing else changes.
+
+    Errors in this order: 401, 429, 403 another partner's path, 400 no token, 400 no token of one of the partner's apps.
+
+    Source: ledger 1.11.
+    """
+    partner_id = await authorise_partner(services, request)
+    if request.path["partner_id"] != str(partner_id):
+        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
+    token = request.form_or_json().text("token")
+    if not token:
+        raise ApiError(ErrorCode.FIELD_BROKEN, "token is required", field="token")
+    token_hash = hash_secret(token)
+    key = await services.directory.app_key(token_hash)
+    app = None if key is None else await services.directory.app(key.app_id)
+    if app is None or app.partner_id != partner_id or not await _use_token(services, app, token_hash):
+        raise ApiError(
+            ErrorCode.FIELD_BROKEN,
+            "SS app link token is not valid (status=error, tokenStatus=INVALID)",
+            field="token",
+            accepted="a token of one of your apps, such as one of POST A/token",
+        )
+    return ApiResponse(app_linked_by_linking_token(app))
 
 
 async def _use_token(services: Services, app: App, token_hash: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 
 MAX_SUBSCRIPTIONS_PER_APP: Final = 5  # Source: facts 4.4
 
@@ -96,6 +96,27 @@ class Subscription:
     def mode(self) -> int:
         """The modes as a bit mask, without those whose bits are not known."""
         return sum(MODE_BITS.get(mode, 0) for mode in self.modes)
+
+
+def read_modes(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the modes that texts name, in the order of the table.
+
+    Args:
+        texts: each holds names and masks with commas between them; a mask is the sum of the bits of its modes, as
+            responses show it in `mode`.
+
+    Raises:
+        ApiError: a name is not in the table, or a mask has a bit that is no mode's.
+    """
+    named: set[str] = set()
+    for part in (part.strip().upper() for text in texts for part in text.split(",")):
+        if part.isascii() and part.isdigit() and 0 < int(part[:9]) < 2 * max(MODE_BITS.values()) and len(part) < 9:
+            named.update(mode for mode, bit in MODE_BITS.items() if int(part) & bit)
+        elif part:
+            named.add(MODE_ALIASES.get(part, part))
+    if not named <= set(MODES):
+        raise invalid_field("modes", f"some of {','.join(MODES)}, with commas")
+    return tuple(mode for mode in MODES if mode in named)
 
 
 def check_single_voice(modes: Collection[str], others: Iterable[Collection[str]]) -> None:

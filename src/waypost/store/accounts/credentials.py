@@ -76,21 +76,36 @@ def add_credential(
     return connection.execute(upsert(table).on_conflict_do_nothing(), values).rowcount == 1
 
 
+class DuplicateTokenName(Exception):
+    """An active universal token of the partner has this name."""
+
+
 class TooManyTokens(Exception):
     """The partner has as many active universal tokens as it may."""
 
 
 def add_universal_token(
-    connection: Connection, partner_id: int, token_hash: str, now_ms: int, name: str, expires_on_ms: int
+    connection: Connection,
+    partner_id: int,
+    token_hash: str,
+    now_ms: int,
+    name: str,
+    expires_on_ms: int,
+    is_name_unique: bool = False,
 ) -> str:
     """Store a universal token's hash, and return its id.
 
     Raises:
+        DuplicateTokenName: names must be unique, and an active one has this name.
         TooManyTokens: the maximum of active ones is reached.
 
     Source: ledger C4.
     """
     kind = CredentialKind.UNIVERSAL_TOKEN
+    has_name = universal_tokens.c.name == name
+    active = select(universal_tokens.c.hash).where(universal_tokens.c.partner_id == partner_id, has_name)
+    if is_name_unique and connection.execute(active.where(universal_tokens.c.expires_on_ms > now_ms)).first():
+        raise DuplicateTokenName(name)
     if len(valid_hashes(connection, kind, partner_id, now_ms)) >= MAX_UNIVERSAL_TOKENS:
         raise TooManyTokens(partner_id)
     add_credential(connection, kind, partner_id, token_hash, now_ms, name, expires_on_ms)
