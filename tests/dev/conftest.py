@@ -41,14 +41,20 @@ class RunningDev:
             assert response.status == 200, await response.text()
             return await response.json()
 
-    async def send_text(self, text: str) -> str:
-        """Send a session text to the demonstration's phone; return the message id."""
+    async def send_text(self, text: str, *, source: str = "", app_name: str = "") -> str:
+        """Send a session text to the demonstration's phone; return the message id.
+
+        Args:
+            text: of the message.
+            source: the number of another app than the demonstration's.
+            app_name: its name.
+        """
         variables = self.running.variables
         form = {
             "channel": "whatsapp",
-            "source": variables["SOURCE"],
+            "source": source or variables["SOURCE"],
             "destination": variables["DESTINATION"],
-            "src.name": variables["SRC_NAME"],
+            "src.name": app_name or variables["SRC_NAME"],
             "message": f'{{"type":"text","text":"{text}"}}',
         }
         return (await self.request("POST", "/wa/api/v1/msg", form))["messageId"]

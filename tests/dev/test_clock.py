@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
+from aiohttp import web
 
 from tests.dev.conftest import DevStarter, RunningDev
 from tests.support.callback_sink import CallbackSink, ReceivedCallback
@@ -146,6 +148,34 @@ async def test_an_advance_of_a_day_with_a_failing_receiver_has_few_steps(start: 
     assert 20 < advance["steps"] < 150
 
 
+@pytest.mark.parametrize(("duration_ms", "most_steps"), [(HOUR_MS, 150), (DAY_MS, 250)])
+@pytest.mark.parametrize("is_reached", [False, True])
+async def test_an_advance_with_many_operators_that_are_away_has_few_steps(
+    start: DevStarter, duration_ms: int, most_steps: int, is_reached: bool
+) -> None:
+    """Probes and retries are on one grid: forty that are away need no more stops than one.
+
+    One that is reached and says that it is down opens no circuit, because the cause may be the only message: that is
+    retried instead.
+    """
+    down = await _serve_outage() if is_reached else None
+    base_url = f"http://127.0.0.1:{down.addresses[0][1]}" if down else "http://127.0.0.1:9"
+    started = await start()
+    await started.control("POST", "clock/freeze", {})
+    accounts = [f"away-{number}" for number in range(40)]
+    for number, account in enumerate(accounts):
+        await _connect_app(started, account, phone_number=f"15559{number:06d}", base_url=base_url)
+    for number, account in enumerate(accounts):
+        await started.send_text("waits", source=f"15559{number:06d}", app_name=account)
+
+    advance = await started.control("POST", "clock/advance", {"ms": duration_ms, "within_ms": 60_000})
+
+    assert advance["is_complete"]
+    if down:
+        await down.cleanup()
+    assert 10 < advance["steps"] < most_steps
+
+
 async def test_a_receiver_that_recovers_gets_every_callback_after_an_advance(start: DevStarter) -> None:
     started = await start()
     sink = CallbackSink()
@@ -210,6 +240,20 @@ async def test_an_advance_stops_when_its_client_disconnects(start: DevStarter) -
     assert before_ms < clock["now_ms"] < before_ms + HOUR_MS
 
 
+async def _serve_outage() -> web.AppRunner:
+    """Return an operator that responds to every call that it is down."""
+
+    async def respond(_: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": "(#2) Service temporarily unavailable", "code": 2}}, status=503)
+
+    application = web.Application()
+    application.router.add_route("*", "/{path:.*}", respond)
+    runner = web.AppRunner(application)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    return runner
+
+
 async def _subscribe(started: RunningDev, url: str) -> None:
     app_id = started.running.variables["APP_ID"]
     form = {"modes": "ENQUEUED,SENT,DELIVERED,FAILED", "tag": "clock", "version": "2", "url": url}
@@ -223,3 +267,25 @@ async def _read_state(started: RunningDev, message_id: str) -> str:
         headers={"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"},
     ) as response:
         return (await response.json())["state"]
+
+
+async def _connect_app(started: RunningDev, account_id: str, *, phone_number: str, base_url: str) -> None:
+    """Create an operator account at a URL, with an app of the demonstration's partner."""
+    variables = started.running.variables
+    headers = {"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"}
+
+    async def admin(method: str, path: str, body: object = None) -> Any:
+        async with started.http.request(
+            method, f"{variables['ADMIN_URL']}{path}", json=body, headers=headers
+        ) as response:
+            content = await response.json()
+            assert response.status in (200, 201), content
+            return content
+
+    partner_id = (await admin("GET", "/partners"))["partners"][0]["id"]
+    secrets = {"token": "t-1", "app_id": "1", "app_secret": "s-1", "verify_token": "v-1"}
+    await admin("PUT", f"/operator-accounts/{account_id}", {"base_url": base_url, **secrets})
+    business = {"id": phone_number, "partner_id": partner_id, "operator_account_id": account_id, "namespace": "n"}
+    await admin("POST", "/business-accounts", business)
+    app = {"name": account_id, "phone_number": phone_number, "phone_number_id": f"9{phone_number}"}
+    await admin("POST", "/apps", {**app, "partner_id": partner_id, "business_account_id": phone_number})

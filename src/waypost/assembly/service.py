@@ -241,7 +241,7 @@ class Waypost:
             clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
         )
         templates = TemplateOutcomes(clock, ids)
-        waiting = OutboundRetries(
+        waiting = self._outbound_retries = OutboundRetries(
             queue=self.queue,
             clock=clock,
             chance=chance,
@@ -457,6 +457,7 @@ class Waypost:
         """Record that the clock begins or ends to be advanced by hand."""
         self._callbacks.set_travelling(is_travelling)
         self._operator_circuits.set_travelling(is_travelling)
+        self._outbound_retries.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.

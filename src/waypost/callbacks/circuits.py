@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from waypost.base.backoff import delay_ms
+from waypost.base.backoff import delay_ms, travel_grid_ms
 
 
 class CircuitState(StrEnum):
@@ -43,12 +43,6 @@ FREQUENT_PROBES: Final = 75
 PROBE_DELAYS_S: Final = (1, 2, *FREQUENT_PROBES * (4,), 8, 16, 32, 60)
 """How long a circuit stays open, by the number of failed probes; the last one repeats."""
 
-TRAVEL_SHARE: Final = 8
-"""While the clock is being advanced: probes are an eighth of the time apart for which the receiver has failed."""
-TRAVEL_MIN_MS: Final = 60_000
-TRAVEL_FIRST_MS: Final = 30_000
-"""The grid in the first minutes, in which the usual delays are a few seconds."""
-
 # fmt: off
 CIRCUIT_TRANSITIONS: Final = {  # an event without a row leaves a circuit as it is
     (CircuitState.CLOSED,    CircuitEvent.TRIPPED):      CircuitState.OPEN,
@@ -65,20 +59,6 @@ CIRCUIT_TRANSITIONS: Final = {  # an event without a row leaves a circuit as it 
     (CircuitState.PAUSED,    CircuitEvent.RESUMED):      CircuitState.HALF_OPEN,
 }
 # fmt: on
-
-
-def travel_grid_ms(failing_ms: int) -> int | None:
-    """Return the grid of probes while the clock is being advanced, for a receiver that has failed for so long.
-
-    A moved clock passes hours in which nothing outside can change. The grid is the same for all
-    receivers, so that their probes share the stops of the clock: half a minute at first, and after eight minutes
-    a minute doubled as often as fits into an eighth of the time. None: the usual delays. Source: decision 0066.
-    """
-    if failing_ms < TRAVEL_FIRST_MS:
-        return None
-    if failing_ms < TRAVEL_SHARE * TRAVEL_MIN_MS:
-        return TRAVEL_FIRST_MS
-    return TRAVEL_MIN_MS << (failing_ms // (TRAVEL_SHARE * TRAVEL_MIN_MS)).bit_length() - 1
 
 
 @dataclass(slots=True)

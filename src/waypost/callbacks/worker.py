@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
 
+from waypost.base.backoff import travel_grid_ms
 from waypost.base.clock import Clock
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
-from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState, travel_grid_ms
+from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState
 from waypost.callbacks.delivery import deliver
 from waypost.callbacks.in_flight_marks import InFlightMarks
 from waypost.callbacks.metrics import AttemptMetrics

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from waypost.base.backoff import delay_ms
+from waypost.base.backoff import delay_ms, travel_due_ms
 from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.dispatch.retries import MAX_OPERATOR_RETRY_AFTER_S
@@ -58,13 +58,10 @@ ROUTE_CHECK_MS: Final = 5_000
 """Interval at which a job of each waiting source is let through, not to be sent: its account may have been changed."""
 
 TRAVEL_CHECK_MS: Final = 60_000
-"""The same while the clock is being advanced."""
+"""The same while the clock is being advanced; longer where the grid is coarser."""
 
 EXPIRED_AT_ONCE: Final = 48
 """How many more are let through when one of them is found to have waited for all its lifetime."""
-
-TRAVEL_SHARE: Final = 8
-"""While the clock is being advanced, probes are an eighth of the outage's time apart. Source: decision 0066."""
 
 
 class OperatorCircuitState(StrEnum):
@@ -127,14 +124,17 @@ class OperatorCircuit:
         """Wait for the next probe."""
         self.state, self.probe_position, self.until_ms = OperatorCircuitState.OPEN, None, until_ms
 
-    def take_check(self, group: str, now_ms: int, every_ms: int) -> bool:
+    def take_check(self, group: str, now_ms: int, *, is_travelling: bool) -> bool:
         """True if a job of a waiting group is let through now, only to find its route and its age."""
         if self.checks_left.get(group, 0) > 0:
             self.checks_left[group] -= 1
             return True
-        if now_ms < self.check_due_ms.setdefault(group, now_ms + every_ms):
+        next_ms = now_ms + ROUTE_CHECK_MS
+        if is_travelling:
+            next_ms = travel_due_ms(now_ms + TRAVEL_CHECK_MS, now_ms - self.since_ms)
+        if now_ms < self.check_due_ms.setdefault(group, next_ms):
             return False
-        self.check_due_ms[group] = now_ms + every_ms
+        self.check_due_ms[group] = next_ms
         return True
 
     def record_failure(self, job: Job, threshold: OpenThreshold, now_ms: int) -> bool:
@@ -187,7 +187,7 @@ class OperatorCircuits:
         if circuit is None or circuit.probe_position == job.position:
             return self._pace(job, now_ms, in_flight)
         group = job.concurrency_group
-        if circuit.take_check(group, now_ms, TRAVEL_CHECK_MS if self._is_travelling else ROUTE_CHECK_MS):
+        if circuit.take_check(group, now_ms, is_travelling=self._is_travelling):
             return None
         until_ms = circuit.blocked_until_ms(group, now_ms)
         if until_ms is not None:
@@ -230,7 +230,7 @@ class OperatorCircuits:
         """Note that a job has ended; if it was a probe without an outcome, another may be sent soon."""
         circuit = self._open_circuit(job)
         if circuit is not None and circuit.probe_position == job.position:
-            circuit.end_probe(self._clock.now_ms() + self._probe_delay_ms(circuit))
+            circuit.end_probe(self._next_probe_ms(circuit))
             self._wake(circuit)
 
     def expect_expired(self, job: Job) -> None:
@@ -270,7 +270,7 @@ class OperatorCircuits:
         circuit.probes += 1
         circuit.probe_group = job.concurrency_group
         retry_after_ms = round(1000 * min(cause.retry_after_s or 0, MAX_OPERATOR_RETRY_AFTER_S))
-        circuit.end_probe(now_ms + max(self._probe_delay_ms(circuit), retry_after_ms))
+        circuit.end_probe(max(self._next_probe_ms(circuit), now_ms + retry_after_ms))
         self._wake(circuit)
 
     def _record_response(self, account: OperatorAccount) -> None:
@@ -286,10 +286,10 @@ class OperatorCircuits:
         for group in circuit.close(now_ms):
             self._clear_not_before(group)
 
-    def _probe_delay_ms(self, circuit: OperatorCircuit) -> int:
-        wait_ms = delay_ms(OPERATOR_PROBE_DELAYS_S, max(1, circuit.probes), self._chance)
-        away_ms = self._clock.now_ms() - circuit.since_ms
-        return max(wait_ms, away_ms // TRAVEL_SHARE) if self._is_travelling else wait_ms
+    def _next_probe_ms(self, circuit: OperatorCircuit) -> int:
+        now_ms = self._clock.now_ms()
+        due_ms = now_ms + delay_ms(OPERATOR_PROBE_DELAYS_S, max(1, circuit.probes), self._chance)
+        return travel_due_ms(due_ms, now_ms - circuit.since_ms) if self._is_travelling else due_ms
 
     def _wake(self, circuit: OperatorCircuit) -> None:
         """Let the groups that wait be claimed from at once: each gets its new time."""

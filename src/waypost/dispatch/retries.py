@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 from typing import Final
 
-from waypost.base.backoff import delay_ms
+from waypost.base.backoff import delay_ms, travel_due_ms
 from waypost.base.clock import Clock
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
@@ -92,7 +92,12 @@ class OutboundRetries:
         self._messages = messages
         self._templates = templates
         self._message_ttl_ms = message_ttl_ms
+        self._is_travelling = False
         self._failures: dict[Job, UploadFailure] = {}  # of uploads, until the job is claimed again
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Note that the clock is being advanced, or no longer: meanwhile retries share its stops."""
+        self._is_travelling = is_travelling
 
     def resume_after_uploads(self, job: Job, failure: UploadFailure | None) -> None:
         """Let a parked job be claimed again: the uploads that it has waited for are done, or one has failed."""
@@ -156,6 +161,8 @@ class OutboundRetries:
         """
         now_ms = self._clock.now_ms()
         due_ms = now_ms + retry_delay_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)
+        if self._is_travelling:
+            due_ms = travel_due_ms(due_ms, now_ms - since_ms)
         if due_ms < since_ms + self._message_ttl_ms:
             trace_event = (
                 make_attempt_event(final_outcome.message_id, now_ms, outcome)

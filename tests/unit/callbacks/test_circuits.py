@@ -4,6 +4,7 @@ import random
 
 import pytest
 
+from waypost.base.backoff import travel_grid_ms
 from waypost.callbacks.circuits import (
     CIRCUIT_TRANSITIONS,
     OPEN_AFTER_FAILURES,
@@ -11,7 +12,6 @@ from waypost.callbacks.circuits import (
     Circuit,
     CircuitEvent,
     CircuitState,
-    travel_grid_ms,
 )
 from waypost.callbacks.receivers import CallbackReceiver
 
