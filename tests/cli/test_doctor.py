@@ -48,6 +48,7 @@ async def test_account_without_problems_has_only_findings_in_state_ok(pipeline: 
         "main: our address",
         f"main: business account {ACCOUNT.id}",
         f"main: number +{APP.phone_number} of {APP.name}",
+        "main: webhook fields",
         f"main: webhook of {ACCOUNT.id}",
         f"main: templates of {ACCOUNT.id}",
         "main: simulator",
@@ -90,6 +91,18 @@ async def subscribe_another_url(pipeline: PipelineHarness) -> None:
 
 async def unsubscribe(pipeline: PipelineHarness) -> None:
     await call_graph_api(pipeline, "DELETE", "subscribed_apps")
+
+
+def subscribe_fields(*fields: str) -> Arrange:
+    async def subscribe(pipeline: PipelineHarness) -> None:
+        webhook = {
+            "callback_uri": f"{pipeline.service_url}/operator/webhook/{OPERATOR.id}",
+            "verify_token": OPERATOR["verify_token"],
+            "fields": fields,
+        }
+        await pipeline.control("PUT", f"apps/{OPERATOR['app_id']}/webhook", webhook)
+
+    return subscribe
 
 
 async def change_namespace(pipeline: PipelineHarness) -> None:
@@ -159,6 +172,8 @@ CASES: Final[dict[str, tuple[Arrange, str, str, str, str]]] = {
     "poor quality":         (set_number_status(quality_rating="RED"),  f"main: number +{APP.phone_number} of {APP.name}", "warning", "quality is RED",                      "unwanted"),
     "not subscribed":       (unsubscribe,                              f"main: webhook of {ACCOUNT.id}",                  "wrong",   "is not subscribed; subscribed: none", f"waypost account subscribe {ACCOUNT.id}"),
     "other webhook":        (subscribe_another_url,                    f"main: webhook of {ACCOUNT.id}",                  "wrong",   "/operator/webhook, and ours is",      f"waypost account subscribe {ACCOUNT.id}"),
+    "no messages":          (subscribe_fields("account_update"),       "main: webhook fields",                            "wrong",   "messages (no statuses, no inbound",   "app's configuration"),
+    "missing field":        (subscribe_fields("messages"),             "main: webhook fields",                            "warning", "user_preferences (no callbacks about", "app's configuration"),
     "missing template":     (lose_template,                            f"main: templates of {ACCOUNT.id}",                "warning", "does not have 1: greeting (en_US)",   "--submit-templates"),
     "fault armed":          (arm_fault,                                "main: simulator",                                 "warning", "1 fault is armed",                    "DELETE"),
     "dead letter":          (add_dead_letter,                          "queue",                                           "wrong",   "1 dead letter",                       "waypost dead-letter list"),

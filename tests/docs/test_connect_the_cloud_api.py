@@ -22,6 +22,7 @@ WABA_ID: Final = "102290129340398"
 NUMBER_ID: Final = "106540352242922"
 SOURCE: Final = "15550001111"
 MY_PHONE: Final = "15551234567"
+SUBSCRIBE: Final = "waypost account subscribe $WABA_ID"
 SECRETS: Final = {
     "token.txt": "the-system-users-token",
     "app-secret.txt": "the-apps-secret",
@@ -87,7 +88,9 @@ def operator(folder: Path, free_ports: list[int]) -> Iterator[str]:
 
 
 def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(folder: Path, operator: str) -> None:
-    script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", *samples_of(PAGE, "sh")])
+    by_hand = configure_webhook(operator)
+    commands = "\n".join(samples_of(PAGE, "sh")).replace(SUBSCRIBE, by_hand + SUBSCRIBE, 1)
+    script = "\n".join(["set -e", "trap 'kill $(jobs -p)' EXIT", commands])
 
     completed = subprocess.run(
         ["bash", "-c", script],
@@ -108,6 +111,14 @@ def test_page_leads_to_a_delivered_message_to_the_simulator_and_back(folder: Pat
     left = [line.split()[1] for line in output.splitlines() if line.startswith("left ")]
     assert left == ["cloud", "play"]
     assert not [name for name, secret in SECRETS.items() if secret in output]
+
+
+def configure_webhook(operator: str) -> str:
+    """Return a command for what the page tells the reader to do by hand in the app's configuration."""
+    webhook = json.dumps({"callback_uri": "$URL", "verify_token": SECRETS["verify-token.txt"]})
+    body = webhook.replace('"', '\\"').replace("$URL", "$WAYPOST_PUBLIC_URL/operator/webhook/cloud")
+    headers = f"-H 'Authorization: Bearer {CONTROL_TOKEN}' -H 'Content-Type: application/json'"
+    return f'curl -sS --fail-with-body -X PUT {operator}/control/apps/100/webhook {headers} -d "{body}" > /dev/null\n'
 
 
 def expected_doctor_output(folder: Path) -> list[str]:

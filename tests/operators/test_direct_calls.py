@@ -41,7 +41,7 @@ from waypost.domain.direct_calls.profile import (
     SetProfile,
     Unblock,
 )
-from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe
+from waypost.domain.direct_calls.subscriptions import GetSubscription, ListMissingFields, Subscribe, Unsubscribe
 from waypost.domain.direct_calls.templates import (
     CreateFromLibrary,
     GetLibraryTemplate,
@@ -69,6 +69,7 @@ SENT: dict[str, tuple[OperatorCall[Any], str, str, Any]] = {  # method, path wit
     "ListNumbers":        (ListNumbers("8"),                          "GET",    "8/phone_numbers", None),
     "CheckToken":         (CheckToken(),                              "GET",    f"debug_token?input_token={OPERATOR['token']}", None),
     "GetSubscription":    (GetSubscription("8"),                      "GET",    "8/subscribed_apps?limit=100", None),
+    "ListMissingFields":  (ListMissingFields(),                       "GET",    f"{OPERATOR['app_id']}/subscriptions?limit=100", None),
     "Subscribe":          (Subscribe("8", "https://us.test"),         "POST",   "8/subscribed_apps", {"override_callback_uri": "https://us.test", "verify_token": OPERATOR["verify_token"]}),
     "Unsubscribe":        (Unsubscribe("8"),                          "DELETE", "8/subscribed_apps", None),
     "ListTemplates":      (ListTemplates("8", TemplateDetail.REVIEW), "GET",    "8/message_templates?fields=name,language,status,category,rejected_reason,quality_score&limit=100", None),
@@ -116,7 +117,9 @@ async def test_every_direct_call_is_sent_to_its_object_with_our_token(name: str,
     assert not isinstance(response, CallNotOffered)
     assert sent_method == method
     assert sent_path.replace("%2C", ",").startswith(f"/v25.0/{path}")
-    assert headers["Authorization"] == f"Bearer {tiny.account['token']}"
+    app_token = f"{OPERATOR['app_id']}|{OPERATOR['app_secret']}"
+    token = app_token if name == "ListMissingFields" else tiny.account["token"]
+    assert headers["Authorization"] == f"Bearer {token}"
     if not isinstance(request, PutFlowAssets):
         assert sent_body == body
 

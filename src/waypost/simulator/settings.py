@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from waypost.simulator.field_types import DelayMs
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
+from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
 
 class StatusesVersion(StrEnum):
@@ -91,6 +92,7 @@ class AccountSeed:
         waba_id: 16 digits.
         namespace: an underscored UUID; an empty text creates one.
         callback_uri: stored without a handshake; an empty text: no webhooks.
+        webhook_fields: of a new app's subscription; a known app keeps its own.
     """
 
     waba_id: str
@@ -101,6 +103,7 @@ class AccountSeed:
     app_secret: str
     verify_token: str
     callback_uri: str
+    webhook_fields: tuple[str, ...] = WEBHOOK_FIELDS
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class NumberSeed:
     Args:
         phone_number: digits only.
         throughput: maximum messages a second.
+        is_on_business_app: whether it is in use in the app on a phone, too.
     """
 
     phone_number_id: str
@@ -117,6 +121,7 @@ class NumberSeed:
     phone_number: str
     name: str
     throughput: int = 80
+    is_on_business_app: bool = False
 
 
 class SimulatorSettingsStore:

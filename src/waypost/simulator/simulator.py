@@ -140,10 +140,12 @@ class Simulator:
         The callback URI is stored without a handshake, because the service may not be listening yet.
         """
         services = self._services
-        app = GraphApp(account.app_id, account.app_secret, account.callback_uri, account.verify_token)
+        known_app = services.accounts.apps.get(account.app_id)
+        fields = (known_app.fields if known_app is not None else ()) or account.webhook_fields
+        app = GraphApp(account.app_id, account.app_secret, account.callback_uri, account.verify_token, fields)
         known = services.accounts.by_id.get(account.waba_id)
         namespace = account.namespace or (known.namespace if known else "")
-        is_new_uri = services.accounts.apps.get(app.app_id, app).callback_uri != app.callback_uri
+        is_new_uri = known_app is not None and known_app.callback_uri != app.callback_uri
         await services.accounts.save_app(app)
         await services.accounts.save_account(
             Account(
@@ -156,7 +158,14 @@ class Simulator:
         )
         for number in numbers:
             await services.accounts.save_number(
-                Number(number.phone_number_id, number.waba_id, number.phone_number, number.name, number.throughput)
+                Number(
+                    number.phone_number_id,
+                    number.waba_id,
+                    number.phone_number,
+                    number.name,
+                    number.throughput,
+                    number.is_on_business_app,
+                )
             )
         if is_new_uri:
             await services.webhooks.retry_now(account.waba_id)
@@ -269,7 +278,7 @@ class Simulator:
         Args:
             to: the business number's digits.
             content: the bytes.
-            mime_type: in lower case, without parameters.
+            mime_type: as webhooks give it.
             file_name: the name on the phone.
 
         Raises:

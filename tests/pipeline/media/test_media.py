@@ -347,6 +347,33 @@ async def receive_image(pipeline: PipelineHarness) -> str:
     return payload["url"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "mime_type"),
+    [
+        ("audio", "audio/ogg; codecs=opus"),
+        ("document", "text/csv"),
+        ("document", "text/html"),
+        ("document", "application/vnd.android.package-archive"),
+    ],
+)
+async def test_mime_type_of_a_customers_file_reaches_the_callback_as_sent(
+    pipeline: PipelineHarness, kind: str, mime_type: str
+) -> None:
+    inbound = await pipeline.control(
+        "POST",
+        f"phones/{ANN}/messages",
+        {"to": APP.phone_number, "type": kind, "media": {**_medium("png", mime_type), "voice": True}},
+    )
+
+    callback = await pipeline.wait_for_callback(is_event("message", id=inbound["wamid"]))
+
+    payload = callback["payload"]["payload"]
+    assert payload["contentType"] == mime_type
+    status, content, headers = await get(pipeline, payload["url"])
+    assert (status, content) == (200, PNG)
+    assert headers["Content-Type"].startswith(mime_type)
+
+
 async def test_inbound_image_is_fetched_and_served_without_a_credential(pipeline: PipelineHarness) -> None:
     url = await receive_image(pipeline)
 

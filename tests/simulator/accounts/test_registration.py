@@ -139,3 +139,20 @@ async def test_webhook_url_of_a_number_is_verified_and_can_be_removed(bench: Ben
     assert (rejected.error["code"], accepted.status) == (2200, 200)
     assert (empty.error["code"], removed.status) == (100, 200)
     assert "phone_number" not in shown.body["webhook_configuration"]
+
+
+@pytest.mark.parametrize("sync_type", ["history", "smb_app_state_sync"])
+async def test_only_a_number_on_the_business_app_has_data_to_synchronize(bench: Bench, sync_type: str) -> None:
+    # Source: ledger 1.3, `coex/sync`.
+    request = {"messaging_product": "whatsapp", "sync_type": sync_type}
+    number = {"waba_id": WABA, "phone_number": BUSINESS, "name": "Shop One"}
+
+    rejected = await bench.graph("POST", f"{NUMBER_ID}/smb_app_data", json=request)
+    await bench.control("PUT", f"numbers/{NUMBER_ID}", {**number, "is_on_business_app": True})
+    accepted = await bench.graph("POST", f"{NUMBER_ID}/smb_app_data", json=request)
+    shown = await bench.graph("GET", f"{NUMBER_ID}?fields=is_on_biz_app")
+
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
+    assert "not on the WhatsApp Business app" in rejected.error["message"]
+    assert accepted.status == 200
+    assert shown.body["is_on_biz_app"] is True

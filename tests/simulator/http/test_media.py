@@ -265,7 +265,7 @@ async def test_control_api_stores_and_expires_inbound_media(bench: Bench) -> Non
     }
 
     stored = await bench.control("POST", "media", body)
-    wrong = await bench.control("POST", "media", {**body, "mime_type": "text/csv"})
+    wrong = await bench.control("POST", "media", {**body, "mime_type": "text/csv\r\nSet-Cookie: a=b"})
     unknown_number = await bench.control("POST", "media", {**body, "to": "15559999999"})
     shown = await bench.graph("GET", stored.body["media_id"])
     expired = await bench.control("POST", f"media/{stored.body['media_id']}/expire")

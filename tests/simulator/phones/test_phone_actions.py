@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, WABA, Bench
+from tests.simulator.conftest import ANN, BUSINESS, NUMBER_ID, TOKEN, WABA, Bench
 from waypost.base.clock import ManualClock
 from waypost.simulator.control_error import ControlApiError
 
@@ -68,6 +68,46 @@ async def test_existing_media_can_be_sent_by_id(bench: Bench) -> None:
     message = await send_and_receive(bench, {"type": "image", "media": {"id": media_id}})
 
     assert message["image"]["id"] == media_id
+
+
+# fmt: off
+SENT_TYPES: list[tuple[str, str]] = [  # what people send, besides what a business may upload
+    ("audio",    "audio/ogg; codecs=opus"),
+    ("audio",    'audio/ogg;codecs="opus"'),
+    ("audio",    "audio/wav"),
+    ("document", "text/csv"),
+    ("document", "text/html"),
+    ("document", "application/zip"),
+    ("document", "application/json"),
+    ("document", "text/x-vcard"),
+    ("document", "text/vcard; charset=utf-8"),
+    ("document", "application/vnd.android.package-archive"),
+    ("document", "application/octet-stream"),
+    ("document", "Application/PDF"),
+    ("image",    "image/webp"),
+    ("video",    "video/quicktime"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("kind", "mime_type"), SENT_TYPES)
+@pytest.mark.parametrize("is_stored", [False, True], ids=["at once", "stored before"])
+async def test_mime_type_reaches_the_business_as_it_was_sent(
+    bench: Bench, kind: str, mime_type: str, is_stored: bool
+) -> None:
+    # Source: facts 7.4, `voice`.
+    media: JsonObject = {"content": BASE64, "mime_type": mime_type}
+    if is_stored:
+        stored = await bench.control("POST", "media", {"to": BUSINESS, **media})
+        media = {"id": stored.body["media_id"]}
+
+    message = await send_and_receive(bench, {"type": kind, "media": media})
+
+    assert message[kind]["mime_type"] == mime_type
+    shown = await bench.graph("GET", message[kind]["id"])
+    downloaded = await bench.http.get(shown.body["url"], headers={"Authorization": f"Bearer {TOKEN}"})
+    assert (shown.body["mime_type"], downloaded.headers["Content-Type"]) == (mime_type, mime_type)
+    assert await downloaded.read() == base64.b64decode(BASE64)
 
 
 async def test_locations_contacts_and_orders_reach_the_business(bench: Bench) -> None:
@@ -147,7 +187,10 @@ INVALID: list[tuple[JsonObject, str]] = [
     ({"type": "image"}, "media"),
     ({"type": "image", "media": {"id": "1"}}, "media.id"),
     ({"type": "image", "media": {"content": "?", "mime_type": "image/png"}}, "media.content"),
-    ({"type": "image", "media": {"content": BASE64, "mime_type": "text/csv"}}, "media"),
+    ({"type": "image", "media": {"content": BASE64, "mime_type": "text/csv"}}, "media.mime_type"),
+    ({"type": "document", "media": {"content": BASE64, "mime_type": "csv"}}, "media"),
+    ({"type": "document", "media": {"content": BASE64, "mime_type": "text/csv\r\nX: 1"}}, "media"),
+    ({"type": "sticker", "media": {"content": BASE64, "mime_type": "image/png"}}, "media.mime_type"),
     ({"type": "image", "media": {"content": BASE64, "mime_type": "audio/ogg"}}, "media.mime_type"),
 ]
 # fmt: on

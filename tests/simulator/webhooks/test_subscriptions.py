@@ -198,3 +198,113 @@ async def test_file_of_an_earlier_version_is_rejected_with_instructions(tmp_path
         await simulator.open()
 
     await simulator.close()
+
+
+async def subscribe_fields(bench: Bench, *fields: str) -> None:
+    query = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token, "fields": fields}
+    response = await bench.graph("POST", f"{APP}/subscriptions", f"{APP}|{SECRET}", json=query)
+    assert response.body == {"success": True}
+
+
+async def listed_fields(bench: Bench) -> list[str]:
+    listed = await bench.graph("GET", f"{APP}/subscriptions", f"{APP}|{SECRET}")
+    return [field["name"] for subscription in listed.body["data"] for field in subscription["fields"]]
+
+
+async def emit_update(bench: Bench, field: str) -> bool:
+    response = await bench.control("POST", f"accounts/{WABA}/webhooks", {"field": field, "value": {"event": "X"}})
+    return response.body["queued"]
+
+
+async def test_only_subscribed_fields_are_sent_and_listed(bench: Bench) -> None:
+    # Source: the operator's page "App subscriptions".
+    await subscribe_fields(bench, "account_update")
+
+    await bench.send_from_phone("unheard")
+    await bench.send_text("no statuses")
+    await bench.create_template(HELLO)
+    queued = [await emit_update(bench, field) for field in ("account_alerts", "account_update")]
+    await bench.wait_until_drained()
+
+    assert await listed_fields(bench) == ["account_update"]
+    assert queued == [False, True]
+    assert [
+        change["field"] for post in bench.receiver.posts for entry in post.value["entry"] for change in entry["changes"]
+    ] == ["account_update"]
+
+
+async def test_later_subscription_to_messages_gets_the_later_ones(bench: Bench) -> None:
+    await subscribe_fields(bench, "account_update")
+    await bench.send_from_phone("unheard")
+    await bench.wait_until_drained()
+
+    await subscribe_fields(bench, "messages", "message_template_status_update")
+    await bench.send_from_phone("heard")
+
+    await bench.receiver.wait_until(bench.receiver.messages)
+    assert [message["text"]["body"] for message in bench.receiver.messages()] == ["heard"]
+    assert await listed_fields(bench) == ["messages", "message_template_status_update"]
+
+
+async def test_fields_can_be_unsubscribed_one_by_one(bench: Bench) -> None:
+    await subscribe_fields(bench, "messages", "account_update")
+
+    await bench.graph("DELETE", f"{APP}/subscriptions", f"{APP}|{SECRET}", params={"fields": "messages"})
+    without_messages = await listed_fields(bench)
+    await bench.graph("DELETE", f"{APP}/subscriptions", f"{APP}|{SECRET}", params={"fields": '["account_update"]'})
+
+    assert without_messages == ["account_update"]
+    assert await listed_fields(bench) == []
+
+
+@pytest.mark.parametrize("fields", ["", [], "message", ["messages", "statuses"]])
+async def test_subscription_names_known_fields(bench: Bench, fields: object) -> None:
+    body = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token, "fields": fields}
+
+    rejected = await bench.graph("POST", f"{APP}/subscriptions", f"{APP}|{SECRET}", json=body)
+
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
+    assert "fields" in rejected.error["message"]
+
+
+async def test_fields_survive_a_restart_and_a_new_url(bench: Bench) -> None:
+    await subscribe_fields(bench, "account_update")
+
+    await bench.restart()
+    kept = await listed_fields(bench)
+    webhook = {"callback_uri": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
+    await bench.control("PUT", f"apps/{APP}/webhook", webhook)
+    same = await listed_fields(bench)
+    chosen = await bench.control("PUT", f"apps/{APP}/webhook", {**webhook, "fields": ["messages"]})
+
+    assert kept == same == ["account_update"]
+    assert chosen.body["fields"] == await listed_fields(bench) == ["messages"]
+
+
+@pytest.mark.parametrize("is_of_number", [False, True], ids=["account", "number"])
+async def test_override_needs_a_subscription_to_messages(bench: Bench, is_of_number: bool) -> None:
+    # Source: the operator's page "Override webhooks".
+    override = {"override_callback_uri": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
+    path, body = (
+        (NUMBER_ID, {"webhook_configuration": override}) if is_of_number else (f"{WABA}/subscribed_apps", override)
+    )
+
+    await bench.graph("DELETE", f"{APP}/subscriptions", f"{APP}|{SECRET}")
+    unsubscribed = await bench.graph("POST", path, json=body)
+    await subscribe_fields(bench, "account_update")
+    without_messages = await bench.graph("POST", path, json=body)
+    await subscribe_fields(bench, "messages")
+    subscribed = await bench.graph("POST", path, json=body)
+
+    for rejected in (unsubscribed, without_messages):
+        assert (rejected.status, rejected.error["code"]) == (400, 100)
+        assert "Before override the current callback uri" in rejected.error["message"]
+    assert subscribed.body == {"success": True}
+
+
+async def test_plain_subscription_of_an_account_needs_no_subscription_of_the_app(bench: Bench) -> None:
+    await bench.graph("DELETE", f"{APP}/subscriptions", f"{APP}|{SECRET}")
+
+    response = await bench.graph("POST", f"{WABA}/subscribed_apps")
+
+    assert response.body == {"success": True}

@@ -18,7 +18,7 @@ from waypost.admin.doctor.local import (
 from waypost.admin.doctor.numbers import check_numbers
 from waypost.admin.doctor.receivers import check_receivers
 from waypost.admin.doctor.templates import check_templates
-from waypost.admin.doctor.webhook import check_handshake, check_webhook_subscription
+from waypost.admin.doctor.webhook import check_handshake, check_webhook_fields, check_webhook_subscription
 from waypost.admin.operator_accounts import AccountOverview, account_overviews
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode
@@ -96,6 +96,7 @@ async def _check_account(context: AdminContext, overview: AccountOverview) -> li
     token = await check_token(context, account)
     checks: list[Awaitable[list[CheckResult]]] = [check_handshake(context, account)]
     if all(result.state is not CheckState.WRONG for result in token):
+        checks += [check_webhook_fields(context, account)] if overview.businesses else []
         for owner, apps in overview.businesses:
             checks += [
                 check_business_account(context, account, owner),

@@ -12,7 +12,7 @@ from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.client.api_client import ApiUnreachable, ClientResponse, HttpTransport
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.subscriptions import GetSubscription
+from waypost.domain.direct_calls.subscriptions import GetSubscription, ListMissingFields
 
 HANDSHAKE_TIMEOUT_S: Final = 10
 
@@ -43,6 +43,21 @@ async def check_webhook_subscription(
         text = f"is sent to {other_urls[0]}, and ours is {expected}"
         return [failure(subject, text, fix_hint)]
     return [ok(subject, f"subscribed at {expected}")]
+
+
+async def check_webhook_fields(context: AdminContext, account: OperatorAccount) -> list[CheckResult]:
+    """Check that our app at the operator is subscribed to every webhook field that we need."""
+    subject = f"{account.id}: webhook fields"
+    try:
+        missing = await call_operator(context.operators, account, ListMissingFields())
+    except OperatorCallFailed as error:
+        return failed_call_results(subject, account.id, error)
+    if not missing:
+        return [ok(subject, "all that the service needs are subscribed")]
+    text = "not subscribed: " + "; ".join(f"{field.name} ({field.consequence})" for field in missing)
+    fix_hint = "subscribe to them in the app's configuration at the operator"
+    is_serious = any(field.is_serious for field in missing)
+    return [failure(subject, text, fix_hint) if is_serious else warning(subject, text, fix_hint)]
 
 
 async def check_handshake(context: AdminContext, account: OperatorAccount) -> list[CheckResult]:

@@ -14,6 +14,7 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel
 from waypost.client.api_client import Transport
 from waypost.config import Settings
+from waypost.operators.cloud.webhooks.fields import FEATURE_FIELDS, NEEDED_FIELDS
 from waypost.simulator import AccountSeed, DevPartners, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner
@@ -132,6 +133,7 @@ class ServiceAndSimulator:
                 app_secret=demo.GRAPH_APP_SECRET,
                 verify_token=demo.VERIFY_TOKEN,
                 callback_uri=f"{urls.base_url}{WEBHOOK_PATH}/{demo.OPERATOR_ACCOUNT}",
+                webhook_fields=(*(field.name for field in NEEDED_FIELDS), *FEATURE_FIELDS),
             ),
             [NumberSeed(demo.PHONE_NUMBER_ID, demo.WABA_ID, demo.SOURCE, "Waypost Demo")],
         )

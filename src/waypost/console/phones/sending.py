@@ -56,11 +56,11 @@ async def send_file(tools: PageTools, page_request: PageRequest) -> Response:
     chosen = await page_request.field("kind", "auto")
     if chosen not in FILE_KINDS:
         raise InvalidPageRequest("Unknown message type.")
-    mime_type = (file.content_type or "application/octet-stream").partition(";")[0].strip().lower()
+    mime_type = file.content_type or "application/octet-stream"
     kind = (
         chosen
         if chosen != "auto"
-        else next(kind for prefix, kind in DEFAULT_FILE_KINDS if mime_type.startswith(prefix))
+        else next(kind for prefix, kind in DEFAULT_FILE_KINDS if mime_type.lower().startswith(prefix))
     )
     caption = (await page_request.field("caption")).strip()
     media: dict[str, Any] = {

@@ -31,6 +31,26 @@ class GetSubscription(OperatorCall[WebhookSubscription]):
 
 
 @dataclass(frozen=True, slots=True)
+class MissingWebhookField:
+    """A webhook field that we need and the operator does not send.
+
+    Attributes:
+        name: the operator's name of it.
+        consequence: what is missing without it.
+        is_serious: true if no message works without it.
+    """
+
+    name: str
+    consequence: str
+    is_serious: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ListMissingFields(OperatorCall[Sequence[MissingWebhookField]]):
+    """List the webhook fields that we need and are not subscribed to."""
+
+
+@dataclass(frozen=True, slots=True)
 class Subscribe(OperatorCall[CallResult]):
     """Subscribe us to a business account's webhooks. The operator may first check the URL with its handshake."""
 

@@ -171,6 +171,23 @@ async def _get_subscription(
     return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
+async def _list_missing_fields(
+    calls: CloudHttpClient, account: OperatorAccount, _request: subscriptions_calls.ListMissingFields
+) -> list[subscriptions_calls.MissingWebhookField] | Outcome:
+    """Return the fields that the app is not subscribed to; the call needs the app's own token."""
+    app_id = account["app_id"]
+    listed = await whole_list(
+        calls,
+        account.replace_fields(token=f"{app_id}|{account['app_secret']}"),
+        f"{app_id}/subscriptions",
+        {},
+        name="subscriptions",
+        business=app_id,
+        timeout_s=OPERATOR_CALL_TIMEOUT_S,
+    )
+    return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
+
+
 async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: account_calls.CheckToken) -> object:
     """Return the state of our token; None also where an operator does not report on tokens."""
     outcome = await _request_token_status(calls, account, request)
@@ -342,6 +359,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     (account_calls.CheckToken,            _check_token),
     # webhooks
     (subscriptions_calls.GetSubscription, _get_subscription),
+    (subscriptions_calls.ListMissingFields, _list_missing_fields),
     _exchange(subscriptions_calls.Subscribe,      "POST",   lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
     _exchange(subscriptions_calls.Unsubscribe,    "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       business=lambda request: request.business_account_id),
     # templates

@@ -10,7 +10,7 @@ from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAs
 from waypost.domain.direct_calls.groups import GroupRequest
 from waypost.domain.direct_calls.media import OperatorMedium
 from waypost.domain.direct_calls.profile import BlockResult, BusinessProfile
-from waypost.domain.direct_calls.subscriptions import WebhookSubscription
+from waypost.domain.direct_calls.subscriptions import MissingWebhookField, WebhookSubscription
 from waypost.domain.direct_calls.templates import (
     CreatedTemplate,
     GetLibraryTemplate,
@@ -23,6 +23,7 @@ from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.numbers import operator_number, webhook_url
 from waypost.operators.cloud.templates.calls import DELETION_STATUSES
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
+from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
 APPROVED: Final = "APPROVED"
 REQUIRED_PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")
@@ -113,6 +114,17 @@ def subscription(app_id: str, apps: Sequence[Any], numbers: Sequence[Any]) -> We
         others=[item for item in by_id if item not in ("", app_id)],
         urls={number_id: url for number_id, url in {"": override, **urls}.items() if url},
     )
+
+
+def missing_fields(subscriptions: Sequence[Any]) -> list[MissingWebhookField]:
+    """Return the fields that we need and an app is not subscribed to. Source: operator's page "App subscriptions"."""
+    subscribed = {
+        parse_text(object_of(item).get("name")) or parse_text(item)
+        for entry in map(object_of, subscriptions)
+        if entry.get("object") == "whatsapp_business_account"
+        for item in list_of(entry.get("fields"))
+    }
+    return [field for field in NEEDED_FIELDS if field.name not in subscribed]
 
 
 def operator_templates(items: list[Any]) -> list[OperatorTemplate] | OperatorUnavailable:

@@ -7,16 +7,33 @@ import msgspec
 
 from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX, RETRY_KIND, SUBSCRIPTION_KIND, Outlet
+from waypost.simulator.tables.updates import (
+    FAULTED_UPDATES,
+    MESSAGES_FIELD,
+    OUTBOX,
+    RETRY_KIND,
+    SUBSCRIPTION_KIND,
+    WEBHOOK_FIELDS,
+    Outlet,
+)
 
 
 class GraphApp(msgspec.Struct, frozen=True):
-    """An app: its secret signs webhooks, and its callback URI receives them unless an account overrides it."""
+    """An app: its secret signs webhooks, and its callback URI receives them unless an account overrides it.
+
+    `fields` are those of `WEBHOOK_FIELDS` that it is subscribed to; other fields cannot be left out.
+    """
 
     app_id: str
     app_secret: str
     callback_uri: str = ""
     verify_token: str = ""
+    fields: tuple[str, ...] = WEBHOOK_FIELDS
+
+    @property
+    def gets_messages(self) -> bool:
+        """True if it is subscribed to messages and statuses."""
+        return bool(self.callback_uri) and MESSAGES_FIELD in self.fields
 
     @property
     def token(self) -> str:
@@ -47,21 +64,26 @@ class GraphSubscription(msgspec.Struct, frozen=True):
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A business phone number; `throughput` is in messages a second."""
+    """A business phone number; `throughput` is in messages a second.
+
+    With `is_on_business_app` it is in use in the app on a phone, too.
+    """
 
     phone_number_id: str
     waba_id: str
     phone_number: str
     name: str
     throughput: int
+    is_on_business_app: bool = False
 
 
 @dataclass(frozen=True)
 class Destination:
-    """Callback URI of an outlet's webhooks, and the key that signs them."""
+    """Callback URI of an outlet's webhooks, the key that signs them, and the fields that the app did not subscribe to."""
 
     uri: str
     app_secret: str
+    unwanted_fields: frozenset[str]
 
 
 class Accounts:
@@ -116,7 +138,8 @@ class Accounts:
             return None
         number_uri = self.number_override(app.app_id, outlet.phone_number_id)
         uri = number_uri or subscription.override_uri or app.callback_uri
-        return Destination(uri, app.app_secret) if uri else None
+        unwanted = frozenset(WEBHOOK_FIELDS).difference(app.fields)
+        return Destination(uri, app.app_secret, unwanted) if uri else None
 
     def outlets_of(self, waba_id: str, app_id: str) -> list[Outlet]:
         """Return an account's outlets to an app: the common one, then those of numbers with their own URI."""
@@ -135,9 +158,10 @@ class Accounts:
             for outlet in self.outlets_of(waba_id, app_id)
         ]
 
-    def has_receiver(self, waba_id: str) -> bool:
-        """True if any webhook of the account has a receiver."""
-        return any(self.destination(outlet) is not None for outlet in self.outlets((waba_id,)))
+    def has_receiver(self, waba_id: str, field: str = "") -> bool:
+        """True if any webhook of the account, or any about a field, has a receiver."""
+        destinations = map(self.destination, self.outlets((waba_id,)))
+        return any(known is not None and field not in known.unwanted_fields for known in destinations)
 
     def numbers_of(self, waba_id: str) -> list[Number]:
         """Return the account's numbers, in order of creation."""

@@ -15,7 +15,7 @@ from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send.requests import DIRECT_SEND_ACCESS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.tables.updates import Outlet
+from waypost.simulator.tables.updates import WEBHOOK_FIELDS, Outlet
 from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
 from waypost.simulator.webhooks.webhooks import WebhookRetry
 
@@ -52,10 +52,11 @@ class AppBody(ControlBody, frozen=True):
 
 
 class WebhookBody(ControlBody, frozen=True):
-    """An app's callback URI; an empty one turns webhooks off."""
+    """An app's callback URI, and the fields sent to it; an empty URI turns webhooks off. Null: all fields, or as before."""
 
     callback_uri: Annotated[str, accepts(_ADDRESS, "^(https?://.+)?$", max_length=2000)]
     verify_token: str
+    fields: tuple[Annotated[str, accepts("a webhook field", f"^({'|'.join(WEBHOOK_FIELDS)})$")], ...] | None = None
 
 
 class TokenBody(ControlBody, frozen=True):
@@ -118,10 +119,12 @@ async def put_webhook(services: SimulatorServices, body: WebhookBody, app: Graph
         except EndpointVerificationFailed as failed:
             accepted = "a URL that responds with 200 and the bare hub.challenge if hub.verify_token is right"
             raise ControlApiError("callback_uri", str(failed), accepted, status=422) from failed
-    await services.accounts.save_app(replace(app, callback_uri=body.callback_uri, verify_token=body.verify_token))
+    fields = app.fields or WEBHOOK_FIELDS if body.fields is None else body.fields
+    changes = {"callback_uri": body.callback_uri, "verify_token": body.verify_token, "fields": fields}
+    await services.accounts.save_app(replace(app, **changes))
     for account in services.accounts.accounts_of_app(app.app_id):
         await services.webhooks.retry_now(account.waba_id)
-    return {"app_id": app.app_id, "callback_uri": body.callback_uri}
+    return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
 
 
 async def retry_webhooks(services: SimulatorServices, account: Account) -> dict[str, Any]:

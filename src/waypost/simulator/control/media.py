@@ -61,7 +61,7 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
         if error.status >= 500:  # the file is valid, but the disk is full
             accepted = "a file when there is room, or WAYPOST_LEAST_FREE_MB lower"
             raise ControlApiError("content", _error_details(error), accepted, status=507) from error
-        accepted = "what the operator's media table lists"
+        accepted = "a MIME type such as text/csv, and a file of 1 byte to 100 MB"
         raise ControlApiError("content", _error_details(error), accepted, status=422) from error
     except ClientDisconnect:
         raise ControlApiError("content", "breaks off", "the whole file") from None

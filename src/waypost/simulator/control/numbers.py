@@ -26,6 +26,7 @@ class NumberBody(ControlBody, frozen=True):
     phone_number: Digits
     name: Name
     throughput: Throughput = 80
+    is_on_business_app: bool = False
 
 
 class NumberStatusBody(ControlBody, frozen=True):
@@ -85,7 +86,7 @@ async def put_number(services: SimulatorServices, phone_number_id: str, body: Nu
     if holder is not None and holder.phone_number_id != phone_number_id:
         rule = f"belongs to {holder.phone_number_id}"
         raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
-    number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput)
+    number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput, body.is_on_business_app)
     await services.accounts.save_number(number)
     return number_view(services, number)
 

@@ -146,7 +146,9 @@ async def send_content(
     if body.type in PHONE_MEDIA_KINDS:
         medium = body.media or PhoneMedia()
         if not medium.media_id and not (medium.content and medium.mime_type):
-            accepted = f"one of them; a {body.type} is {', '.join(references.MEDIA_TYPE_PREFIXES[body.type]) or 'any'}"
+            accepted = (
+                f"one of them; a {body.type} is {', '.join(references.INBOUND_TYPE_PREFIXES[body.type]) or 'any'}"
+            )
             raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
         return await services.handsets.send_media(phone, number, body.type, medium, body, group=group)
     if body.type not in PHONE_MESSAGE_KINDS:

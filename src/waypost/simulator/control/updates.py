@@ -78,7 +78,7 @@ async def emit_webhook(
     services: SimulatorServices, waba_id: str, at_ms: int, field: str, value: dict[str, Any]
 ) -> bool:
     """Queue a webhook about an account if it has a receiver; return True if it has."""
-    if not services.outbox.has_subscribers(waba_id):
+    if not services.outbox.has_subscribers(waba_id, field):
         return False
     await services.store.run([add_update(services.outbox.account_update(waba_id, at_ms, field, value))])
     services.outbox.wake_events(waba_id).set()

@@ -7,22 +7,18 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.json_values import text_or_none
+from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import GraphApp
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
 OAUTH: Final = "oauth"
 """The first path segment of the call that returns an app's token; the app's secret is its credential."""
 
 _OBJECT: Final = "whatsapp_business_account"
-_FIELDS: Final = (
-    "messages", "message_template_status_update", "message_template_quality_update",
-    "message_template_components_update", "template_category_update", "account_update",
-    "phone_number_quality_update", "user_preferences",
-)  # fmt: skip
 
 
 async def app_token(services: SimulatorServices, call: Call, _object: Any) -> dict[str, Any]:
@@ -42,27 +38,31 @@ async def app_token(services: SimulatorServices, call: Call, _object: Any) -> di
 
 
 async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
-    """Set the app's callback URI after a handshake.
-
-    All fields are sent, whichever the request selects.
+    """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
 
     Raises:
-        GraphApiError: 100, a parameter is missing; 2200, the handshake failed.
+        GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
     _check_object(call)
+    fields = _read_fields(call)
     uri = text_or_none(call.fields.get("callback_url")) or ""
     if not uri:
         raise bad_parameter("The parameter callback_url is required.")
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
     await shake_hands(services, uri, verify_token)
-    await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token))
+    if not fields:
+        raise bad_parameter("The parameter fields is required.")
+    await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
     return GRAPH_SUCCESS
 
 
 async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
-    """Stop the app's webhooks."""
+    """Stop the app's webhooks, or those about some fields."""
     _check_object(call)
-    await _save_app(services, replace(app, callback_uri="", verify_token=""))
+    ended = _read_fields(call) or app.fields
+    kept = tuple(field for field in app.fields if field not in ended)
+    without_uri = {} if kept else {"callback_uri": "", "verify_token": ""}
+    await _save_app(services, replace(app, fields=kept, **without_uri))
     return GRAPH_SUCCESS
 
 
@@ -70,7 +70,7 @@ async def list_app_subscriptions(_parts: SimulatorServices, _call: Call, app: Gr
     """Return the app's webhook subscription."""
     if not app.callback_uri:
         return {"data": []}
-    fields = [{"name": name, "version": "v25.0"} for name in _FIELDS]
+    fields = [{"name": name, "version": "v25.0"} for name in app.fields]
     subscription = {"object": _OBJECT, "callback_url": app.callback_uri, "active": True}
     return {"data": [{**subscription, "fields": fields}]}
 
@@ -78,6 +78,20 @@ async def list_app_subscriptions(_parts: SimulatorServices, _call: Call, app: Gr
 def _check_object(call: Call) -> None:
     if call.fields.get("object", _OBJECT) != _OBJECT:
         raise bad_parameter(f"Param object must be one of {{{_OBJECT}}}.")
+
+
+def _read_fields(call: Call) -> tuple[str, ...]:
+    """Return the webhook fields that a call names, each once: an array, its JSON text, or a text with commas."""
+    value: Any = call.fields.get("fields")
+    if isinstance(value, str):
+        value = value.strip().removeprefix("[").removesuffix("]").replace('"', "").split(",")
+    names = [str(name).strip() for name in list_or_none(value) or []]
+    fields = tuple(dict.fromkeys(name for name in names if name))
+    for index, name in enumerate(fields):
+        if name not in WEBHOOK_FIELDS:
+            expected = ", ".join(WEBHOOK_FIELDS)
+            raise bad_parameter(f"Param fields[{index}] must be one of {{{expected}}} - got {name!r}.")
+    return fields
 
 
 async def _save_app(services: SimulatorServices, app: GraphApp) -> None:

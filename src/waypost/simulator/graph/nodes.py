@@ -196,7 +196,7 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "health_status":                              lambda view: _health("PHONE_NUMBER", view.number.phone_number_id),
     "country_dial_code":                          _dial_code,
     "country_code":                               _country,
-    "is_on_biz_app":                              lambda _: False,
+    "is_on_biz_app":                              lambda view: view.number.is_on_business_app,
     "is_preverified_number":                      lambda _: False,
     "search_visibility":                          lambda _: "NON_VISIBLE",
     "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",

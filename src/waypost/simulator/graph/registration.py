@@ -33,13 +33,18 @@ async def request_sync(services: SimulatorServices, call: Call, number: Number) 
 
     The day begins with the first request, because a simulated number is not onboarded from a phone.
 
-    Source: ledger 1.3, `coex/sync`.
+    Raises:
+        GraphApiError: 100, the number is not on the app, or the request comes again or too late.
+
+    Source: ledger 1.3, `coex/sync`; the operator documents no code for it.
     """
     if call.fields.get("messaging_product") != "whatsapp":
         raise bad_parameter("The parameter messaging_product is required.")
     sync_type = call.fields.get("sync_type")
     if sync_type not in _SYNC_TYPES:
         raise bad_parameter(f"Param sync_type must be one of {{{', '.join(_SYNC_TYPES)}}}.")
+    if not number.is_on_business_app:
+        raise bad_parameter("The phone number is not on the WhatsApp Business app; it has no data to synchronize.")
     request_id = await services.registrations.request_sync(number, str(sync_type))
     return {"messaging_product": "whatsapp", "request_id": request_id}
 
@@ -86,9 +91,26 @@ async def _change_webhook(
 ) -> None:
     uri = text_or_none(configuration.get("override_callback_uri")) or ""
     if uri:
+        check_override(services, app_id)
         await shake_hands(services, uri, text_or_none(configuration.get("verify_token")) or "")
     await services.accounts.set_number_override(app_id, number, uri)
     await services.webhooks.retry_now(number.waba_id)
+
+
+def check_override(services: SimulatorServices, app_id: str) -> None:
+    """Check that an app may override the callback URI of an account or a number.
+
+    Raises:
+        GraphApiError: 100, it has no subscription that could be overridden.
+
+    Source: the operator's page "Override webhooks".
+    """
+    app = services.accounts.apps.get(app_id)
+    if app is None or not app.gets_messages:
+        raise bad_parameter(
+            "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
+            "Business Account"
+        )
 
 
 async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:

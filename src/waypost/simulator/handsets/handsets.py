@@ -26,7 +26,7 @@ from waypost.simulator.handsets.phone_messages import (
     user_id_change_text,
 )
 from waypost.simulator.media.media import MediaStorage, SimulatedMedia
-from waypost.simulator.media.references import MEDIA_TYPE_PREFIXES
+from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.groups import GROUP_PREFIX
 from waypost.simulator.messages.message_ids import received_wamid
 from waypost.simulator.phones.blocks import BlockLists
@@ -295,18 +295,23 @@ class Handsets:
             stored = self._media.find(media.media_id, number.phone_number_id)
             if stored is None:
                 raise InvalidPhoneMessage("media.id", "is not a media id of that number", "an existing media id")
+            _check_type(kind, stored.mime_type)
         else:
+            _check_type(kind, media.mime_type)
             try:
                 stored = await self._media.add_inbound(
-                    number.phone_number_id, media.mime_type.lower(), media.file_name, media.content
+                    number.phone_number_id, media.mime_type, media.file_name, media.content
                 )
             except GraphApiError as error:
                 rule = str(error.error.get("message", error))
                 raise InvalidPhoneMessage("media", rule, "a content and mime_type that the operator accepts") from None
-        if not stored.mime_type.startswith(MEDIA_TYPE_PREFIXES[kind]):
-            raise InvalidPhoneMessage(
-                "media.mime_type",
-                f"{stored.mime_type} is not a type of {kind}",
-                " or ".join(f"{prefix}…" for prefix in MEDIA_TYPE_PREFIXES[kind]),
-            )
         return stored
+
+
+def _check_type(kind: str, mime_type: str) -> None:
+    if not mime_type.lower().startswith(INBOUND_TYPE_PREFIXES[kind]):
+        raise InvalidPhoneMessage(
+            "media.mime_type",
+            f"{mime_type} is not a type of {kind}",
+            " or ".join(f"{prefix}…" for prefix in INBOUND_TYPE_PREFIXES[kind]),
+        )

@@ -11,7 +11,14 @@ from waypost.base.clock import DAY_MS, Clock
 from waypost.base.ids import Ids
 from waypost.simulator.files import Files
 from waypost.simulator.keyed_store import CachedKeyedValues
-from waypost.simulator.media.media_kinds import SupportedMediaKind, check_size, find_media_kind, too_large_error
+from waypost.simulator.media.media_kinds import (
+    INBOUND_MEDIA_KIND,
+    SupportedMediaKind,
+    check_size,
+    find_media_kind,
+    read_inbound_type,
+    too_large_error,
+)
 from waypost.simulator.store import Store
 
 UPLOADED_MEDIA_LIFETIME_MS: Final = 30 * DAY_MS  # Source: facts 6.1, "life"
@@ -26,7 +33,7 @@ class SimulatedMedia(msgspec.Struct, frozen=True):
     Args:
         media_id: 16 digits.
         phone_number_id: the business number it was uploaded for, or sent to.
-        mime_type: in lower case, without parameters.
+        mime_type: in lower case, without parameters; of a file from a phone as it was sent.
         file_name: as it was uploaded; empty when it had none.
         size_bytes: of the whole file.
         sha256: of the content, 64 hex digits.
@@ -103,7 +110,10 @@ class MediaStorage:
 
         Source: facts 6.1.
         """
-        kind = find_media_kind(mime_type)
+        if is_inbound:
+            kind, mime_type = INBOUND_MEDIA_KIND, read_inbound_type(mime_type)
+        else:
+            kind = find_media_kind(mime_type)
         now_ms = self._clock.now_ms()
         media = SimulatedMedia(
             media_id="7" + self._ids.digits(15),  # 16 digits, below 2^53

@@ -1,5 +1,6 @@
 """The media types that the operator accepts and their maximum sizes: the table and its checks."""
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +37,11 @@ SUPPORTED_MEDIA_KINDS: Final = (  # Source: facts 6.1; audio/opus is in the oper
     SupportedMediaKind("video",   ("video/mp4", "video/3gpp"), 16 * _MB),
 )
 # fmt: on
+INBOUND_MEDIA_KIND: Final = SupportedMediaKind("file", (), MAX_MEDIA_BYTES)
+"""What people send. Source: facts 5.2 (131052): a file of more than 100 MB cannot be downloaded."""
+_MAX_MIME_TYPE_CHARS: Final = 100
+_WORD: Final = r"[A-Za-z0-9!#$&^_.+-]+"
+_MIME_TYPE: Final = re.compile(rf'{_WORD}/{_WORD}(?:; ?{_WORD}=(?:{_WORD}|"[ !#-\[\]-~]*"))*')
 KIND_BY_MIME_TYPE: Final = {mime: kind for kind in SUPPORTED_MEDIA_KINDS for mime in kind.mime_types}
 
 
@@ -57,6 +63,19 @@ def find_media_kind(mime_type: str) -> SupportedMediaKind:
             f"{', '.join(KIND_BY_MIME_TYPE)}. Received file of type '{mime_type}'."
         )
     return kind
+
+
+def read_inbound_type(mime_type: str) -> str:
+    """Return the MIME type of a file from a phone as it was sent, parameters included: people send any file.
+
+    Raises:
+        GraphApiError: it is no MIME type.
+
+    Source: facts 7.4 (`voice`); RFC 2046.
+    """
+    if len(mime_type) > _MAX_MIME_TYPE_CHARS or not _MIME_TYPE.fullmatch(mime_type):
+        raise bad_parameter(f"Param mime_type must be a MIME type, such as text/csv. Received {mime_type!r}.")
+    return mime_type
 
 
 def check_size(kind: SupportedMediaKind, size_bytes: int, beginning: bytes) -> None:

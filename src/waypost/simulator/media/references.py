@@ -23,6 +23,13 @@ MEDIA_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 6.1;
     "sticker":  ("image/webp",),
     "gif":      ("video/mp4", "image/gif"),
 }
+INBOUND_TYPE_PREFIXES: Final = {  # what phones send is shown by its main type
+    "image":    ("image/",),
+    "video":    ("video/",),
+    "audio":    ("audio/",),
+    "document": _ANY_MIME_TYPE,
+    "sticker":  ("image/webp",),
+}
 HEADER_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2, 4.2 ("PDF only"), 6.2
     "IMAGE":    ("image/",),
     "VIDEO":    ("video/",),

@@ -21,6 +21,20 @@ FIELD_PREFIX: Final = "field:"
 """The kinds of update: a message; a template's status; `field:` and the name of a webhook field
 whose whole value is stored; every other kind is the name of a message's status."""
 
+MESSAGES_FIELD: Final = "messages"
+# fmt: off
+WEBHOOK_FIELDS: Final = (  # Source: facts 7.2; the operator's page "Webhooks overview"
+    MESSAGES_FIELD, "message_template_status_update", "message_template_quality_update",
+    "message_template_components_update", "template_category_update", "account_update", "account_alerts",
+    "account_review_update", "account_settings_update", "business_capability_update", "business_status_update", "calls",
+    "flows", "group_lifecycle_update", "group_participants_update", "group_settings_update", "group_status_update",
+    "history", "partner_solutions", "payment_configuration_update", "phone_number_name_update",
+    "phone_number_quality_update", "security", "smb_app_state_sync", "smb_message_echoes",
+    "template_correct_category_detection", "tracking_events", "user_id_update", "user_preferences",
+)
+# fmt: on
+"""The fields that an app can subscribe to."""
+
 SUBSCRIPTION_KIND: Final = "subscription"
 RETRY_KIND: Final = "retry"
 """Kinds in the table `state`: an app subscribed to an account (the owner); the retries of an outlet, whose key is

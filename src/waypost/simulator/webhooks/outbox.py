@@ -67,9 +67,9 @@ class Outbox:
         """Return a higher id than any before; may be called on the writer's thread."""
         return next(self._ids)
 
-    def has_subscribers(self, waba_id: str) -> bool:
-        """True if an app receives updates of the account or of one of its numbers; if not, none is created."""
-        return self._accounts.has_receiver(waba_id)
+    def has_subscribers(self, waba_id: str, field: str = "") -> bool:
+        """True if an app receives updates of the account or of one of its numbers, or those about a field."""
+        return self._accounts.has_receiver(waba_id, field)
 
     def wake_events(self, waba_id: str) -> WakeEvents:
         """Return the events that wake the account's deliveries."""

@@ -21,7 +21,14 @@ from waypost.simulator.accounts.accounts import Accounts, Destination
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Store
-from waypost.simulator.tables.updates import RETRY_KIND, Outlet, PendingUpdate, Update, build_pending_update
+from waypost.simulator.tables.updates import (
+    MESSAGES_FIELD,
+    RETRY_KIND,
+    Outlet,
+    PendingUpdate,
+    Update,
+    build_pending_update,
+)
 from waypost.simulator.webhooks.faulted_updates import FaultedWebhooks
 from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import WebhookFaults
@@ -175,7 +182,12 @@ class WebhookSender:
             dues = (await self._outbox.next_due_ms(outlet), await self._faulted.next_due_ms(outlet))
             return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
         destination = self._accounts.destination(outlet)
-        dropped = [update for update in batch if update.due_ms < now_ms - MAX_RETRY_AGE_MS]
+        unwanted_fields = destination.unwanted_fields if destination is not None else ()
+        dropped = [
+            update
+            for update in batch
+            if update.due_ms < now_ms - MAX_RETRY_AGE_MS or (update.field or MESSAGES_FIELD) in unwanted_fields
+        ]
         if destination is None or dropped:
             await self._delete_updates(batch if destination is None else dropped)
             return None
