@@ -120,6 +120,9 @@ _APP_DETAILS: Final[Schema] = {
     "callbackUrl": TEXT, "disableOptinPrefUrl": BOOLEAN, "federated": BOOLEAN, "storageRegion": TEXT,
     "templateMessaging": BOOLEAN, "version": INTEGER, "createdOn": INTEGER, "modifiedOn": INTEGER,
 }  # fmt: skip
+_CHANGED_APP: Final = object_of(
+    **_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT, customerId=TEXT, customerType=TEXT,
+)  # fmt: skip
 _USAGE: Final = object_of(
     appId=TEXT, appName=TEXT, date=TEXT, incomingMsg=INTEGER, outgoingMsg=INTEGER, outgoingMediaMsg=INTEGER,
     templateMsg=INTEGER, templateMediaMsg=INTEGER, totalMsg=INTEGER, marketing=INTEGER, utility=INTEGER,
@@ -194,7 +197,7 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "pipeline":       success_object(whatsapp=object_of(countryCode=TEXT, createdOn=INTEGER, creationStage=TEXT, dialCode=TEXT, embedStage=TEXT, id=TEXT, modifiedOn=INTEGER, pipeLineStage=TEXT, uiFormStage=TEXT, whatsappVerificationStatus=TEXT)),
     "created_app":    success_object(appId=TEXT),
     "configured_apps": success_object(message=TEXT, partnerId=TEXT, totalApps=TEXT),
-    "changed_app":    success_object(app=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT, customerId=TEXT, customerType=TEXT)),
+    "changed_app":    success_object(app=_CHANGED_APP, appDetails=_CHANGED_APP),
     "deleted_app":    success_object(message=TEXT),
     "callback_modes": success_object(callback=object_of(custom=BOOLEAN, modes=array_of(TEXT))),
     "callback":       success_object(callback=object_of(url=TEXT, custom=BOOLEAN, modes=array_of(TEXT))),

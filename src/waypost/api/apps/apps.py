@@ -155,7 +155,7 @@ async def edit_app(services: Services, request: Request) -> ApiResponse:
         await set_webhook_url(services, app, form.webhook_url)
     changed = await update_app(services, app, partial(_apply_app_form, form=form))
     item = changed_app(changed, await partner_of(services, changed))
-    return ApiResponse({"status": "success", "app": item})
+    return ApiResponse({"status": "success", "app": item, "appDetails": item})  # public clients read either
 
 
 async def remove_app(services: Services, request: Request) -> ApiResponse:
