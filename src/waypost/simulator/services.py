@@ -167,7 +167,7 @@ class SimulatorServices:
             store, clock, accounts, phones, delivery_signals, handsets, reachability, feedback
         )
         self.faults = faults = Faults(store, clock)
-        self.call_faults = CallFaults(faults, accounts)
+        self.call_faults = CallFaults(faults, accounts, phones)
         self.faulted_updates = faulted_updates = FaultedWebhooks(store)
         webhook_faults = WebhookFaults(store, accounts, outbox, faults, faulted_updates)
         self.webhooks = WebhookSender(

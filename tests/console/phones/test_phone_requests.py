@@ -219,7 +219,11 @@ async def test_settings_of_a_phone_are_stored_and_shown(console: ConsoleClient) 
     settings = {"condition": "old_client", "deliver_after_s": "0.5", "reads_itself": "on",
               "read_after_s": "2", "has_chat_open": "on"}  # fmt: skip
     await post_action(console, f"/phones/{ANN}/settings", settings)
-    await post_action(console, f"/phones/{ANN}/owner", {"name": "Anna", "username": "@anna", "shows_number": "on"})
+    await post_action(
+        console,
+        f"/phones/{ANN}/owner",
+        {"name": "Anna", "username": "@anna", "wa_id": "+15550000099", "shows_number": "on"},
+    )
     await post_action(console, f"/phones/{ANN}/script", {"step-0-on": "button", "step-0-do": "read", "seed": "1"})
 
     state = await console.control.json("GET", f"/control/phones/{ANN}")
@@ -228,7 +232,7 @@ async def test_settings_of_a_phone_are_stored_and_shown(console: ConsoleClient) 
     assert state["condition"] == "old_client"
     assert (state["deliver_after_ms"], state["read_after_ms"]) == (500, 2000)
     assert (state["sends_read_receipts"], state["has_chat_open"]) == (False, True)
-    assert (state["name"], state["username"]) == ("Anna", "anna")
+    assert (state["name"], state["username"], state["wa_id"]) == ("Anna", "anna", "15550000099")
     assert state["steps"][0]["do"] == "read"
     for shown in ("Anna", "old client", ">script<"):
         assert shown in page

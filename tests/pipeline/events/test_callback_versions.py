@@ -173,6 +173,22 @@ async def test_mismatch_of_a_recipients_number_is_called_back_once(proxied_pipel
     }
 
 
+async def test_recipient_with_another_whatsapp_id_causes_one_mismatch_and_answers_by_it(
+    pipeline: PipelineHarness,
+) -> None:
+    number, wa_id = "5593987654321", "559387654321"
+    await pipeline.control("PUT", f"phones/{number}", {"wa_id": wa_id})
+    reply = await pipeline.reply(number, "Hello?")
+
+    message_id = await pipeline.send_text(to=number)
+    events = await pipeline.events_of(message_id, until="delivered")
+
+    assert reply["payload"]["source"] == wa_id
+    [mismatch] = [event for event in events if event["type"] == "mismatch"]
+    assert mismatch["payload"] == {"wa_id": wa_id, "phone": number}
+    assert {event["destination"] for event in events} == {number}
+
+
 async def test_message_is_billed_with_the_first_status_that_has_a_price(proxied_pipeline: PipelineHarness) -> None:
     await proxied_pipeline.subscribe(tag="prices", modes="BILLING,READ")
     await proxied_pipeline.open_window()

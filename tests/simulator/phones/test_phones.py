@@ -226,3 +226,57 @@ async def test_invalid_phone_request_error_names_field_rule_and_accepted_values(
     assert response.body["field"] == field
     assert response.body["rule"]
     assert response.body["accepted"]
+
+
+WITH_NINTH_DIGIT = "5593987654321"
+WITHOUT_NINTH_DIGIT = "559387654321"
+
+
+@pytest.mark.parametrize(
+    ("number", "wa_id"),
+    [(WITH_NINTH_DIGIT, WITHOUT_NINTH_DIGIT), ("525512345678", "5215512345678"), ("541123456789", "5491123456789")],
+)
+async def test_businesses_see_the_whatsapp_id_in_place_of_the_number(bench: Bench, number: str, wa_id: str) -> None:
+    # Source: facts 4.3.
+    changed = await bench.control("PUT", f"phones/{number}", {"name": "Ann", "wa_id": wa_id})
+    await bench.control("PUT", "settings", {"statuses_contacts": True})
+    received = await bench.send_from_phone(phone=number)
+
+    by_number = await bench.send({"to": f"+{number}", "text": {"body": "Hi"}})
+    by_wa_id = await bench.send({"to": wa_id, "text": {"body": "Hi again"}})
+
+    assert (changed.body["phone"], changed.body["wa_id"]) == (number, wa_id)
+    contacts = [response.body["contacts"][0] for response in (by_number, by_wa_id)]
+    assert [(contact["input"], contact["wa_id"]) for contact in contacts] == [(f"+{number}", wa_id), (wa_id, wa_id)]
+    for response in (by_number, by_wa_id):
+        sent_id = response.body["messages"][0]["id"]
+        statuses = await bench.receiver.wait_until(
+            lambda sent_id=sent_id: len(found := bench.receiver.statuses(sent_id)) == 2 and found
+        )
+        assert {status["recipient_id"] for status in statuses} == {wa_id}
+    [inbound] = [value for value in bench.receiver.changes() if value.get("messages")]
+    assert inbound["messages"][0]["id"] == received
+    assert (inbound["messages"][0]["from"], inbound["contacts"][0]["wa_id"]) == (wa_id, wa_id)
+    assert [message["text"] for message in await bench.inbox(number)] == ["Hi", "Hi", "Hi again"]
+    assert await bench.inbox(wa_id) == await bench.inbox(number)
+
+
+async def test_whatsapp_id_is_unique_and_may_be_removed(bench: Bench) -> None:
+    await bench.control("PUT", f"phones/{WITH_NINTH_DIGIT}", {"wa_id": WITHOUT_NINTH_DIGIT})
+
+    taken = await bench.control("PUT", f"phones/{ANN}", {"wa_id": WITHOUT_NINTH_DIGIT})
+    bad = await bench.control("PUT", f"phones/{ANN}", {"wa_id": "0123456789"})
+    kept = await bench.control("PUT", f"phones/{WITH_NINTH_DIGIT}", {"name": "Bo"})
+    removed = await bench.control("PUT", f"phones/{WITH_NINTH_DIGIT}", {"wa_id": ""})
+
+    assert (taken.status, taken.body["field"]) == (409, "wa_id")
+    assert (bad.status, bad.body["field"]) == (400, "wa_id")
+    assert (kept.body["wa_id"], removed.body["wa_id"]) == (WITHOUT_NINTH_DIGIT, "")
+
+
+async def test_whatsapp_id_survives_a_restart(bench: Bench) -> None:
+    await bench.control("PUT", f"phones/{WITH_NINTH_DIGIT}", {"wa_id": WITHOUT_NINTH_DIGIT})
+
+    await bench.restart()
+
+    assert (await bench.control("GET", f"phones/{WITHOUT_NINTH_DIGIT}")).body["phone"] == WITH_NINTH_DIGIT

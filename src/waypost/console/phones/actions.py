@@ -91,6 +91,7 @@ def _owner(fields: Fields) -> Body:
     return {
         "name": name[:256],
         "username": fields.get("username", "").strip().lstrip("@"),
+        "wa_id": fields.get("wa_id", "").strip().removeprefix("+"),
         "user_id": fields.get("user_id", "").strip(),
         "shows_number": _flag(fields, "shows_number"),
     }

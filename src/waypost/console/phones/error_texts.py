@@ -37,6 +37,10 @@ PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of
         ("The caption is too long.", "Use at most 1,024 characters."),
     ("to", "cannot be moved to"):
         ("The phone cannot have that number.", "Choose a number that no business has and that is not its own."),
+    ("wa_id", 400):
+        ("A WhatsApp ID has 8 to 15 digits, the first of them not 0.", "Enter such digits, or leave the field empty."),
+    ("wa_id", 409):
+        ("Another phone has this WhatsApp ID.", "Choose another one."),
     ("user_id", 409):
         ("Another phone has this user ID.", "Choose another one."),
     ("shows_number", 400):

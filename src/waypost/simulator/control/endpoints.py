@@ -82,11 +82,11 @@ def _id_reader(name: str) -> ParameterReader:
     return read
 
 
-def _read_phone(_parts: SimulatorServices, request: Request) -> str:
+def _read_phone(services: SimulatorServices, request: Request) -> str:
     digits = phone_digits(request.path_params["phone"])
     if digits is None:
         raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
-    return digits
+    return services.phones.find_number(digits)
 
 
 def _read_travel(services: SimulatorServices, _request: Request) -> TimeTravel:

@@ -25,6 +25,7 @@ Script = Annotated[tuple[Any, ...], accepts("a list of steps")]
 _CONDITION = accepts(f"empty, {', '.join(PHONE_CONDITIONS)}", f"^({'|'.join(PHONE_CONDITIONS)})?$")
 _NULL_IS_SETTING = accepts("0 to 604800000, or null: the value of the settings")
 _NULL_IS_MANUAL = accepts("0 to 604800000, or null: only by a call that reads")
+_WHATSAPP_ID = accepts("8 to 15 digits, the first not 0, or empty: the number", "^([1-9][0-9]{7,14})?$")
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
 _SHOWS_NUMBER = accepts("a boolean; false needs a user_id")
@@ -44,6 +45,7 @@ class PhoneBody(PhoneSettingsBody, frozen=True, kw_only=True):
     """A phone's name, settings and identity; absent members stay unchanged."""
 
     name: Name | UnsetType = UNSET
+    wa_id: Annotated[str, _WHATSAPP_ID] | UnsetType = UNSET
     user_id: Annotated[str, _OWN_ID] | UnsetType = UNSET
     username: Annotated[str, Meta(max_length=64)] | UnsetType = UNSET
     parent_user_id: Annotated[str, _PARENT_ID] | UnsetType = UNSET
@@ -180,7 +182,7 @@ async def _active_phones(services: SimulatorServices, query: ActivePhonesQuery, 
 
 async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
-    identity = ("name", "user_id", "username", "parent_user_id", "shows_number")
+    identity = ("name", "wa_id", "user_id", "username", "parent_user_id", "shows_number")
     changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
     _check_identity(services, phone, changes)
     if changes.get("shows_number") is False and services.phones.find_or_default(phone).shows_number:
@@ -211,7 +213,7 @@ def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
 
 # fmt: off
 _PHONE_MEMBERS: Final = (
-    "phone", "name", "deliver_after_ms", "read_after_ms", "user_id", "username", "parent_user_id", "shows_number", "condition",
+    "phone", "name", "deliver_after_ms", "read_after_ms", "wa_id", "user_id", "username", "parent_user_id", "shows_number", "condition",
     "sends_read_receipts", "has_chat_open", "is_offline", "stopped_marketing_of", "has_blocked",
 )
 # fmt: on
@@ -250,6 +252,12 @@ def _check_identity(services: SimulatorServices, phone: str, changes: dict[str, 
     if not has_own and not changes.get("shows_number", known.shows_number):
         rule = "a phone that shows no number needs a user_id"
         raise ControlApiError("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
+    wa_id = changes.get("wa_id", "")
+    wa_id_holder = services.phones.find_number(wa_id)
+    if wa_id and wa_id_holder not in (wa_id, phone):
+        raise ControlApiError("wa_id", f"belongs to {wa_id_holder}", "one not in use", status=409)
+    if wa_id == phone:
+        changes["wa_id"] = ""
     holder = services.phones.find_by_user_id(user_id) if user_id else None
     if holder is not None and holder.phone != phone:
         raise ControlApiError("user_id", f"belongs to {holder.phone}", "one not in use", status=409)

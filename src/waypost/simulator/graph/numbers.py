@@ -164,7 +164,8 @@ def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str |
         members = object_or_none(item) or {}
         user, user_id = text_or_none(members.get("user")), text_or_none(members.get("user_id"))
         if user:
-            users[user] = phone_digits(user)
+            digits = phone_digits(user)
+            users[user] = digits and services.phones.find_number(digits)
         elif user_id:
             phone = services.phones.find_by_user_id(user_id)
             users[user_id] = phone.phone if phone is not None else None

@@ -207,7 +207,7 @@ class Handsets:
     def _user_id_update(self, seen: SimulatedPhone, number: Number, user_id: str, at_ms: int) -> Update:
         current = msgspec.structs.replace(seen, user_id=user_id)
         change = {
-            **({"wa_id": seen.phone} if seen.shows_number else {}),
+            **({"wa_id": seen.whatsapp_id} if seen.shows_number else {}),
             "detail": user_id_change_text(seen, user_id),
             "user_id": {"previous": seen.user_id, "current": user_id},
             "timestamp": str(at_ms // 1000),

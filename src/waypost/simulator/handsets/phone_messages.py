@@ -154,7 +154,7 @@ def build_user_id_change(phone: SimulatedPhone, user_id: str) -> PhoneMessage:
     body = user_id_change_text(phone, user_id)
     system = {"body": body, "user_id": user_id, "type": "user_changed_user_id"}
     if phone.shows_number:
-        system["wa_id"] = phone.phone
+        system["wa_id"] = phone.whatsapp_id
     return PhoneMessage(
         "system", {"system": system}, {"text": body, "system": system},
         opens_window=False, has_contact=False,

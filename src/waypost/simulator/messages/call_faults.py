@@ -9,7 +9,7 @@ from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.errors import TITLES, GraphApiError
 from waypost.simulator.faults.fault import ArmedFault, FaultSubject
 from waypost.simulator.faults.faults import Faults
-from waypost.simulator.phones.phones import phone_digits
+from waypost.simulator.phones.phones import Phones, phone_digits
 from waypost.simulator.requests import Call, Download
 from waypost.simulator.templates.template import SimulatedTemplate
 from waypost.simulator.webhooks.faulted_responses import CallOutcome, FaultedResponse
@@ -24,9 +24,10 @@ class InjectedError(GraphApiError):
 class CallFaults:
     """Applies the armed faults to each call, once the simulator knows its subject."""
 
-    def __init__(self, faults: Faults, accounts: Accounts) -> None:
+    def __init__(self, faults: Faults, accounts: Accounts, phones: Phones) -> None:
         self._faults = faults
         self._accounts = accounts
+        self._phones = phones
 
     async def carry_out(
         self, call: Call, name: str, waba_id: str, target: object, work: CallWork
@@ -59,7 +60,7 @@ class CallFaults:
     def _subject(self, call: Call, name: str, waba_id: str, target: object) -> FaultSubject:
         account = self._accounts.by_id.get(waba_id)
         number = self._accounts.numbers.get(getattr(target, "phone_number_id", ""))
-        phone = phone_digits(call.fields.get("to")) or ""
+        phone = self._phones.find_number(phone_digits(call.fields.get("to")) or "")
         return FaultSubject(
             name=name,
             app=call.app_id or (account.app_id if account else ""),

@@ -189,4 +189,4 @@ class MessageChecker:
         digits = recipient_digits(str(to) if type(to) is int else to)
         if digits is None:
             raise message_error(131009, "to: a phone number has 8 to 15 digits")
-        return digits
+        return self._phones.find_number(digits)

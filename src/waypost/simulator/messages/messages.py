@@ -148,7 +148,7 @@ class Messages:
         handset, _ = self._phones.find_or_create(phone)
         if request.get("to"):
             user = {"user_id": handset.user_id} if handset.user_id else {}
-            return {"input": request["to"], "wa_id": phone, **user}
+            return {"input": request["to"], "wa_id": handset.whatsapp_id, **user}
         seen = self._phones.seen_by(handset, number.phone_number_id, self._clock.now_ms())
         return {"input": request["recipient"], **seen.identity_members("wa_id", "user_id")}
 

@@ -97,7 +97,7 @@ def recipient_json(phone: SimulatedPhone) -> str:
     """Return the recipient of a status as JSON members without braces. Source: facts 7.3, 7.5."""
     if phone.user_id:
         return ascii_json(phone.identity_members("recipient_id", "recipient_user_id"))[1:-1]
-    return f'"recipient_id":"{phone.phone}"'
+    return f'"recipient_id":"{phone.whatsapp_id}"'
 
 
 @lru_cache(maxsize=16_384)

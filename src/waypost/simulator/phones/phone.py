@@ -14,6 +14,8 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
         name: the owner's profile name.
         deliver_after_ms: from `sent` to `delivered`; None: as in the settings.
         read_after_ms: from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically.
+        wa_id: the WhatsApp id, if it differs from the number, as in Brazil and Mexico; businesses see it in place of the
+            number, and reach the phone by both. Source: facts 4.3.
         user_id: the business-scoped user id; empty: businesses see none.
         username: shown next to the profile name; may be empty.
         shows_number: whether every business sees the number; if not, there is a user id.
@@ -34,6 +36,7 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     deliver_after_ms: int | None = None
     read_after_ms: int | None = None
+    wa_id: str = ""
     user_id: str = ""
     username: str = ""
     shows_number: bool = True
@@ -48,6 +51,11 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: str = ""
     script: str = ""
 
+    @property
+    def whatsapp_id(self) -> str:
+        """The digits by which businesses see the phone."""
+        return self.wa_id or self.phone
+
     def contact(self) -> dict[str, Any]:
         """Return the phone's owner as webhooks name a sender. Source: facts 7.2, 7.5."""
         profile = {"name": self.name} | ({"username": self.username} if self.username else {})
@@ -55,7 +63,7 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
 
     def identity_members(self, number_name: str, user_id_name: str) -> dict[str, str]:
         """Return the number and the user id that businesses see, under the given names."""
-        members = {number_name: self.phone} if self.shows_number else {}
+        members = {number_name: self.whatsapp_id} if self.shows_number else {}
         members |= {user_id_name: self.user_id} if self.user_id else {}
         parent_name = user_id_name.replace("user_id", "parent_user_id")
         return members | ({parent_name: self.parent_user_id} if self.parent_user_id else {})

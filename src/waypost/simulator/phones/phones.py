@@ -31,7 +31,13 @@ class Phones:
         self._wrote_ms = CachedKeyedValues(store, "window", int)  # of a business number, by phone
         self._phones = CachedKeyedValues(store, PHONE_KIND, SimulatedPhone)
         self._by_user_id = self._phones.index(lambda phone: (phone.user_id,) if phone.user_id else ())
+        self._by_wa_id = self._phones.index(lambda phone: (phone.wa_id,) if phone.wa_id else ())
         self.by_digits = self._phones.all
+
+    def find_number(self, digits: str) -> str:
+        """Return the number of the phone with a WhatsApp id, or the digits if no phone has such an id."""
+        known = self._by_wa_id.get(digits)
+        return digits if known is None else known.phone
 
     def find_or_create(self, phone: str) -> tuple[SimulatedPhone, bool]:
         """Return a number's phone as businesses see it, and whether it is new: then the caller must store it.
