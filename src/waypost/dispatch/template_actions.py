@@ -1,5 +1,6 @@
 """Submits, edits and deletes templates at the operator."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
@@ -10,9 +11,10 @@ from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls.call import CallNotOffered
-from waypost.domain.direct_calls.templates import GetTemplate, OperatorTemplate
+from waypost.domain.direct_calls.templates import GetTemplate, ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
+from waypost.notifications.template_sync import is_same_template
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
@@ -113,11 +115,7 @@ class TemplateActions:
         if template.status is TemplateStatus.DELETED:
             return None
         if kind is SubjectKind.TEMPLATE_REFRESH:
-            if not template.operator_template_id:
-                return None
-            adapter = self._operators.adapter(account)
-            response = await adapter.call(account, GetTemplate(template.operator_template_id))
-            return None if isinstance(response, CallNotOffered) else response
+            return await self._fetch(template, account)
         if kind is SubjectKind.TEMPLATE_EDIT:
             template = template.edited_version
         samples = sample_references(template.draft)
@@ -127,6 +125,22 @@ class TemplateActions:
         if kind is SubjectKind.TEMPLATE_EDIT:
             return await self._operators.adapter(account).edit_template(account, template, media.copies)
         return await self._operators.adapter(account).submit_template(account, template, media.copies)
+
+    async def _fetch(self, template: Template, account: OperatorAccount) -> Outcome | OperatorTemplate | None:
+        """Return a template as the operator has it; one whose id is not known, by its name and its contents."""
+        adapter = self._operators.adapter(account)
+        if template.operator_template_id:
+            response = await adapter.call(account, GetTemplate(template.operator_template_id))
+        else:
+            name = template.draft.element_name
+            response = await adapter.call(
+                account, ListTemplates(template.business_account_id, TemplateDetail.CONTENTS, name)
+            )
+        if isinstance(response, CallNotOffered):
+            return None
+        if isinstance(response, Sequence):
+            return next((listed for listed in response if is_same_template(template, listed)), None)
+        return response
 
     async def _read_with_account(self, template: Template) -> tuple[Template, OperatorAccount]:
         """Return the template as it is now, with its business account's operator account, both of one moment.

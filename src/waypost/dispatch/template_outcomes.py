@@ -93,14 +93,17 @@ class TemplateOutcomes:
                     continue
             match result.outcome:
                 case OperatorTemplate() as fetched:
-                    if template.operator_template_id == fetched.id and result.position in completed:
+                    is_same = template.operator_template_id in (None, fetched.id)
+                    if is_same and template.status is not TemplateStatus.DELETED and result.position in completed:
                         align_template(connection, recorder, template, fetched, at_ms)
                 case OperatorAccepted() as sent:
                     self._apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed
                     )
-                case OperatorRejected(text=text):
+                case OperatorRejected(text=text, existing_id=existing_id):
                     status = TemplateStatus.REJECTED
+                    if existing_id is not None and is_id_of_deleted_template(connection, template, existing_id):
+                        text = NAME_STILL_AT_OPERATOR
                     _apply_status(connection, recorder, result, template, status, text, at_ms)
                 case OperatorUnavailable(text=text):
                     _apply_status(connection, recorder, result, template, TemplateStatus.FAILED, text, at_ms)

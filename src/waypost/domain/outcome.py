@@ -59,6 +59,7 @@ class OperatorRejected:
         retry_once: one retry may succeed; its result is final.
         operator_code: the operator's own, where the partner gets another code.
         is_about_media: the operator may no longer have a medium of the submission.
+        existing_id: of a template: the operator's id of another one with its name, which is the reason.
     """
 
     code: int
@@ -66,6 +67,7 @@ class OperatorRejected:
     retry_once: bool = False
     operator_code: int | None = None
     is_about_media: bool = False
+    existing_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,10 @@ def apply_template_event(
     app = template and find_app(template.app_id)
     if template is None or app is None:
         return False
+    if template.operator_template_id is None and event.operator_template_id:
+        # Its submission is on its way, and another tool may have made one of its name: its contents will show.
+        _enqueue_refresh(connection, template, at_ms)
+        return True
     match event:
         case QualityEvent(quality=value):
             if value not in QUALITIES:
@@ -74,7 +78,7 @@ def check_repeated_event(connection: Connection, event: ReviewEvent | QualityEve
     template = find_operator_template(
         connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code
     )
-    if template is None or not template.operator_template_id:
+    if template is None:
         return
     if template.pending_edit is not None or _would_change(template, event):
         _enqueue_refresh(connection, template, at_ms)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from waypost.domain.direct_calls.templates import OperatorTemplate
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateStatus, have_same_contents
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.accounts.partners import app_by_id
@@ -16,6 +16,13 @@ from waypost.store.templates.templates import change_template, find_operator_tem
 
 LISTED_AS_APPROVED: Final = {TemplateStatus.FLAGGED, TemplateStatus.LOCKED}
 """Statuses that the operator lists as approved."""
+
+
+def is_same_template(template: Template, listed: OperatorTemplate) -> bool:
+    """True if one of ours whose id at the operator is not known is this one of the operator: by name and contents."""
+    names = (listed.name, listed.language.replace("-", "_"))
+    is_named = names == name_and_language(template) and not listed.is_being_deleted
+    return is_named and (listed.draft is None or have_same_contents(template.draft, listed.draft))
 
 
 def align_templates(

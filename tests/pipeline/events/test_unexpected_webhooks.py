@@ -60,7 +60,10 @@ async def test_approval_from_before_a_rejected_edit_does_not_approve_the_edit(ma
     late = await post_decision(pipeline, template_id, "APPROVED", before_s)
     later = await post_decision(pipeline, template_id, "APPROVED", before_s + 3600)
 
-    assert (late, later) == ("REJECTED", "APPROVED")
+    assert (late, later) == ("APPROVED", "APPROVED")
+    record = await read_template(pipeline, template_id)
+    assert "noon" not in record["data"]
+    assert record["edit"]["status"] == "REJECTED"
 
 
 @pytest.mark.parametrize("unit", [1, 1000], ids=["seconds", "milliseconds"])

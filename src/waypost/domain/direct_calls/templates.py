@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList
+from waypost.domain.templates.fields import TemplateDraft
 
 
 class TemplateDetail(StrEnum):
@@ -13,6 +14,7 @@ class TemplateDetail(StrEnum):
 
     STATUS = "status"
     REVIEW = "category, quality and reason of a rejection too"
+    CONTENTS = "contents, category, quality and reason of a rejection too"
     TEXTS = "body and footer too"
 
 
@@ -27,6 +29,8 @@ class OperatorTemplate:
         category: as in `Category`; empty: not given.
         quality: GREEN, YELLOW, RED or UNKNOWN; empty: not given.
         body: its text; None: not given, or it has none.
+        draft: its contents as a draft of ours; None: not given.
+        is_generated: true if the operator's Direct Send has generated it.
     """
 
     id: str
@@ -39,6 +43,8 @@ class OperatorTemplate:
     quality: str = ""
     body: str | None = None
     footer: str | None = None
+    draft: TemplateDraft | None = None
+    is_generated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.types import type_row
@@ -145,3 +146,46 @@ def sample_references(draft: TemplateDraft) -> tuple[str, ...]:
     """
     parts = [*([draft] if type_row(draft.template_type).medium else []), *(draft.cards or ())]
     return tuple(dict.fromkeys(sample for part in parts if (sample := sample_reference(part))))
+
+
+_LABEL_OF_OPERATOR: Final = {ButtonKind.COPY_CODE, ButtonKind.CATALOG, ButtonKind.MPM}
+"""Kinds of buttons whose label the operator sets. Source: operator's facts 2.2."""
+
+
+def have_same_contents(one: TemplateDraft, other: TemplateDraft) -> bool:
+    """True if two drafts have the same type, texts, buttons, cards and offer; samples and settings do not count."""
+    return _contents(one) == _contents(other)
+
+
+def _contents(draft: TemplateDraft) -> tuple[Any, ...]:
+    if draft.category == Category.AUTHENTICATION:  # the operator writes its texts (decision 0016)
+        code = (draft.add_security_recommendation, draft.code_expiration_minutes)
+        return (Category.AUTHENTICATION, code, _buttons(draft.buttons))
+    offer = ((draft.limited_offer_text or "").strip(), bool(draft.has_expiration)) if draft.is_lto else None
+    return (
+        draft.template_type,
+        _text(draft.header),
+        _text(draft.content),
+        _text(draft.footer),
+        _buttons(draft.buttons),
+        tuple((card.header_type, _text(card.body), _buttons(card.buttons)) for card in draft.cards or ()),
+        offer,
+    )
+
+
+def _text(text: str | None) -> str:
+    """Return a text without the spaces around it and with one kind of line break: the operator may change both."""
+    return (text or "").replace("\r\n", "\n").strip()
+
+
+def _buttons(buttons: tuple[TemplateButton, ...]) -> tuple[Any, ...]:
+    return tuple(
+        (
+            button.kind,
+            "" if button.kind in _LABEL_OF_OPERATOR else _text(button.text),
+            "" if button.kind is ButtonKind.OTP else button.url,
+            "".join(filter(str.isdecimal, button.phone_number)),
+            button.flow_id,
+        )
+        for button in buttons
+    )

@@ -63,6 +63,10 @@ _TEMPLATE_FIELDS: Final = "id,name,language,status,category,previous_category,co
 _TEMPLATES: Final = {  # Source: operator's facts 2.1
     TemplateDetail.STATUS: "id,name,language,status",
     TemplateDetail.REVIEW: "name,language,status,category,rejected_reason,quality_score",
+    TemplateDetail.CONTENTS: (
+        "name,language,status,category,rejected_reason,quality_score,"
+        "components,parameter_format,message_send_ttl_seconds,sub_category,source"
+    ),
     TemplateDetail.TEXTS: "name,language,status,components",
 }
 _CALLING_STATUSES: Final = {True: "ENABLED", False: "DISABLED"}

@@ -21,7 +21,7 @@ from waypost.domain.direct_calls.templates import (
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, OperatorUnavailable
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.numbers import operator_number, webhook_url
-from waypost.operators.cloud.templates.calls import DELETION_STATUSES
+from waypost.operators.cloud.templates.contents import parse_template
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
 from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
@@ -129,41 +129,14 @@ def missing_fields(subscriptions: Sequence[Any]) -> list[MissingWebhookField]:
 
 def operator_templates(items: list[Any]) -> list[OperatorTemplate] | OperatorUnavailable:
     """Return every template of a list; a list with anything else in it is not reliable."""
-    templates = [_parse_template(item) for item in items]
+    templates = [parse_template(item) for item in items]
     valid = [item for item in templates if item is not None]
     return valid if len(valid) == len(templates) else OperatorUnavailable("the operator's list has what is no template")
 
 
 def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate | OperatorUnavailable:
     """Return one template."""
-    return _parse_template(response) or OperatorUnavailable("the operator's response is no template")
-
-
-def _parse_template(value: Any) -> OperatorTemplate | None:
-    """Return a template with id, name, language and status; None if one is missing. Source: operator's facts 2.1."""
-    match value:
-        case {"id": str(template_id), "name": str(name), "language": str(language), "status": str(status)} if (
-            len(template_id) <= MAX_OPERATOR_ID_CHARS
-        ):
-            reason = _text(value.get("rejected_reason"))
-            texts = {
-                parse_text(component.get("type")): _text(component.get("text"))
-                for component in _member_objects(value, "components")
-            }
-            return OperatorTemplate(
-                id=template_id,
-                name=name,
-                language=language,
-                status=status,
-                is_being_deleted=status in DELETION_STATUSES,
-                category=_text(value.get("category")),
-                rejected_reason=reason if reason not in ("", "NONE") else None,
-                quality=_text(object_of(value.get("quality_score")).get("score")),
-                body=texts.get("BODY"),
-                footer=texts.get("FOOTER"),
-            )
-        case _:
-            return None
+    return parse_template(response) or OperatorUnavailable("the operator's response is no template")
 
 
 def library_template(

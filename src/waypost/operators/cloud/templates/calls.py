@@ -7,19 +7,22 @@ then rejects it because it was done already, its template is compared with the r
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.base.json_values import list_of, object_of
+from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
+from waypost.domain.direct_calls.templates import OperatorTemplate
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
-from waypost.domain.templates.template import Template
-from waypost.operators.cloud.error_codes import name_conflict
+from waypost.domain.templates.template import Template, have_same_contents
+from waypost.operators.cloud.error_codes import INVALID_PARAMETER, name_conflict
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.paging import list_pages
 from waypost.operators.cloud.templates.bodies import template_body
+from waypost.operators.cloud.templates.contents import parse_template, read_draft
 from waypost.operators.cloud.tolerant_json import parse_name, parse_text
 
-DELETION_STATUSES: Final = {"DELETED", "PENDING_DELETION"}
-"""Statuses of a template that is deleted, or about to be."""
-_COMPARED_MEMBERS: Final = ("type", "format", "text", "url", "phone_number", "flow_id")
+NAME_TAKEN: Final = (
+    "The operator already has another template of this name and language, with other contents. "
+    "Synchronise the templates to have it here, or take another name."
+)
 
 
 async def submit(
@@ -27,8 +30,8 @@ async def submit(
 ) -> Outcome:
     """Submit a template for review.
 
-    A name is unique at the operator, so an existing template with our name is the one submitted
-    before.
+    A name is unique at the operator. An existing template with our name and our contents is the one submitted
+    before, whose response was lost; one with other contents was made elsewhere, and is not ours (decision 0021).
     """
     body, owner = template_body(template, copies), template.business_account_id
     response = _resolve_uncertain(await call(account, "POST", _templates_path(template), body=body, business=owner))
@@ -37,7 +40,8 @@ async def submit(
             category = parse_text(object_of(response).get("category")).upper() or None
             return OperatorAccepted(parse_name(operator_id), status=_status(response), category=category)
         case {"error": error}:  # the name already exists: every other error is an outcome already
-            return await find(call, account, template) or name_conflict(object_of(error))
+            existing = await find(call, account, template)
+            return name_conflict(object_of(error)) if existing is None else _adopt(template, existing)
         case dict():
             return OperatorUnavailable("the operator's response has no template id")
         case _:
@@ -56,9 +60,10 @@ async def edit(
         existing = await find(call, account, template)
         if existing is None:
             return await submit(call, account, template, copies)
-        if not isinstance(existing, OperatorAccepted):
-            return existing
-        operator_id = existing.operator_id
+        outcome = _adopt(template, existing)
+        if not isinstance(existing, OperatorTemplate) or existing.draft is not None:
+            return outcome
+        operator_id = existing.id
     body = template_body(template, copies)
     changes = {name: value for name, value in body.items() if name not in ("name", "language")}
     response = _resolve_uncertain(await call(account, "POST", operator_id, body=changes, business=owner))
@@ -71,8 +76,8 @@ async def edit(
             current = _resolve_uncertain(await call(account, "GET", operator_id, query=query, business=owner))
             if isinstance(current, OperatorUnavailable):
                 return current
-            theirs = list_of(object_of(current).get("components"))
-            is_done = _components_match(body["components"], theirs)
+            theirs = read_draft({"category": template.category.value, **object_of(current)})
+            is_done = have_same_contents(template.draft, theirs)
             return OperatorAccepted(operator_id, status=_status(current)) if is_done else response
         case dict():
             return OperatorUnavailable("the operator does not say that it has changed the template")
@@ -88,9 +93,11 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
     operator_id, owner = template.operator_template_id, template.business_account_id
     if not operator_id:
         existing = await find(call, account, template)
-        if not isinstance(existing, OperatorAccepted):
+        if not isinstance(existing, OperatorTemplate):
             return OperatorAccepted("") if existing is None else existing
-        operator_id = existing.operator_id
+        if not _is_same(template, existing):  # made elsewhere under its name
+            return OperatorAccepted("")
+        operator_id = existing.id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
     response = _resolve_uncertain(await call(account, "DELETE", _templates_path(template), query=query, business=owner))
     match response:
@@ -98,11 +105,9 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
             return OperatorAccepted(operator_id)
         case OperatorRejected():
             existing = await find(call, account, template)
-            if isinstance(existing, OperatorUnavailable):
+            if existing is not None and not isinstance(existing, OperatorTemplate):
                 return existing
-            is_deleted = existing is None or (
-                isinstance(existing, OperatorAccepted) and existing.operator_id != operator_id
-            )
+            is_deleted = existing is None or existing.id != operator_id
             return OperatorAccepted(operator_id) if is_deleted else response
         case dict():
             return OperatorUnavailable("the operator does not say that it has deleted the template")
@@ -110,7 +115,9 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
             return response
 
 
-async def find(call: CloudHttpClient, account: OperatorAccount, template: Template) -> Outcome | None:
+async def find(
+    call: CloudHttpClient, account: OperatorAccount, template: Template
+) -> OperatorTemplate | Outcome | None:
     """Return the operator's template of this name and language; None if the complete list has none.
 
     A list that is cut short or cannot be read proves nothing about missing templates: `OperatorUnavailable`.
@@ -120,19 +127,28 @@ async def find(call: CloudHttpClient, account: OperatorAccount, template: Templa
     async for page in list_pages(call, account, _templates_path(template), query, name="templates", business=owner):
         if not isinstance(page, list):
             return OperatorUnavailable(page.text) if isinstance(page, OutcomeUncertain) else page
-        for item in page:
-            match item:
-                case {"id": str(operator_id), "name": name, "language": language} if (
-                    name == draft.element_name
-                    and language == draft.language_code
-                    and _status(item) not in DELETION_STATUSES
-                ):
-                    return OperatorAccepted(parse_name(operator_id), status=_status(item))
-                case {"id": str()}:
-                    continue
-                case _:
-                    return OperatorUnavailable("the operator's list has what is no template")
+        for member in page:
+            item = parse_template({**object_of(member), "id": parse_name(object_of(member).get("id"))})
+            if item is None:
+                return OperatorUnavailable("the operator's list has what is no template")
+            names = (item.name, item.language.replace("-", "_"))
+            if names == (draft.element_name, draft.language_code) and not item.is_being_deleted:
+                return item
     return None
+
+
+def _adopt(template: Template, existing: OperatorTemplate | Outcome) -> Outcome:
+    """Return the outcome of a template whose name the operator has: accepted only if it has the same contents."""
+    if not isinstance(existing, OperatorTemplate):
+        return existing
+    if not _is_same(template, existing):
+        return OperatorRejected(INVALID_PARAMETER, NAME_TAKEN, existing_id=existing.id)
+    return OperatorAccepted(existing.id, status=existing.status, category=existing.category or None)
+
+
+def _is_same(template: Template, existing: OperatorTemplate) -> bool:
+    """True if the operator's template has our contents. A list without contents proves nothing: it is taken for ours."""
+    return existing.draft is None or have_same_contents(template.draft, existing.draft)
 
 
 def _templates_path(template: Template) -> str:
@@ -146,17 +162,3 @@ def _resolve_uncertain(response: dict[str, Any] | Outcome) -> dict[str, Any] | O
 
 def _status(response: Any) -> str | None:
     return parse_text(object_of(response).get("status")).upper() or None
-
-
-def _components_match(ours: list[Any], theirs: list[Any]) -> bool:
-    """True if the operator's components equal ours, apart from what only the operator adds."""
-    pairs = zip(ours, theirs, strict=False)
-    return len(ours) == len(theirs) and all(_component_matches(object_of(a), object_of(b)) for a, b in pairs)
-
-
-def _component_matches(ours: dict[str, Any], theirs: dict[str, Any]) -> bool:
-    # A button for a code is read back as a URL. Source: operator's facts 2.1
-    compared = ("text",) if parse_text(ours.get("type")).upper() == "OTP" else _COMPARED_MEMBERS
-    is_same = all(parse_text(ours[name]) == parse_text(theirs.get(name)) for name in compared if ours.get(name))
-    inner = (name for name in ("buttons", "cards", "components") if name in ours)
-    return is_same and all(_components_match(list_of(ours.get(name)), list_of(theirs.get(name))) for name in inner)
