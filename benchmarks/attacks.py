@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -177,9 +178,9 @@ ATTACKS: dict[str, tuple[Attack, float]] = {
 }
 
 
-async def measure(name: str, folder: Path) -> str:
-    """Run one attack against a new service; return a row of the table."""
-    attack, seconds = ATTACKS[name]
+@asynccontextmanager
+async def start_service(folder: Path) -> AsyncGenerator[tuple[int, dict[str, str]]]:
+    """Yield the process id of a new `waypost dev`, and its variables."""
     env_file = folder / "dev.env"
     command = [sys.executable, "-c", "from waypost.cli.main import main; main()", "dev", "--memory"]
     command += ["--port", "0", "--simulator-port", "0", "--env-file", str(env_file)]
@@ -197,20 +198,26 @@ async def measure(name: str, folder: Path) -> str:
         while not env_file.exists():  # noqa: ASYNC110  another process writes it
             await asyncio.sleep(0.1)
         await asyncio.sleep(1)
-        variables = read_variables(env_file)
+        yield service.pid, dict(read_variables(env_file))
+    finally:
+        service.send_signal(signal.SIGTERM)
+        service.wait(30)
+
+
+async def measure(name: str, folder: Path) -> str:
+    """Run one attack against a new service; return a row of the table."""
+    attack, seconds = ATTACKS[name]
+    async with start_service(folder) as (pid, variables):
         url = urlsplit(variables["PARTNER_URL"])
         host, port = url.hostname or "127.0.0.1", url.port or 80
         await send_message(host, port, variables["API_KEY"], variables)
-        before_mb, done = resident_mb(service.pid), asyncio.Event()
-        memory = asyncio.create_task(max_resident_mb(service.pid, done))
+        before_mb, done = resident_mb(pid), asyncio.Event()
+        memory = asyncio.create_task(max_resident_mb(pid, done))
         clients = asyncio.create_task(run_other_clients(host, port, variables, done))
         outcome = await attack(host, port, seconds)
         done.set()
         results, max_mb = await clients, await memory
         return f"| {name} | {results.format_row()} | {before_mb:.0f} to {max_mb:.0f} MB | {outcome} |"
-    finally:
-        service.send_signal(signal.SIGTERM)
-        service.wait(30)
 
 
 async def main(names: list[str]) -> None:

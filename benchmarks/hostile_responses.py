@@ -108,7 +108,8 @@ class HostileResponder:
         connections: number of connections so far.
     """
 
-    def __init__(self, response: HostileResponse) -> None:
+    def __init__(self, response: HostileResponse, *, port: int = 0) -> None:
+        self._port = port
         self.response = response
         self.first_response = b""
         self.taken_bytes = 0
@@ -123,7 +124,7 @@ class HostileResponder:
         return self._server.sockets[0].getsockname()[1]
 
     async def __aenter__(self) -> "HostileResponder":
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", self._port)
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -30,6 +30,7 @@ from waypost.domain.outcome import (
 )
 from waypost.operators.cloud import http_calls
 from waypost.operators.cloud.adapter import CloudOperator
+from waypost.operators.cloud.responses import read_operator_response
 
 
 def error(code: int, message: str = "no", **more: Any) -> dict[str, Any]:
@@ -309,3 +310,31 @@ async def test_list_of_templates_with_a_lost_response_is_unavailable(tiny: TinyO
     outcome = await tiny.submit()
 
     assert isinstance(outcome, OperatorUnavailable)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"1",
+        b"1.",
+        b"-1",
+        b"1e",
+        b'\\"',
+        b"\\",
+        b'"',
+        b"[",
+        b'{"a":',
+        b"1,",
+        b":",
+        b"NaN,",
+        b"\\ud83d",
+        b"\xed\xa0",
+        b"1.2.3e1000 ",
+    ],
+)
+@pytest.mark.parametrize("begins", [b"", b'["'])
+def test_no_text_takes_longer_than_its_length_explains(begins: bytes, text: bytes) -> None:
+    """A text that is scanned again from each of its bytes would take hours."""
+    outcome = read_operator_response(200, begins + text * (500_000 // len(text)), None)
+
+    assert outcome == OutcomeUncertain("the operator gave an unreadable response with status 200")

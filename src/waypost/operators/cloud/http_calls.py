@@ -1,5 +1,6 @@
 """The HTTP client of the Cloud API: one pool, one way to authenticate, one way to read a response."""
 
+import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,7 +10,7 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import ConnectionPools, NotConnected, ResponseLost
+from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConnected, ResponseLost
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.http.request_bodies import FormPart, RequestBody, form_body
@@ -30,7 +31,7 @@ SEND_CONNECTIONS_PER_HOST: Final = 1024
 MAX_SEND_RESPONSE_BYTES: Final = 64 * 1024
 """Of the response to a message, which has less than 1 KiB; of a longer one no more is read."""
 
-MAX_CALL_RESPONSE_BYTES: Final = 8 * 1024 * 1024
+MAX_CALL_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 """Of the response to any other call; a longer one is an error. Lists are read in pages of a hundred."""
 
 _encode_body: Final = msgspec.json.Encoder().encode
@@ -159,10 +160,7 @@ class CloudHttpClient:
             return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
         except ValueError as error:
             return OperatorUnavailable(f"the operator cannot be called: {error}", retry_reason=RetryReason.NOT_REACHED)
-        response_headers = CIMultiDict(response.headers)
-        return self._read_response(
-            account, response.status, response.body, response_headers, CallCategory.MESSAGES, business
-        )
+        return await self._read_response(account, response, CallCategory.MESSAGES, business)
 
     async def exchange(
         self,
@@ -202,8 +200,7 @@ class CloudHttpClient:
             )
         except OSError as error:  # of a file that is sent, too
             return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
-        response_headers = CIMultiDict(response.headers)
-        return self._read_response(account, response.status, response.body, response_headers, category, business)
+        return await self._read_response(account, response, category, business)
 
     def _required_wait(
         self, account: OperatorAccount, category: CallCategory, business: str
@@ -213,18 +210,17 @@ class CloudHttpClient:
             return OperatorUnavailable(OPERATOR_HELD_ERROR, retry_reason=RetryReason.NOT_REACHED)
         return self.usages.required_wait(account, category, business)
 
-    def _read_response(
-        self,
-        account: OperatorAccount,
-        status: int,
-        content: bytes,
-        headers: Mapping[str, str],
-        category: CallCategory,
-        business: str,
+    async def _read_response(
+        self, account: OperatorAccount, response: HttpResponse, category: CallCategory, business: str
     ) -> dict[str, Any] | Outcome:
         """Return the object or outcome of a response, and record its limit usage."""
+        headers = CIMultiDict(response.headers)
         self.usages.record_headers(account, headers)
-        outcome = read_operator_response(status, content, parse_retry_after_s(headers))
+        content = (response.status, response.body, parse_retry_after_s(headers))
+        if len(response.body) <= MAX_SEND_RESPONSE_BYTES:
+            outcome = read_operator_response(*content)
+        else:  # its repair may take seconds, if it is as damaged as can be
+            outcome = await asyncio.to_thread(read_operator_response, *content)
         match outcome:
             case OperatorUnavailable(retry_scope=RetryScope.ACCOUNT, retry_after_s=float(wait_s)):
                 self.usages.pause_calls(account, category, wait_s)

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
-import msgspec
-
 from waypost.domain.outcome import (
     INVALID_RESPONSE_CODE,
     OperatorRejected,
@@ -22,7 +20,7 @@ from waypost.domain.outcome import (
     RetryScope,
 )
 from waypost.operators.cloud.error_codes import RATE_LIMITED, error_outcome
-from waypost.operators.cloud.tolerant_json import decode
+from waypost.operators.cloud.tolerant_json import NOT_JSON, decode
 
 NAME_EXISTS_SUBCODE: Final = 2388024  # Source: operator's facts 2.4
 NOT_ACCEPTED_YET_STATUSES: Final = (425, 429)
@@ -46,7 +44,7 @@ def read_operator_response(status: int, content: bytes, retry_after_s: float | N
     """
     try:
         response: Any = decode(content)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
+    except NOT_JSON:
         response = None
     match response:
         case {"error": {"error_subcode": subcode}} if subcode == NAME_EXISTS_SUBCODE:

@@ -103,8 +103,10 @@ _REPAIRS: Final[tuple[tuple[re.Pattern[bytes], Any], ...]] = (
         _repair_escape,
     ),
 )
-_STRING_OR_NUMBER: Final = re.compile(
-    rb"""(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")|[+-]?(?:NaN|nan|Infinity|inf)\b|[+-]?\d[\d.]*[eE][+-]?\d{3,}""", re.DOTALL
+_STRING_OR_NUMBER: Final = re.compile(  # none begins within another, so that no text is scanned again and again
+    rb"""(?P<string>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))|[+-]?(?:NaN|nan|Infinity|inf)\b"""
+    rb"""|[+-]?(?<![\d.])\d[\d.]*[eE][+-]?\d{3,}""",
+    re.DOTALL,
 )
 _CONTROL: Final = re.compile(rb"[\x00-\x1f]")
 _TOKEN: Final = re.compile(rb"""(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")|["\[\]{},:]""", re.DOTALL)
