@@ -8,10 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.properties.test_any_draft import CHANGES, changed_draft
 from tests.support.builders import draft, template
 from waypost.domain.templates.buttons import ButtonKind, SupportedApp, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.template import add_type_button
 from waypost.domain.templates.variables import split_at_variables, variable_names, word_count
 from waypost.domain.templates.violations import find_violations
 from waypost.operators.cloud.templates.bodies import template_body
@@ -270,3 +272,32 @@ def test_any_text_has_one_verdict(text: str, field: str) -> None:
     if variable_names(text) and submitted.example == submitted.content:
         return
     check_verdicts(submitted)
+
+
+@given(CHANGES.map(changed_draft))
+def test_draft_that_the_check_finds_nothing_in_is_approved(submitted: TemplateDraft) -> None:
+    assert find_violations(submitted) or simulated_verdict(submitted) is None
+
+
+NO = replace(REPLY, text="No")
+SHOP = replace(URL, text="Shop", url="https://shop.example/{{1}}", example=("https://shop.example/a",))
+FLOW = TemplateButton(ButtonKind.FLOW, "Book", flow_id="1", navigate_screen="ONE")
+MANY_BUTTONS = st.lists(st.sampled_from([REPLY, NO, URL, SHOP, CALL, CODE, FLOW]), max_size=5).map(tuple)
+TYPES = st.sampled_from(["TEXT", "IMAGE", "LOCATION", "CATALOG", "PRODUCT", "CAROUSEL"])
+
+
+@given(MANY_BUTTONS, MANY_BUTTONS, st.sampled_from(["MARKETING", "UTILITY"]), TYPES, st.booleans())
+def test_any_combination_of_buttons_has_one_verdict(
+    given_buttons: tuple[TemplateButton, ...],
+    on_cards: tuple[TemplateButton, ...],
+    category: str,
+    template_type: str,
+    is_lto: bool,
+) -> None:
+    card = replace(CARD, buttons=on_cards)
+    more: dict[str, Any] = {"cards": (card, card)} if template_type == "CAROUSEL" else {"example_media": HANDLE}
+    if is_lto and template_type == "TEXT":
+        more |= {"is_lto": True, "limited_offer_text": "Soon", "has_expiration": False}
+    check_verdicts(
+        add_type_button(draft(category=category, template_type=template_type, buttons=given_buttons, **more))
+    )
