@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 from typing import Final
 
-from waypost.base.backoff import delay_ms, travel_due_ms
+from waypost.base.backoff import TRAVEL_SHARE, delay_ms, travel_due_ms
 from waypost.base.clock import Clock
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes
 from waypost.dispatch.pacing import Pacer
@@ -161,8 +161,8 @@ class OutboundRetries:
         """
         now_ms = self._clock.now_ms()
         due_ms = now_ms + retry_delay_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)
-        if self._is_travelling:
-            due_ms = travel_due_ms(due_ms, now_ms - since_ms)
+        if self._is_travelling:  # no coarser than the delay itself: the next attempt may be after the advance
+            due_ms = travel_due_ms(due_ms, TRAVEL_SHARE * (due_ms - now_ms))
         if due_ms < since_ms + self._message_ttl_ms:
             trace_event = (
                 make_attempt_event(final_outcome.message_id, now_ms, outcome)
