@@ -78,6 +78,8 @@ def test_code_button_is_shown_as_the_url_it_becomes() -> None:
         ("Hello all.\nSee what is new.", "Hello all."),
         ("Hi {{1}}, see *what* is new", "Hi, see what is new"),
         ("{{1}}", "Items"),
+        ("Hi \U0001f44b all", "Hi all"),
+        ("\u2764\ufe0f", "Items"),
         ("x" * 61, "x" * 60),
         ("  \n\nLate", "Late"),
     ],
