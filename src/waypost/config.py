@@ -172,17 +172,19 @@ class Settings(BaseModel):
     body_timeout_s: float = Field(
         default=30,
         gt=0,
-        description="Over each period of so many seconds a request body must arrive at `min_body_rate`; "
-        "otherwise it gets status 408 and its connection is closed.",
+        description="Over each period of so many seconds a request body must arrive at `min_body_rate`, and a response "
+        "be read; otherwise the connection is closed, after status 408 for a body.",
     )
     min_body_rate: int = Field(
-        default=500, ge=0, description="Minimum rate of a request body, bytes a second; 0: no limit."
+        default=500,
+        ge=0,
+        description="Minimum rate of a request body, and of a client that reads, bytes a second; 0: no limit.",
     )
     max_connections: int = Field(
         default=4000,
         ge=0,
-        description="Maximum number of connections of one listener of a process; a further one closes the one that "
-        "has been idle longest, or gets status 503. 0: no limit.",
+        description="Maximum number of connections of one listener of a process; a further one closes the one whose "
+        "request arrives most slowly or that has been idle longest, or gets status 503. 0: no limit.",
     )
     max_connections_per_address: int = Field(
         default=256,

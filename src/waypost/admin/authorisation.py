@@ -9,6 +9,8 @@ from starlette.responses import Response
 
 from waypost.admin.route import AdminRoute
 from waypost.base.encryption import secrets_equal
+from waypost.base.exceptions import release_frames
+from waypost.base.http.connection_scope import mark_authenticated
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
@@ -82,6 +84,7 @@ class AdminGate:
             except ApiError as error:
                 status, body, headers = error_response(error, names_field=True)
                 reason = error.code.value
+                release_frames(error)
             except ClientDisconnect:
                 raise
             except Exception:
@@ -110,6 +113,7 @@ class AdminGate:
             _log.warning("a wrong admin token was rejected", address=address)
             await self._limits.count_wrong_admin_token(address)
             raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
+        mark_authenticated(request.scope)
         _check_json(request)
         return ADMIN_ACTOR
 

@@ -8,11 +8,14 @@ import msgspec
 from starlette.requests import Request
 
 from waypost.admin.provisioning import AdminContext
+from waypost.base.http.bodies import read_limited_body
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.forms import compressed_body_error, read_json
 
 BodyType = TypeVar("BodyType")
 
+MAX_BODY_BYTES: Final = 16 * 1024 * 1024
+"""A setup of thousands of partners is a few megabytes."""
 MAX_DIGITS: Final = 18
 _NUMBERS: Final = ("partner_id", "subscription_id", "position")
 """Path parameters that are numbers; all others are texts."""
@@ -75,7 +78,10 @@ async def _read_body(request: Request, body_type: type[BodyType]) -> BodyType:
     encoding = request.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
         raise compressed_body_error(encoding)
-    text = (await request.body()).decode("utf-8", "replace") or "{}"
+    body = await read_limited_body(request.stream(), MAX_BODY_BYTES)
+    if body is None:
+        raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_BODY_BYTES} bytes.")
+    text = body.decode("utf-8", "replace") or "{}"
     return read_json(
         text, msgspec.json.Decoder(body_type), name="The body", accepted="a JSON object of the call's fields"
     )

@@ -13,14 +13,27 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router
 
 from waypost.api.audit import audited_endpoint
+from waypost.api.auth.credentials import Credential
 from waypost.api.hold import HELD_BODY, HELD_RETRY_S, ServiceHeld, is_rejected_when_held, reject_held_call
 from waypost.api.http.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecord, read_request_id
-from waypost.api.http.requests import UNCOUNTED, Receive, Request, Scope, Send, read_body, send_file, send_response
+from waypost.api.http.proxies import rate_limit_address
+from waypost.api.http.requests import (
+    MAX_BODY_BYTES,
+    UNCOUNTED,
+    Receive,
+    Request,
+    Scope,
+    Send,
+    read_body,
+    send_file,
+    send_response,
+)
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
 from waypost.api.request_recorder import RequestRecorder
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
+from waypost.base.exceptions import release_frames
 from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
@@ -60,6 +73,7 @@ class ApiEndpoint:
         self._endpoint = reject_held_call if is_rejected else audited_endpoint(row)
         self._row = row
         self._accepts_key = row.idempotency is not IdempotencyMode.NO_KEY and not is_rejected
+        self._has_no_credential = row.credential is Credential.NONE
         self._streams = row.body_format is BodyFormat.MULTIPART
         self.deprecation = row.deprecation
         self._request_arguments = (
@@ -68,6 +82,7 @@ class ApiEndpoint:
             row.credential,
             row.wrong_credential,
             row.other_app,
+            services.rejections,
         )  # computed once: the hot path uses it for every request
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -78,6 +93,8 @@ class ApiEndpoint:
         request: Request | None = None
         api_error: ApiError | None = None
         try:
+            if self._has_no_credential and UNCOUNTED not in scope:
+                self._services.rejections.check(self._address_of(scope))
             request = Request(
                 scope,
                 b"" if self._streams else await read_body(scope, receive),
@@ -105,10 +122,13 @@ class ApiEndpoint:
             api_error = error
             if request is not None and error.code not in COUNTS_TOWARD_RATE:
                 await request.refund(self._services.limiter)
+            if error.code is not ErrorCode.TOO_MANY_REQUESTS and UNCOUNTED not in scope:
+                self._spend_rejection(scope, request)
             self.outcomes[error.code.value] += 1
             status, content, extra = error_response(error, names_field=UNCOUNTED in scope)
             body, kind = _encode(content), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
+            release_frames(error)
         except ServiceHeld:
             self.outcomes["held"] += 1
             status, body, kind = 503, HELD_BODY, _JSON
@@ -146,6 +166,15 @@ class ApiEndpoint:
         if status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
         await send_response(send, status, body, headers)
+
+    def _spend_rejection(self, scope: Scope, request: Request | None) -> None:
+        """Count a request that ended in an error; one that could not be read counts as the largest."""
+        partner_id = None if request is None else request.partner_id
+        owner = self._address_of(scope) if partner_id is None else partner_id
+        self._services.rejections.spend(owner, MAX_BODY_BYTES if request is None else len(request.body))
+
+    def _address_of(self, scope: Scope) -> str:
+        return rate_limit_address(self._services.proxies.client_address(scope))
 
     def _response_id(self, scope: Scope, request_id: str, status: int) -> str:
         """Return the id that a logged response has: an error response always has one."""

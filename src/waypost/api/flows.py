@@ -68,13 +68,13 @@ async def create_flow(services: Services, request: Request) -> ApiResponse:
         flow = await call_operator(services, app, CreateFlow(account_id, name, categories, **options))
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REJECTED or not _was_begun(request):
-            raise _creation_error(error) from error
+            raise _creation_error(error) from None
         # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
         # rejects the second creation. Another client may own the draft with this name, so it is returned only if
         # this request is known to have begun before.
         draft = await call_operator(services, app, FindDraftFlow(account_id, name, categories))
         if draft is None:
-            raise _creation_error(error) from error
+            raise _creation_error(error) from None
         flow = draft
     return ApiResponse({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors})
 
@@ -217,7 +217,7 @@ async def _own_flow(services: Services, app: App, flow_id: str, not_found_error:
     try:
         owner = await call_operator(services, app, GetFlowOwner(flow_id))
     except ApiError as error:
-        raise not_found_error if error.code is ErrorCode.OPERATOR_REJECTED else error from error
+        raise not_found_error if error.code is ErrorCode.OPERATOR_REJECTED else error from None
     if owner != account:
         raise not_found_error
     return flow_id

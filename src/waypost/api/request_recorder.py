@@ -1,7 +1,8 @@
 """Records requests in the request log: every failed one, and one of some successful ones.
 
-An endpoint only appends to a queue in memory. A task redacts what is there and writes it in batches, about once a
-second. Source: decision 0108.
+An endpoint redacts the request and appends it to a queue in memory; a task writes what is there in batches, about
+once a second. What waits holds no request, no body and no exception: the traceback of one would keep all three.
+Source: decision 0108.
 """
 
 import asyncio
@@ -65,31 +66,32 @@ _log: Final = ThrottledLog(_defects)
 
 
 class _Recorded(NamedTuple):
-    """A request that waits to be written, as the endpoint left it; without its body if that is long."""
+    """A request that waits to be written: texts and numbers only.
+
+    Attributes:
+        app_id: from the path; another partner's too.
+        token_hashes: of its credentials.
+        recipient: the phone number or user id that it names.
+        source: the phone number of the app.
+        content: redacted, as JSON; empty without a valid credential.
+    """
 
     id: str
     at_ms: int
-    scope: Scope
-    request: Request | None
     row: RouteRow
     status: int
-    error: ApiError | None
+    error: str
+    message: str
+    explanation: str
+    field: str
+    accepted: str
     took_us: int
     request_id: str
     partner_id: int | None
+    app_id: str
+    token_hashes: tuple[str, ...]
     size_bytes: int
-
-
-class _Content(NamedTuple):
-    """The content of a request that had a valid credential; else empty.
-
-    Attributes:
-        text: redacted, as JSON.
-        recipient: the phone number or user id that it names.
-        source: the phone number of the app.
-    """
-
-    text: str = ""
+    content: str = ""
     recipient: str = ""
     source: str = ""
 
@@ -145,7 +147,7 @@ class RequestRecorder:
         took_s: float,
         request_id: str,
     ) -> None:
-        """Queue one request to be written; count it if there is no room. Nothing is computed here."""
+        """Queue one request to be written; count it if there is no room."""
         if UNCOUNTED in scope:
             return
         partner_id = None if request is None else request.partner_id
@@ -153,24 +155,27 @@ class RequestRecorder:
         if reason:
             self.counts[reason] += 1
             return
-        size_bytes = 0 if request is None else len(request.body)
-        if request is not None and size_bytes > MAX_LOGGED_BODY_BYTES:
-            request.body = b""  # the response is made: nothing reads it, and the queue must stay small
-        self._queue.append(
-            _Recorded(
-                self._ids.new(),
-                self._clock.now_ms(),
-                scope,
-                request,
-                row,
-                status,
-                error,
-                int(took_s * 1_000_000),
-                request_id,
-                partner_id,
-                size_bytes,
-            )
+        message, explanation = _error_texts(error, status)
+        recorded = _Recorded(
+            id=self._ids.new(),
+            at_ms=self._clock.now_ms(),
+            row=row,
+            status=status,
+            error=_error_name(error, status),
+            message=_clean(message),
+            explanation=_clean(explanation),
+            field="" if error is None else _clean(_find_field(error, row)),
+            accepted="" if error is None else _clean(_describe_accepted(error, row)),
+            took_us=int(took_s * 1_000_000),
+            request_id=request_id,
+            partner_id=partner_id,
+            app_id="" if request is None else _app_id_of(request),
+            token_hashes=() if request is None else tuple(map(hash_secret, _tokens_of(request))),
+            size_bytes=0 if request is None else len(request.body),
         )
+        if request is not None and partner_id is not None:
+            recorded = recorded._replace(**_render_content(request, row))
+        self._queue.append(recorded)
 
     async def run(self) -> None:
         """Write what is queued, about once a second, until `stop`; then write the rest."""
@@ -221,14 +226,13 @@ class RequestRecorder:
         return ""
 
     async def _write(self, batch: Sequence[_Recorded]) -> None:
-        contents = await asyncio.to_thread(lambda: [_render_content(one) for one in batch])
-        app_ids = {app_id for one in batch if (app_id := _app_id_of(one))}
-        numbers = {content.source for content in contents if content.source}
-        hashes = {hash_secret(token) for one in batch for token in _tokens_of(one)}
+        app_ids = {one.app_id for one in batch if one.app_id}
+        numbers = {one.source for one in batch if one.source}
+        hashes = {token_hash for one in batch for token_hash in one.token_hashes}
         names = CallerNames({}, {}, {})
         if app_ids or numbers or hashes:
             names = await self._database.read(read_caller_names, app_ids, numbers, hashes)
-        entries = [_make_entry(one, content, names) for one, content in zip(batch, contents, strict=True)]
+        entries = [_make_entry(one, names) for one in batch]
         await self._database.write_in_background(add_request_entries, entries)
         self.counts["written"] += len(entries)
         self._untrimmed.update(entry.partner_id for entry in entries)
@@ -245,54 +249,53 @@ class RequestRecorder:
             del self._untrimmed[partner_id]
 
 
-def _make_entry(recorded: _Recorded, content: _Content, names: CallerNames) -> RequestLogEntry:
-    row, error = recorded.row, recorded.error
-    app_id = _app_id_of(recorded) or names.apps.get(content.source, "")
+def _make_entry(recorded: _Recorded, names: CallerNames) -> RequestLogEntry:
+    app_id = recorded.app_id or names.apps.get(recorded.source, "")
     owner_id = names.partners.get(app_id)
     if recorded.partner_id is not None and owner_id not in (None, recorded.partner_id):
         app_id = ""  # another partner's app does not exist for this one
-    # A request without a valid credential is shown to the partner of the app in its path, without its content.
-    partner_id = owner_id if recorded.partner_id is None else recorded.partner_id
-    message = explanation = ""
-    if error is not None:
-        text = error.text or ERRORS[error.code].text
-        message, explanation = (error.explanation, "") if text is None else (text, error.explanation)
-    elif recorded.status >= 500:
-        message = INTERNAL_TEXT
     return RequestLogEntry(
         id=recorded.id,
         at_ms=recorded.at_ms,
-        partner_id=partner_id,
+        # A request without a valid credential is shown to the partner of the app in its path, without its content.
+        partner_id=owner_id if recorded.partner_id is None else recorded.partner_id,
         app_id=_clean(app_id) if owner_id is not None else "",
-        route=row.name,
+        route=recorded.row.name,
         credential=_describe_credential(recorded, names),
         status=recorded.status,
-        error=_error_name(recorded),
-        message=_clean(message),
-        explanation=_clean(explanation),
-        field="" if error is None else _clean(_find_field(error, row)),
-        accepted="" if error is None else _clean(_describe_accepted(error, row)),
-        request=content.text,
-        recipient=_clean(content.recipient),
+        error=recorded.error,
+        message=recorded.message,
+        explanation=recorded.explanation,
+        field=recorded.field,
+        accepted=recorded.accepted,
+        request=recorded.content,
+        recipient=_clean(recorded.recipient),
         size_bytes=recorded.size_bytes,
         took_us=recorded.took_us,
         request_id=recorded.request_id,
     )
 
 
-def _error_name(recorded: _Recorded) -> str:
-    if recorded.error is not None:
-        return recorded.error.code.value
-    return "" if recorded.status < 400 else "unavailable" if recorded.status == 503 else "internal error"
+def _error_texts(error: ApiError | None, status: int) -> tuple[str, str]:
+    """Return the message of an error response and its explanation; both empty for any other."""
+    if error is None:
+        return INTERNAL_TEXT if status >= 500 else "", ""
+    text = error.text or ERRORS[error.code].text
+    return (error.explanation, "") if text is None else (text, error.explanation)
+
+
+def _error_name(error: ApiError | None, status: int) -> str:
+    if error is not None:
+        return error.code.value
+    return "" if status < 400 else "unavailable" if status == 503 else "internal error"
 
 
 def _describe_credential(recorded: _Recorded, names: CallerNames) -> str:
     if recorded.row.credential is Credential.NONE:
         return ""
-    tokens = _tokens_of(recorded)
     if recorded.partner_id is None:
-        return "not valid" if tokens else "not sent"
-    known = (names.credentials.get(hash_secret(token)) for token in tokens)
+        return "not valid" if recorded.token_hashes else "not sent"
+    known = (names.credentials.get(token_hash) for token_hash in recorded.token_hashes)
     return next((name for name in known if name), recorded.row.credential.value)
 
 
@@ -314,17 +317,16 @@ def _describe_accepted(error: ApiError, row: RouteRow) -> str:
     return f"{error.accepted + '. ' if error.accepted else ''}{known.meaning}{example}"
 
 
-def _render_content(recorded: _Recorded) -> _Content:
-    """Return the redacted request; empty without a valid credential."""
-    request, row, size_bytes = recorded.request, recorded.row, recorded.size_bytes
-    if request is None or recorded.partner_id is None:
-        return _Content()
+def _render_content(request: Request, row: RouteRow) -> dict[str, str]:
+    """Return the redacted request, the recipient that it names, and the phone number of the app."""
+    size_bytes = len(request.body)
+    is_long = size_bytes > MAX_LOGGED_BODY_BYTES
     query = request.scope.get("query_string", b"").decode("ascii", "replace")
-    masked: Any = mask_logged_request(request.text()) if request.body else None
+    masked: Any = mask_logged_request(request.text()) if request.body and not is_long else None
     body: Any = masked
     if row.body_format is BodyFormat.MULTIPART:
         body = "(a form in parts)"
-    elif size_bytes > MAX_LOGGED_BODY_BYTES or len(json.dumps(masked)) > MAX_LOGGED_CHARS:
+    elif is_long or len(json.dumps(masked)) > MAX_LOGGED_CHARS:
         body = f"({size_bytes} bytes)"
     masked_query: Any = mask_logged_request(query) if query and len(query) <= MAX_LOGGED_CHARS else None
     content: dict[str, Any] = {
@@ -335,11 +337,11 @@ def _render_content(recorded: _Recorded) -> _Content:
         "body": body,
     }
     source = cast("dict[str, Any]", masked).get("source") if isinstance(masked, dict) else None
-    return _Content(
-        json.dumps(content, separators=(",", ":")),
-        _find_recipient(request.path, masked),
-        source if isinstance(source, str) and source.isdecimal() else "",
-    )
+    return {
+        "content": json.dumps(content, separators=(",", ":")),
+        "recipient": _find_recipient(request.path, masked),
+        "source": source if isinstance(source, str) and source.isdecimal() else "",
+    }
 
 
 def _path_value(path: Mapping[str, str], name: str) -> str:
@@ -357,17 +359,13 @@ def _find_recipient(path: Mapping[str, str], body: Any) -> str:
     return ""
 
 
-def _app_id_of(recorded: _Recorded) -> str:
-    if recorded.request is None:
-        return ""
-    return recorded.request.app_id or recorded.request.path.get("app_id", "")
+def _app_id_of(request: Request) -> str:
+    return request.app_id or request.path.get("app_id", "")
 
 
-def _tokens_of(recorded: _Recorded) -> list[str]:
-    if recorded.request is None:
-        return []
-    key = recorded.request.header(b"apikey")
-    return [*([key] if key else []), *tokens_of(recorded.request)]
+def _tokens_of(request: Request) -> list[str]:
+    key = request.header(b"apikey")
+    return [*([key] if key else []), *tokens_of(request)]
 
 
 def _clean(text: str) -> str:

@@ -6,6 +6,7 @@ from waypost.api.http.proxies import TrustedProxies
 from waypost.api.limits.backlog_quotas import BacklogQuotas
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter
+from waypost.api.limits.rejections import RejectionBudgets
 from waypost.api.passwords import Argon2Hasher
 from waypost.api.uploads.uploads import PartnerUploads
 from waypost.base.clock import Clock
@@ -26,6 +27,7 @@ class Services:
 
     Attributes:
         quotas: of what each partner may have waiting.
+        rejections: budgets of requests that end in an error; always on, too.
         login_limits: limits of failed logins; always on, whatever the settings of rates.
         operators: for direct calls, by the routes that may make them.
         strict: also check requests against the operator's rules, at once.
@@ -46,6 +48,7 @@ class Services:
     limiter: Limiter
     quotas: BacklogQuotas
     login_limits: LoginLimits
+    rejections: RejectionBudgets
     passwords: Argon2Hasher
     outbound: VettedClient
     operators: Operators

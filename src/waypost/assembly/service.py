@@ -19,6 +19,7 @@ from waypost.api.http.requests import Receive, Scope, Send
 from waypost.api.limits.backlog_quotas import BacklogQuotas
 from waypost.api.limits.login_limits import LoginLimits
 from waypost.api.limits.rate_limits import Limiter, LocalLimiter, SharedLimiter
+from waypost.api.limits.rejections import RejectionBudgets
 from waypost.api.media.public_files import PublicMediaEndpoint
 from waypost.api.onboarding.links import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
@@ -165,6 +166,7 @@ class Waypost:
             limiter=limiter,
             quotas=quotas,
             login_limits=login_limits,
+            rejections=RejectionBudgets(clock),
             passwords=self.passwords,
             outbound=self._outbound,
             operators=self._operators,

@@ -6,6 +6,7 @@ Under light load a caller waits for its own commit only, under heavy load many s
 
 import asyncio
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -132,6 +133,7 @@ class GroupCommit:
                 self.counts.split_batches += 1
                 outcomes = [self._run_alone(waiting_item) for waiting_item in batch]
         loop.call_soon_threadsafe(self._finish_batch, outcomes)
+        del batch, outcomes  # this frame may still run when the others are cleared
 
     def _run_batch(self, batch: list[WaitingItem]) -> list[ItemOutcome]:
         kinds: dict[CommitWork, list[tuple[Any, asyncio.Future[Any]]]] = {}
@@ -168,4 +170,6 @@ def _resolve_futures(outcomes: list[ItemOutcome]) -> None:
         if error is None:
             future.set_result(result)
         else:
+            # The frames of the writer's thread have ended. They refer to the batch, whose futures refer to the error.
+            traceback.clear_frames(error.__traceback__)
             future.set_exception(error)

@@ -88,6 +88,7 @@ def _run(
         result, error = None, raised
     with suppress(RuntimeError):  # the loop has ended: no caller waits
         loop.call_soon_threadsafe(_resolve_future, future, result, error)
+    del future, work, args, result, error  # the traceback of an error refers to this frame: a cycle otherwise
 
 
 def _resolve_future(future: "asyncio.Future[Any]", result: Any, error: BaseException | None) -> None:

@@ -9,6 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from waypost.base.encryption import secrets_equal
+from waypost.base.http.connection_scope import mark_authenticated
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.telemetry.logs import log
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
@@ -123,6 +124,8 @@ async def _admit(row: PageRoute, tools: PageTools, page_request: PageRequest) ->
     _check_path(page_request)
     parts, request = tools.services, page_request.request
     page_request.session = await parts.sessions.find(request.cookies.get(cookie_name(tools), ""))
+    if page_request.session is not None:
+        mark_authenticated(request.scope)
     page_request.notices = rendering.read_notices(request.cookies)
     if page_request.session is None and row.audience is Audience.PARTNER:
         if row.kind is RouteKind.PAGE:

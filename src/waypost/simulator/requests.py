@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
+from waypost.base.http.bodies import has_too_many_members
 from waypost.base.json_values import object_or_none
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.files import read_chunks
@@ -21,6 +22,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _MAX_GRAPH_BODY_BYTES: Final = 4 * 1024 * 1024
 _MAX_FORM_FIELD_BYTES: Final = 1024 * 1024
+_MAX_FORM_FIELDS: Final = 1_000
 _USED_HEADERS: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
 _PATH: Final = re.compile(
     r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|"
@@ -267,6 +269,8 @@ def decode_json(raw: bytes) -> Any:
     Raises:
         ValueError: it is no JSON, or not readable.
     """
+    if has_too_many_members(raw):
+        raise ValueError("it has too many members")
     try:
         return msgspec.json.decode(raw)
     except _JSON_ERRORS as error:
@@ -280,6 +284,8 @@ def _select_headers(scope: Scope) -> dict[bytes, str]:
 def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     media_type = content_type.partition(";")[0].strip().lower()
     if media_type == "application/x-www-form-urlencoded":
+        if raw.count(b"&") >= _MAX_FORM_FIELDS:
+            raise bad_parameter(f"The request body has at most {_MAX_FORM_FIELDS} fields.")
         pairs = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True)
         return {name: parse_parameter(value) for name, value in pairs}
     try:

@@ -190,11 +190,11 @@ class Database:
             try:
                 with self._engine.read() as connection:
                     return query(connection, *args)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  raised again
                 if not is_last and self._engine.is_unavailable(error):
                     continue
                 self._failed_reads += 1  # by several threads: an increment may be lost
-                raise translate_error(self._engine, error) from error
+                raise translate_error(self._engine, error) from None  # which may be the same error
         raise AssertionError
 
     def _run_background_write(
@@ -207,9 +207,9 @@ class Database:
             try:
                 with begin_transaction() as connection:
                     return work(connection, *args)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  raised again
                 if not runs_left or not self._engine.is_conflict(error):
-                    raise translate_error(self._engine, error) from error
+                    raise translate_error(self._engine, error) from None  # which may be the same error
         raise AssertionError("the last conflict is raised")
 
     def _notify_commit(self, enqueued: EnqueuedJobs) -> None:

@@ -61,12 +61,12 @@ class Writer:
         for runs_left in reversed(range(MAX_TRANSACTION_ATTEMPTS)):
             try:
                 appended = self._run(work)
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  raised again
                 if runs_left and self._is_retryable(error):
                     continue
                 if self._is_committing:
                     self._on_unknown_commit()
-                raise translate_error(self._engine, error) from error
+                raise translate_error(self._engine, error) from None  # which may be the same error
             break
         self._on_commit(appended)
 

@@ -239,13 +239,11 @@ def read_json(
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        detail, cause = f": {error}", error
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        detail, cause = ", as JSON text", error
+        detail = f": {error}"
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
+        detail = ", as JSON text"
     field = "" if " " in name else name  # `The body` is not a field name
-    raise ApiError(
-        ErrorCode.UNREADABLE, f"{name} must be {accepted}{detail}.", field=field, accepted=accepted
-    ) from cause
+    raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}{detail}.", field=field, accepted=accepted)
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:

@@ -149,6 +149,13 @@ BAD_REQUESTS = [
     (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;" + b"a" * 200_000,
                                                                             431, "65536 bytes"),
     (b"NONSENSE\r\n\r\n",                                                   400, "HTTP/1.1"),
+    (b"GET / HTTP/1.1\r\n\r\n",                                             400, "Host"),
+    (b"GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",                       400, "Host"),
+    (b"GET / HTTP/1.0\r\nHost: a\r\nhost: b\r\n\r\n",                       400, "Host"),
+    (b"GET / HTTP/2.0\r\nHost: a\r\n\r\n",                                  400, "HTTP/1.1"),
+    (b"GET / HTTP/0.9\r\nHost: a\r\n\r\n",                                  400, "HTTP/1.1"),
+    (b"GET /\r\nHost: a\r\n\r\n",                                           400, "HTTP/1.1"),
+    (b"GET /\r\n\r\n",                                                      400, "HTTP/1.1"),
     (b"CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n",                            400, "HTTP/1.1"),
     (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",            400, "HTTP/1.1"),
     (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "HTTP/1.1"),
@@ -157,6 +164,15 @@ BAD_REQUESTS = [
     (b"GET /silent HTTP/1.1\r\nHost: a\r\n\r\n",                            500, "Internal server error"),
 ]
 # fmt: on
+
+
+async def test_request_of_http_1_0_may_have_no_host(serve: Serve) -> None:
+    client = await connect(await serve())
+
+    await client.send(b"GET / HTTP/1.0\r\n\r\n")
+
+    assert (await client.rest()).startswith(OK)
+    client.close()
 
 
 @pytest.mark.parametrize(("request_", "status", "named"), BAD_REQUESTS)

@@ -129,7 +129,7 @@ async def change_components(services: Services, request: Request) -> ApiResponse
     try:
         result = await call_operator(services, app, SetComponents(number_of(app), welcome, commands, prompts))
     except ApiError as error:
-        raise _error_object(error) from error
+        raise _error_object(error) from None
     return ApiResponse({"status": "success", "success": result.success})
 
 

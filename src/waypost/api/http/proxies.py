@@ -12,6 +12,13 @@ IPV6_NETWORK_BITS: Final = 64
 Source: RFC 6177, section 2; RFC 8981.
 """
 
+IPV4_SITE_BITS: Final = 24
+IPV6_SITE_BITS: Final = 48
+"""Networks that usually belong to one site: a client with an address of one easily gets the others.
+
+Source: RFC 6177, section 2, for IPv6; for IPv4 the longest prefix that is routed between providers.
+"""
+
 _FORWARDED: Final = b"x-forwarded-for"
 UNKNOWN: Final = "unknown"
 
@@ -69,6 +76,15 @@ def rate_limit_address(address: str) -> str:
     if isinstance(read, IPv6Address):
         return str(IPv6Network((read, IPV6_NETWORK_BITS), strict=False))
     return address if read is None else str(read)
+
+
+def network_of(address: str) -> str:
+    """Return the network of a site that an address belongs to, or the text itself if it is no address."""
+    read = _parse_address(address)
+    if read is None:
+        return address
+    bits = IPV4_SITE_BITS if read.version == 4 else IPV6_SITE_BITS
+    return str(ip_network((read, bits), strict=False))
 
 
 def _forwarded_addresses(scope: MutableMapping[str, Any]) -> list[str]:

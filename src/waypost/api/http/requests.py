@@ -14,6 +14,8 @@ from waypost.api.http.access_log import ACCESS_RECORD, AccessRecord
 from waypost.api.http.form_parts import read_form_parts
 from waypost.api.http.idempotent_request import IdempotentRequest
 from waypost.api.limits.rate_limits import Limiter
+from waypost.api.limits.rejections import RejectionBudgets
+from waypost.base.http.connection_scope import mark_authenticated
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import Rate, read_stored_rate
@@ -47,6 +49,7 @@ class Request:
         credential: the kind that its route requires.
         wrong_credential: the error of its route for a missing, unknown or expired credential.
         other_app: the error of its route for an app that is not the caller's.
+        rejections: the budgets of requests that end in an error.
         spent: the rates that it has spent, and when; returned if the request ends in an error.
         idempotency: its idempotency key and progress; None: it has no key.
         request_id: its id if the client sent one, or a new one instead of an invalid one; empty: none was sent.
@@ -63,6 +66,7 @@ class Request:
     credential: str = ""
     wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
     other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
+    rejections: RejectionBudgets | None = None
     spent: list[tuple[str, str, int, Rate | None]] = field(default_factory=list[tuple[str, str, int, Rate | None]])
     idempotency: IdempotentRequest | None = None
     request_id: str = ""
@@ -100,13 +104,23 @@ class Request:
             await limiter.refund(*self.spent.pop())
 
     def note_caller(self, partner_id: int, app_id: str | None = None) -> None:
-        """Note whose request this is, also in the access log, if there is one."""
+        """Note whose request this is, also for its connection, and in the access log, if there is one.
+
+        Raises:
+            ApiError: 429, too many of the partner's requests have ended in an error.
+        """
+        is_known = self.partner_id is not None
         self.partner_id = partner_id
         self.app_id = app_id or self.app_id
         record: AccessRecord | None = self.scope.get(ACCESS_RECORD)
         if record is not None:
             record.partner_id = partner_id
             record.app_id = app_id or record.app_id
+        if is_known:
+            return
+        mark_authenticated(self.scope)
+        if self.rejections is not None and UNCOUNTED not in self.scope:
+            self.rejections.check(partner_id)
 
     def header(self, name: bytes) -> str | None:
         """Return the header with this lower-case name, the last of several; None if absent or not UTF-8."""

@@ -50,7 +50,7 @@ async def _send_by_key(services: Services, request: Request, *, needs_app_name: 
     try:
         holder = await holder_of_api_key(services, request)
     except ApiError as error:
-        raise _nest_credential_error(request, error) from error
+        raise _nest_credential_error(request, error) from None
     form = request.form_or_json()
     addresses = read_addresses(form)
     if needs_app_name and not addresses.app_name:
@@ -73,7 +73,7 @@ async def send_partner_session_message(services: Services, request: Request) -> 
     try:
         app = await authorise_app(services, request)
     except ApiError as error:
-        raise _nest_credential_error(request, error) from error
+        raise _nest_credential_error(request, error) from None
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)

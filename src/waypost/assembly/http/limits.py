@@ -4,19 +4,23 @@
 """
 
 import resource
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from waypost.api.http.proxies import TrustedProxies, rate_limit_address
+from waypost.api.http.proxies import TrustedProxies, network_of, rate_limit_address
 from waypost.config import Settings
 
 MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_HEADERS: Final = 100
 MAX_URL_BYTES: Final = 8 * 1024
+
+SLOW_AFTER_S: Final = 1.0
+"""A request that has taken longer to arrive goes first when there is no room."""
 
 _USEFUL_DESCRIPTORS: Final = 65_536
 """A soft limit above this has no benefit."""
@@ -47,7 +51,8 @@ class HttpLimits:
     Attributes:
         header_timeout_s: from the first byte of a request, or from accepting the connection, to the end
             of the headers.
-        body_timeout_s: over each such period a request body must arrive at `min_body_rate` at least.
+        body_timeout_s: over each such period a request body must arrive at `min_body_rate` at least, and a
+            response be read.
         min_body_rate: bytes a second.
         max_connections: in total; 0: no limit.
         max_connections_per_address: of one client address, or one IPv6 network; 0: no limit.
@@ -83,8 +88,8 @@ def http_limits(settings: Settings) -> HttpLimits:
 class OpenConnection(Protocol):
     """A connection as `Connections` counts it."""
 
-    def end_idle(self) -> None:
-        """Close it: no request is open on it."""
+    def end_for_another(self) -> None:
+        """End it: no request is open on it, or one that is not complete yet."""
         ...
 
     def check_deadlines(self, now_s: float) -> None:
@@ -99,19 +104,32 @@ class OpenConnection(Protocol):
 class Connections:
     """The open connections of one server, counted in total and by client address.
 
+    When there is no room for a new one, another is ended, in this order: the one whose request has been arriving for
+    longest, of the network with most of them, if that is more than a second; the longest idle without a valid
+    credential; the longest idle. Those that had a valid credential are not among the slow ones. If all are being
+    responded to, the new one is rejected.
+
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
         is_draining: each connection ends with its next response, which says so.
     """
 
-    def __init__(self, limits: HttpLimits = DEFAULT_LIMITS, error_body: ErrorBody = service_error_body) -> None:
+    def __init__(
+        self,
+        limits: HttpLimits = DEFAULT_LIMITS,
+        error_body: ErrorBody = service_error_body,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.limits = limits
         self.error_body = error_body
         self.errors_sent: Counter[int] = Counter()
         self.is_draining = False
-        self._open: dict[OpenConnection, str] = {}
+        self._now_s = now_s
+        self._open: dict[OpenConnection, _Origin] = {}
         self._by_address: dict[str, set[OpenConnection]] = {}
         self._idle: dict[OpenConnection, None] = {}  # the longest idle first
+        self._arriving: dict[str, dict[OpenConnection, float]] = {}  # by network, with its start, the oldest first
+        self._authenticated: set[OpenConnection] = set()
         self._max_descriptors = _usable_descriptors(limits.reserved_descriptors)
 
     @property
@@ -120,7 +138,7 @@ class Connections:
         return len(self._open)
 
     def admit(self, connection: OpenConnection, address: str, descriptor: int) -> HttpError | None:
-        """Count a new connection; if there is no room, close an idle one for it.
+        """Count a new connection; if there is no room, end another one for it.
 
         Args:
             connection: just accepted; `remove` must follow in any case.
@@ -131,22 +149,27 @@ class Connections:
         Returns:
             The error if it cannot be served, else None.
         """
-        key = rate_limit_address(address)
-        error = self._check_room(address, key, descriptor)
-        self._open[connection] = key
-        self._by_address.setdefault(key, set()).add(connection)
+        origin = _Origin(rate_limit_address(address), network_of(address))
+        error = self._check_room(address, origin, descriptor)
+        self._open[connection] = origin
+        self._by_address.setdefault(origin.address, set()).add(connection)
+        if error is None:
+            self.mark_arriving(connection, True)
         return error
 
     def remove(self, connection: OpenConnection) -> None:
         """Remove a connection that is closed."""
-        self._idle.pop(connection, None)
-        key = self._open.pop(connection, None)
-        if key is None:
+        origin = self._open.get(connection)
+        if origin is None:
             return
-        others = self._by_address[key]
+        self._idle.pop(connection, None)
+        self._authenticated.discard(connection)
+        self.mark_arriving(connection, False)
+        del self._open[connection]
+        others = self._by_address[origin.address]
         others.discard(connection)
         if not others:
-            del self._by_address[key]
+            del self._by_address[origin.address]
 
     def mark_idle(self, connection: OpenConnection) -> None:
         """Mark a connection as idle: its last request is complete, and no other has begun."""
@@ -156,6 +179,25 @@ class Connections:
     def mark_active(self, connection: OpenConnection) -> None:
         """Mark a connection as active: a request begins on it."""
         self._idle.pop(connection, None)
+
+    def mark_arriving(self, connection: OpenConnection, is_arriving: bool) -> None:
+        """Note whether a connection is waiting for its first request, or for the rest of any."""
+        origin = self._open.get(connection)
+        if origin is None:
+            return
+        if is_arriving:
+            if connection not in self._authenticated:
+                self._arriving.setdefault(origin.network, {})[connection] = self._now_s()
+            return
+        arriving = self._arriving.get(origin.network)
+        if arriving is not None and arriving.pop(connection, None) is not None and not arriving:
+            del self._arriving[origin.network]
+
+    def mark_authenticated(self, connection: OpenConnection) -> None:
+        """Note that a request of the connection had a valid credential."""
+        if connection in self._open and connection not in self._authenticated:
+            self._authenticated.add(connection)
+            self.mark_arriving(connection, False)
 
     def check_deadlines(self, now_s: float) -> None:
         """Reject every request that takes too long to arrive."""
@@ -168,21 +210,40 @@ class Connections:
         for connection in tuple(self._open):
             connection.announce_end()
 
-    def _check_room(self, address: str, key: str, descriptor: int) -> HttpError | None:
-        others = self._by_address.get(key, ())
+    def _check_room(self, address: str, origin: "_Origin", descriptor: int) -> HttpError | None:
+        others = self._by_address.get(origin.address, ())
         limit = self.limits.max_connections_per_address
         if limit and len(others) >= limit and not self.limits.proxies.trusts(address):
-            idle = next((each for each in others if each in self._idle), None)
-            if idle is None:
+            arriving = self._arriving.get(origin.network, {})
+            ended = self._slowest([{each: since_s for each, since_s in arriving.items() if each in others}])
+            ended = ended or next((each for each in others if each in self._idle), None)
+            if ended is None:
                 return HttpError(429, f"At most {limit} connections may be open from one address.")
-            idle.end_idle()
+            ended.end_for_another()
         limit = self.limits.max_connections
         if (limit and len(self._open) >= limit) or descriptor >= self._max_descriptors:
-            idle = next(iter(self._idle), None)
-            if idle is None:
+            ended = self._slowest(self._arriving.values()) or self._longest_idle()
+            if ended is None:
                 return HttpError(503, "The server has no room for more connections; try again.")
-            idle.end_idle()
+            ended.end_for_another()
         return None
+
+    def _slowest(self, networks: Iterable[Mapping[OpenConnection, float]]) -> OpenConnection | None:
+        """Return the connection whose request has been arriving for longest, of the network with most; or None."""
+        before_s = self._now_s() - SLOW_AFTER_S
+        slow = [arriving for arriving in networks if arriving and next(iter(arriving.values())) <= before_s]
+        return next(iter(max(slow, key=len))) if slow else None
+
+    def _longest_idle(self) -> OpenConnection | None:
+        without = (each for each in self._idle if each not in self._authenticated)
+        return next(without, None) or next(iter(self._idle), None)
+
+
+class _Origin(NamedTuple):
+    """The address that a client is counted by, and its network."""
+
+    address: str
+    network: str
 
 
 def _usable_descriptors(reserved: int) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 
 import httptools
 from uvicorn.config import Config
+from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
@@ -24,6 +25,16 @@ from waypost.wire.errors import INTERNAL_TEXT
 
 PARSER_CHUNK_BYTES: Final = 16 * 1024
 """Size of the chunks for the parser: the limits are checked after each chunk."""
+
+MAX_READ_AHEAD: Final = 2
+"""Requests of a connection that are parsed while another one of it is responded to. What follows them is parsed as
+they are responded to, one in a turn of the loop, so that connections are served in turn."""
+
+BODY_STEP_BYTES: Final = 512
+"""In a body the parser gets at least so many bytes at once, so that a body of line breaks costs no more than another.
+So behind its end this many bytes of further requests may be read ahead."""
+
+_HEAD_END: Final = b"\r\n\r\n"
 
 LINGER_S: Final = 2.0
 """How long a rejected client can read the response. A connection that is closed while its client still sends
@@ -44,6 +55,9 @@ HEADERS_TOO_LARGE: Final = HttpError(
 )
 TOO_MANY_HEADERS: Final = HttpError(431, f"A request must have at most {MAX_HEADERS} headers.")
 MALFORMED: Final = HttpError(400, "The request is not valid HTTP/1.1.")
+WRONG_VERSION: Final = HttpError(400, "The request line must end in HTTP/1.1 or HTTP/1.0.")
+WRONG_HOST: Final = HttpError(400, "A request must have the header Host once; only one of HTTP/1.0 may have none.")
+_VERSIONS: Final = frozenset({"1.1", "1.0"})
 
 
 class _Phase(Enum):
@@ -54,6 +68,21 @@ class _Phase(Enum):
 
 class _LimitReached(Exception):
     """Stops the parser; `_error` has the limit that was exceeded."""
+
+
+class _HeldFlow(FlowControl):
+    """The flow control of a connection.
+
+    Attributes:
+        is_held: nothing is read, whatever an application wants: what was read before waits to be parsed.
+    """
+
+    is_held = False
+
+    def resume_reading(self) -> None:
+        """Read on, unless it is held."""
+        if not self.is_held:
+            super().resume_reading()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -86,10 +115,19 @@ class LimitedProtocol(HttpToolsProtocol):
         self._dropped_bytes = 0  # after a rejection
         self._header_bytes = 0
         self._header_count = 0
+        self._host_count = 0
+        self._unparsed: tuple[bytes, int] | None = None  # what was read, and from where on it is not parsed yet
+        self._held_flow: _HeldFlow = cast("Any", None)
+        self._is_arriving = False  # `Connections` knows that a request is being received
+        self._unread_since_s: float | None = None  # start of a period of a response that the client has to read
+        self._unread_bytes = 0  # at that start
+        self._has_drained = False  # since that start
 
     def connection_made(self, transport: asyncio.Transport) -> None:
         """Serve the connection, or reject it if there are too many."""
         super().connection_made(transport)
+        self.flow = self._held_flow = _HeldFlow(transport)
+        self._is_arriving = True
         bound = transport.get_extra_info("socket")
         address = self.client[0] if self.client else ""
         error = self._open_connections.admit(self, address, bound.fileno() if bound is not None else -1)
@@ -105,6 +143,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self._linger_timer.cancel()
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
+        # Requests and scopes refer to their connection. It lets go of them, so that all are freed now and do not wait
+        # for the garbage collector.
+        self.pipeline.clear()
+        self._unparsed = None
+        self.cycle = self.scope = self.headers = cast("Any", None)
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, chunk by chunk."""
@@ -113,18 +156,56 @@ class LimitedProtocol(HttpToolsProtocol):
             if self._dropped_bytes > LINGER_BYTES:
                 self.flow.pause_reading()
             return
+        if self._unparsed is not None:  # the transport had read this already when reading was paused
+            unparsed, start = self._unparsed
+            self._unparsed = unparsed[start:] + data, 0
+            return
         self._unset_keepalive_if_required()
+        self._parse_from(data, 0)
+
+    def _parse_from(self, data: bytes, start: int) -> None:
+        """Parse the data head by head until enough requests wait; keep the rest."""
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
             self._open_connections.mark_active(self)
-        if len(data) <= PARSER_CHUNK_BYTES:
-            self._parse(data)
+        self._parse_steps(data, start)
+        if self._is_rejected or self.transport.is_closing():
             return
-        whole = memoryview(data)
-        for start in range(0, len(data), PARSER_CHUNK_BYTES):
-            self._parse(whole[start : start + PARSER_CHUNK_BYTES])
+        is_arriving = self._is_receiving() and self._unparsed is None
+        if is_arriving is not self._is_arriving:
+            self._is_arriving = is_arriving
+            self._open_connections.mark_arriving(self, is_arriving)
+
+    def _parse_steps(self, data: bytes, start: int) -> None:
+        size = len(data)
+        while start < size:
+            if len(self.pipeline) >= MAX_READ_AHEAD:
+                self._unparsed = data, start
+                self.flow.pause_reading()
+                self._held_flow.is_held = True
+                return
+            end = min(start + PARSER_CHUNK_BYTES, size)
+            first = start + BODY_STEP_BYTES if self._phase is _Phase.BODY else start
+            head_end = data.find(_HEAD_END, first, end)
+            if head_end >= 0:
+                end = head_end + len(_HEAD_END)
+            self._parse(data if end - start == size else memoryview(data)[start:end])
             if self._is_rejected or self.transport.is_closing():
                 return
+            start = end
+
+    def _is_receiving(self) -> bool:
+        return self._phase is not _Phase.IDLE
+
+    def _parse_rest(self) -> None:
+        """Parse on, when there is room for another request."""
+        if self._unparsed is None or self._is_rejected or self.transport.is_closing():
+            return
+        data, start = self._unparsed
+        self._unparsed, self._held_flow.is_held = None, False
+        self._since_s = self.loop.time()  # the delay was ours
+        self._parse_from(data, start)
+        self.flow.resume_reading()
 
     def _parse(self, chunk: bytes | memoryview) -> None:
         self._unframed_bytes += len(chunk)
@@ -146,7 +227,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
-        self._header_bytes = self._header_count = 0
+        self._header_bytes = self._header_count = self._host_count = 0
 
     def on_url(self, url: bytes) -> None:
         """Check the URL, which arrives in parts."""
@@ -163,9 +244,16 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._header_bytes > MAX_HEADER_BYTES:
             self._stop_parsing(HEADERS_TOO_LARGE)
         super().on_header(name, value)
+        if len(name) == 4 and self.headers[-1][0] == b"host":
+            self._host_count += 1
 
     def on_headers_complete(self) -> None:
         """Pass the request to the application; its body has its own timeout."""
+        version = cast("Any", self.parser).get_http_version()
+        if version not in _VERSIONS:
+            self._stop_parsing(WRONG_VERSION)
+        if self._host_count != 1 and (self._host_count or version == "1.1"):
+            self._stop_parsing(WRONG_HOST)
         super().on_headers_complete()
         if self._open_connections.is_draining:
             self.cycle.keep_alive = False
@@ -194,13 +282,23 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Note that the response is written; the connection waits for the next request."""
         super().on_response_complete()
-        if self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
-            self._open_connections.mark_idle(self)
+        if self.transport.is_closing():
+            return
+        if self._unparsed is not None:
+            self._unset_keepalive_if_required()
+            self.loop.call_soon(self._parse_rest)
+        elif self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
+            self._end_request()
 
     def _await_next(self) -> None:
         self._unset_keepalive_if_required()
         self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
+        self._end_request()
+
+    def _end_request(self) -> None:
+        """Become idle: until the next request, nothing of this one is kept."""
         self._open_connections.mark_idle(self)
+        self.scope = self.headers = self.cycle.scope = cast("Any", None)
 
     def _stop_parsing(self, error: HttpError) -> None:
         self._error = error
@@ -209,8 +307,11 @@ class LimitedProtocol(HttpToolsProtocol):
     # Timeouts.
 
     def check_deadlines(self, now_s: float) -> None:
-        """Reject a request whose headers or body arrive too slowly."""
+        """Reject a request whose headers or body arrive too slowly; end a connection whose response is not read."""
+        self._check_reader(now_s)
         if self._is_rejected or self.transport.is_closing():
+            return
+        if self._unparsed is not None:  # the delay is ours
             return
         elapsed_s = now_s - self._since_s
         if self._phase is _Phase.BODY:
@@ -235,10 +336,34 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         self._since_s, self._period_bytes = now_s, 0
 
-    def end_idle(self) -> None:
-        """Close an idle connection, to make room for another."""
+    def _check_reader(self, now_s: float) -> None:
+        """Abort a connection whose client reads a response more slowly than a body may arrive."""
+        unread_bytes, limits = self.transport.get_write_buffer_size(), self._limits
+        if not (unread_bytes and limits.min_body_rate):
+            self._unread_since_s = None
+            return
+        enough = int(limits.min_body_rate * limits.body_timeout_s)
+        if self._unread_since_s is None or self._has_drained or unread_bytes <= self._unread_bytes - enough:
+            self._unread_since_s, self._unread_bytes, self._has_drained = now_s, unread_bytes, False
+        elif now_s - self._unread_since_s >= limits.body_timeout_s:
+            self.transport.abort()
+
+    def resume_writing(self) -> None:
+        """Note that the client has read most of what was written."""
+        self._has_drained = True
+        super().resume_writing()
+
+    def mark_authenticated(self) -> None:
+        """Note that a request of this connection had a valid credential."""
+        self._open_connections.mark_authenticated(self)
+
+    def end_for_another(self) -> None:
+        """End the connection at once, to make room for another."""
         self._open_connections.remove(self)
-        self.transport.close()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            self.transport.close()
 
     # The end of the server.
 
@@ -262,11 +387,11 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self._is_rejected:
             super().shutdown()
-        elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
+        elif self._is_receiving() or self._unanswered_cycle() is not None:
             self.end_after_response()
         elif self.transport.is_closing():
             return
-        elif self._is_new() or self._has_unread_bytes():
+        elif self._unparsed is not None or self._is_new() or self._has_unread_bytes():
             self.loop.call_later(RECHECK_S, self.shutdown)
         else:
             self.transport.close()
@@ -360,7 +485,7 @@ class BreakableProtocol(LimitedProtocol):
     """A protocol that lets an application break the connection of its request.
 
     ASGI does not support this, so it is an extension of the scope, `waypost.connection`: an object with
-    `reset()`, `hang_up()` and `withhold()`. Only the simulator's faults use it.
+    `reset()`, `hang_up()` and `withhold()`, which only the simulator's faults use, and `mark_authenticated()`.
     """
 
     _is_withheld = False

@@ -15,11 +15,12 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from waypost.base.exceptions import release_frames
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.calling.call import SimulatedCall
-from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
+from waypost.simulator.control.request_structs import ControlBody, read_body, read_bytes, read_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.faults.fault import ArmedFault
@@ -160,6 +161,7 @@ def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorService
             values = [await _read_parameter(services, request, name, type_) for name, type_ in checked]
             result = await function(*values[: len(parameters)])
         except ControlApiError as error:
+            release_frames(error)
             return json_response(error.response_body(), error.status)
         return result if isinstance(result, Response) else json_response(result)
 
@@ -179,7 +181,7 @@ def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
 
 async def _read_parameter(services: SimulatorServices, request: Request, name: str, type_: Any) -> Any:
     if name == "body":
-        return read_body(type_, await request.body())
+        return read_body(type_, await read_bytes(request))
     if name != "query":
         return _READERS[name, type_](services, request)
     query = request.query_params

@@ -2,10 +2,10 @@
 
 from typing import Any, Final, cast
 
-import msgspec
 from starlette.requests import Request
 
 from waypost.simulator.control.fault_reading import read_faults
+from waypost.simulator.control.request_structs import read_bytes
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.faults.fault import ArmedFault
 from waypost.simulator.faults.fault_kinds import (
@@ -19,6 +19,7 @@ from waypost.simulator.faults.fault_kinds import (
     FaultParameter,
 )
 from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.requests import decode_json
 from waypost.simulator.services import SimulatorServices
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
@@ -58,8 +59,8 @@ async def arm_faults(services: SimulatorServices, request: Request) -> dict[str,
     and `existing` the others.
     """
     try:
-        body: object = msgspec.json.decode(await request.body() or b"null")
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        body: object = decode_json(await read_bytes(request) or b"null")
+    except ValueError as error:
         raise ControlApiError("body", f"is not readable JSON: {error}", _FAULT) from error
     if_missing = _read_if_missing(body)
     definitions = read_faults(body)

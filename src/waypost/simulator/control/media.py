@@ -3,20 +3,23 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
 from waypost.simulator.control.endpoints import business_number
 from waypost.simulator.control.guard import BYTES, content_type
-from waypost.simulator.control.request_structs import ControlBody, read_body, read_members
+from waypost.simulator.control.request_structs import ControlBody, read_body, read_bytes, read_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.services import SimulatorServices
+
+_MAX_BASE64_BYTES: Final = 140_000_000
+"""The largest document, of 100 MB, as base64 text."""
 
 
 class FileBody(ControlBody, frozen=True, kw_only=True):
@@ -50,7 +53,7 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
         file = read_members(FileBody, dict(request.query_params))
         chunks = request.stream()
     else:
-        file = body = read_body(MediaBody, await request.body())
+        file = body = read_body(MediaBody, await read_bytes(request, _MAX_BASE64_BYTES))
         chunks = _single_chunk(body.content)
     number = business_number(services, file.to)
     try:

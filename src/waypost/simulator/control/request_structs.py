@@ -14,8 +14,12 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict, fields
+from starlette.requests import Request
 
+from waypost.base.http.bodies import has_too_many_members, read_limited_body
 from waypost.simulator.control_error import ControlApiError
+
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
 
 # fmt: off
 _TYPE_NAMES: Final = {  # types without limits
@@ -35,12 +39,26 @@ class ControlQuery(Struct, frozen=True):
 Declared = TypeVar("Declared", bound=Struct)
 
 
+async def read_bytes(request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """Return the bytes of a body.
+
+    Raises:
+        ControlApiError: 413, it is too large.
+    """
+    body = await read_limited_body(request.stream(), max_bytes)
+    if body is None:
+        raise ControlApiError("body", "is too large", f"at most {max_bytes} bytes", status=413)
+    return body
+
+
 def read_body(struct: type[Declared], raw: bytes) -> Declared:
     """Decode a body; an empty one counts as an object without members.
 
     Raises:
         ControlApiError: 400, with the path of the invalid field.
     """
+    if has_too_many_members(raw):
+        raise ControlApiError("body", "has too many members", accepted_by(struct))
     try:
         return msgspec.json.decode(raw or b"{}", type=struct)
     except msgspec.ValidationError as error:

@@ -9,6 +9,8 @@ from functools import partial
 from typing import Final
 
 from waypost.base.batching import GroupCommitClosed
+from waypost.base.exceptions import release_frames
+from waypost.base.http.connection_scope import mark_authenticated
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.call_usage import COUNTED_EDGES
@@ -70,6 +72,7 @@ class GraphApi:
             call = await read_call(scope, receive)
             version = call.version
             status, response = 200, await self._run_call(call, extra_headers)
+            mark_authenticated(scope)
             if isinstance(response, FaultedResponse):
                 response = await response.send(scope, receive, send)
                 if response is None:
@@ -83,6 +86,7 @@ class GraphApi:
             return
         except GraphApiError as error:
             status, response = self._error_response(error, extra_headers)
+            release_frames(error)
         except GroupCommitClosed:
             status, response = self._server_error(2)
         except Exception as error:  # noqa: BLE001  a defect is logged here; its response has the usual form

@@ -1,0 +1,13 @@
+"""The extension of the scope by which an application reaches the connection of its request."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+CONNECTION: Final = "waypost.connection"
+
+
+def mark_authenticated(scope: Mapping[str, Any]) -> None:
+    """Note that a request has a valid credential: its connection keeps its place when there is no room for others."""
+    connection = scope.get("extensions", {}).get(CONNECTION)  # none for a request from this process
+    if connection is not None:
+        connection.mark_authenticated()
