@@ -1,8 +1,11 @@
 """`waypost store`: read the revision of a store, upgrade it, back it up while it is in use."""
 
+import contextlib
+import fcntl
 import os
 import sqlite3
 from pathlib import Path
+from typing import Final
 
 from sqlalchemy import create_engine
 from sqlalchemy.exc import DBAPIError
@@ -11,7 +14,11 @@ from sqlalchemy.pool import NullPool
 from waypost.assembly.service import make_engine
 from waypost.config import Settings
 from waypost.store.contract import StoreUnavailable, WrongStore
+from waypost.store.engines.sqlite import raise_damage
 from waypost.store.revision import SchemaStatus, read_schema_status
+
+UNFINISHED_SUFFIX: Final = ".waypost-backup"
+"""Ends the name of a copy that is not complete; the process that writes it holds a lock on it."""
 
 
 def read_status(settings: Settings) -> SchemaStatus | None:
@@ -20,6 +27,7 @@ def read_status(settings: Settings) -> SchemaStatus | None:
     Raises:
         WrongStore: it is not a store of Waypost.
         StoreUnavailable: no server responds.
+        StoreDamaged: its file cannot be read.
     """
     if settings.database_url is None:
         if not settings.store_path.exists():
@@ -33,6 +41,7 @@ def read_status(settings: Settings) -> SchemaStatus | None:
         with engine.connect() as connection:
             return read_schema_status(connection)
     except DBAPIError as error:
+        raise_damage(settings.store_path, error)
         raise StoreUnavailable(f"the store cannot be read: {str(error.orig).splitlines()[0]}") from error
 
 
@@ -60,6 +69,7 @@ def back_up(settings: Settings, file: Path) -> int:
 
     Raises:
         WrongStore: the store is not SQLite, or does not exist, or the file exists.
+        StoreDamaged: it cannot be read.
     """
     if settings.database_url is not None:
         raise WrongStore("the store is a PostgreSQL database; back it up with pg_dump or pg_basebackup")
@@ -67,19 +77,36 @@ def back_up(settings: Settings, file: Path) -> int:
         raise WrongStore(f"there is no store at {settings.store_path}; set its folder with --data")
     if file.exists():
         raise WrongStore(f"{file} exists already; choose another file")
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    temporary.unlink(missing_ok=True)
-    os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))  # private from the start
+    _remove_unfinished_backups(file.parent)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}{UNFINISHED_SUFFIX}")
+    lock = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)  # private from the start
+    fcntl.flock(lock, fcntl.LOCK_EX)  # until this process ends, in whatever way
     source = sqlite3.connect(settings.store_path, isolation_level=None)
     try:
         source.execute("VACUUM INTO ?", (str(temporary),))
         _flush(temporary)
         temporary.replace(file)
         _flush(file.parent)
+    except sqlite3.DatabaseError as error:
+        raise_damage(settings.store_path, error)
+        raise
     finally:
         source.close()
         temporary.unlink(missing_ok=True)
+        os.close(lock)
     return file.stat().st_size
+
+
+def _remove_unfinished_backups(folder: Path) -> None:
+    """Remove the copies of backups that were killed: they have everything that the store had."""
+    for copy in folder.glob(f".*{UNFINISHED_SUFFIX}"):
+        with contextlib.suppress(OSError):  # another process has removed it, or still writes it
+            descriptor = os.open(copy, os.O_RDONLY)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                copy.unlink()
+            finally:
+                os.close(descriptor)
 
 
 def _flush(path: Path) -> None:

@@ -15,12 +15,13 @@ from typing import Any, Final
 
 import msgspec
 from sqlalchemy import Connection, Table, create_engine, func, select
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.clock import SystemClock
 from waypost.store.contract import WrongStore
 from waypost.store.engines.postgresql_import import PostgresImport
-from waypost.store.engines.sqlite import SqliteEngine, take_lock
+from waypost.store.engines.sqlite import SqliteEngine, raise_damage, take_lock
 from waypost.store.properties import set_properties
 from waypost.store.retention.partitions import Partition, partitions_since
 from waypost.store.revision import MOVED_PROPERTY, read_schema_status
@@ -96,6 +97,10 @@ def move(source: Path, url: str, *, report: Callable[[MovedTable], None]) -> lis
             _continue_sequences(connection, target)
             _mark_moved(source)
             target.finish()
+    except DBAPIError as error:
+        raise_damage(source, error)
+        raise
+    else:
         return tables
     finally:
         os.close(lock)

@@ -9,7 +9,7 @@ from waypost.assembly.http.servers import PortInUse
 from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE
 from waypost.cli.errors import fail
 from waypost.operations.tracing import TracingUnavailable
-from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
+from waypost.store.contract import StoreDamaged, StoreInUse, StoreUnavailable, WrongStore
 
 STARTUP_ERRORS: Final = (PortInUse, StoreInUse, WrongStore, InvalidConfiguration, TracingUnavailable)
 """Errors that prevent a start; their texts have a fix hint."""
@@ -31,6 +31,8 @@ def run_until_stopped(work: Coroutine[Any, Any, None], *foreseen: type[Exception
     try:
         with asyncio.Runner(loop_factory=factory) as runner:
             runner.run(work)
+    except StoreDamaged as error:  # waiting does not help
+        fail(str(error))
     except StoreUnavailable as error:
         fail(str(error), code=EXIT_STORE_UNAVAILABLE)
     except (*STARTUP_ERRORS, *foreseen) as error:

@@ -63,6 +63,12 @@ async def _is_not_held(services: CheckedServices) -> str:
     return "the service is held: it sends nothing and accepts nothing" if services.held else ""
 
 
+async def _is_not_damaged(services: CheckedServices) -> str:
+    """Return what a damaged store has returned; damage stays until a restart on a restored store."""
+    damage = services.database.damage
+    return f"the store is damaged: {damage}" if damage else ""
+
+
 async def _can_read_store(services: CheckedServices) -> str:
     return await _check_store(services.database.read(stored_revision), "read", _schema_problem)
 
@@ -115,6 +121,7 @@ READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source:
     #                check                passes when
     "stopping":     (_is_not_stopping,   "The process is not stopping."),
     "held":         (_is_not_held,       "The process was not started with `--hold`."),
+    "store_damage": (_is_not_damaged,    "Nothing that this process has read in the store was damaged."),
     "store_reads":  (_can_read_store,    "The store responds to a read within 2 s, and its schema is not older than this version's."),
     "store_writes": (_can_write_store,   "A write is on disk within 2 s."),
     "queues":       (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),

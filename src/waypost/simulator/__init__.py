@@ -5,9 +5,9 @@ from waypost.simulator.dev_partners import DevPartners
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
-from waypost.simulator.store import FILE_REVISION, IncompatibleFile
+from waypost.simulator.store import FILE_REVISION, DamagedFile, IncompatibleFile
 
-STARTUP_ERRORS = (IncompatibleFile, InvalidScenario, SnapshotError)
+STARTUP_ERRORS = (DamagedFile, IncompatibleFile, InvalidScenario, SnapshotError)
 """Errors that prevent a start; their texts have a fix hint."""
 
 __all__ = [

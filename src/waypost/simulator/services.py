@@ -186,6 +186,8 @@ class SimulatorServices:
 
     @property
     def failing_loop(self) -> str:
-        """The error of a failing loop; an empty text while all work."""
+        """The error of a failing loop, or the damage of the file; an empty text while all work."""
+        if self.store.damage:
+            return f"its file is damaged: {self.store.damage}"
         loops = (self.reviews.loop, self.planned_actions.loop, *self.webhooks.loops)
         return next((loop.failure_text for loop in loops if loop.failure_text), "")

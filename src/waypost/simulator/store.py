@@ -1,8 +1,9 @@
 """The simulator's own file: schema, one writer thread with group commit, and one reader thread."""
 
 import asyncio
+import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
@@ -11,12 +12,14 @@ import msgspec
 
 from waypost.base.batching import GroupCommit, GroupCommitClosed
 from waypost.base.files import create_private
+from waypost.base.telemetry.logs import log
 
 QueryResult = TypeVar("QueryResult")
 Values = Mapping[str, Any]
 Statement = tuple[str, Values]
 """SQL with named parameters, and their values."""
 
+_log = log("simulator")
 FILE_REVISION: Final = 4
 _STATE: Final = """
 CREATE TABLE IF NOT EXISTS state (  -- values found by their key alone: see `keyed_store`
@@ -31,7 +34,14 @@ _TABLES: Final = "SELECT name FROM sqlite_schema WHERE type='table' AND name<>'s
 _RESET: Final = "DELETE FROM state WHERE kind NOT IN (SELECT value FROM json_each(:kinds))"
 
 
-STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, GroupCommitClosed)
+_DAMAGE_CODES: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}  # Source: sqlite.org, "Result and Error Codes"
+
+
+class DamagedFile(Exception):
+    """The file is damaged, or is no SQLite file; the text names it, and the way to fix it."""
+
+
+STORE_FAILURES: Final = (sqlite3.OperationalError, OSError, GroupCommitClosed, DamagedFile)
 """The errors of a write or read while the file cannot be used; nothing of it has been written."""
 
 
@@ -45,7 +55,7 @@ class StateRow(NamedTuple):
 
 
 class IncompatibleFile(Exception):
-    """The file was created by another version with other tables; the text has the way to fix it."""
+    """The file was created by another version or program, with other tables; the text has the way to fix it."""
 
 
 class Store:
@@ -69,6 +79,8 @@ class Store:
         self._loads: dict[str, Callable[[StateRow], None]] = {}
         self._exempt_kinds: list[str] = []
         self._resets: list[Callable[[], None]] = []
+        self.damage = ""
+        """What SQLite said when the file was found damaged; empty until then."""
 
     def register_loader(self, kind: str, load: Callable[["StateRow"], None]) -> None:
         """Register a function that loads each row of a kind when the file is opened."""
@@ -96,14 +108,16 @@ class Store:
         """Open the file, create it, its folder and its tables if missing, and load the values held in memory.
 
         Raises:
-            IncompatibleFile: another version created it.
+            IncompatibleFile: another version or program created it.
+            DamagedFile: it cannot be read.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         create_private(self._path)
         loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer
-        await loop.run_in_executor(self._writing, _create_tables, writer, self._path, self._schema)
+        with self._translate_damage():
+            await loop.run_in_executor(self._writing, _create_tables, writer, self._path, self._schema)
         self._reader = await loop.run_in_executor(self._reading, self._connect)
         for row in await self.rows(StateRow, _LOAD, kinds=msgspec.json.encode(list(self._loads)).decode()):
             self._loads[row.kind](row)
@@ -148,7 +162,8 @@ class Store:
         """Run a query on the reader's thread; it sees everything that is committed."""
         reader = self._reader
         assert reader is not None, "the store is not open"  # noqa: S101  a defect, not an input
-        return await asyncio.get_running_loop().run_in_executor(self._reading, query, reader)
+        with self._translate_damage():
+            return await asyncio.get_running_loop().run_in_executor(self._reading, query, reader)
 
     async def rows(self, row_type: Callable[..., QueryResult], statement: str, **values: Any) -> list[QueryResult]:
         """Return the rows of a statement, each created from its columns by name."""
@@ -165,21 +180,39 @@ class Store:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000"):
-            connection.execute(f"PRAGMA {pragma}")
+        with self._translate_damage():
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=4000"):
+                connection.execute(f"PRAGMA {pragma}")
         return connection
+
+    @contextlib.contextmanager
+    def _translate_damage(self) -> Generator[None]:
+        """Raise `DamagedFile` in place of the driver's error, and remember and log the first one."""
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            if getattr(error, "sqlite_errorcode", 0) & 0xFF not in _DAMAGE_CODES:
+                raise
+            if not self.damage and self._reader is not None:  # else it is being opened, and the error ends that
+                self.damage = str(error)
+                _log.critical("the simulator's file is damaged", file=str(self._path), reason=self.damage)
+            raise DamagedFile(
+                f"{self._path} is damaged ({error}); restore a backup as docs/how-to/back-up-and-restore.md says, "
+                "or remove it to begin with an empty one"
+            ) from error
 
     def _transaction(self, work: Callable[[Any], None]) -> None:
         connection = self._writer
         assert connection is not None, "the store is not open"  # noqa: S101  a defect, not an input
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            work(connection)
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:  # a full disk may have ended it already
-                connection.execute("ROLLBACK")
-            raise
+        with self._translate_damage():
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                work(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:  # a full disk may have ended it already
+                    connection.execute("ROLLBACK")
+                raise
 
 
 def select(
@@ -193,11 +226,11 @@ def select(
 
 def _create_tables(connection: sqlite3.Connection, path: Path, schema: str) -> None:
     """Create the missing tables, in one transaction."""
-    [[tables]] = connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
     [[revision]] = connection.execute("PRAGMA user_version").fetchall()
-    if tables and revision != FILE_REVISION:
+    if tables and (revision != FILE_REVISION or "state" not in tables):
         raise IncompatibleFile(
-            f"{path} was created by another version of the simulator (revision {revision}); this version "
+            f"{path} was created by another version of the simulator, or by another program (revision {revision}); this version "
             f"needs revision {FILE_REVISION}: start with an empty folder, or use the other version"
         )
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations  # so that commands that only need the errors
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -28,8 +29,28 @@ class StoreUnavailable(Exception):
     """
 
 
+class StoreDamaged(StoreUnavailable):
+    """The store on disk is damaged: no retry helps, and the text says where a backup is restored.
+
+    Stages wait, as for a store that cannot be reached: no job fails by it.
+    """
+
+
 class MediaUnavailable(StoreUnavailable):
     """The place of the media cannot be reached, or has no space; the database may be available."""
+
+
+@dataclass(frozen=True, slots=True)
+class DamageSearch:
+    """The result of a search for damage.
+
+    Attributes:
+        damage: what was found, a sentence for each; empty if nothing was.
+        scope: what was searched, for the reader of a report.
+    """
+
+    damage: Sequence[str]
+    scope: str
 
 
 class StoreEngine(Protocol):
@@ -41,6 +62,7 @@ class StoreEngine(Protocol):
         commits_in_order: a row with a higher number is never visible before one with a lower.
         readers: how many threads may read at once.
         writers: how many connections write, each on a thread of its own.
+        damage: what the store returned when it was found damaged; empty until then.
     """
 
     name: str
@@ -48,6 +70,7 @@ class StoreEngine(Protocol):
     commits_in_order: bool
     readers: int
     writers: int
+    damage: str
 
     def open(self) -> None:
         """Create the store if it does not exist, and take the lock that it needs.
@@ -56,6 +79,7 @@ class StoreEngine(Protocol):
             StoreInUse: another process has it open.
             WrongStore: it has another revision.
             StoreUnavailable: it cannot be reached.
+            StoreDamaged: its file cannot be read.
         """
         ...
 
@@ -77,6 +101,14 @@ class StoreEngine(Protocol):
 
     def is_unavailable(self, error: BaseException) -> bool:
         """Return True if an error means that the store could not be reached."""
+        ...
+
+    def is_damage(self, error: BaseException) -> bool:
+        """Return True if an error means that what is on disk cannot be read."""
+        ...
+
+    def find_damage(self, within_s: float) -> DamageSearch:
+        """Look for damage, as far as the time allows, on a connection of its own; called on any thread."""
         ...
 
     def is_conflict(self, error: BaseException) -> bool:

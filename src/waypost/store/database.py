@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from waypost.base.telemetry.counters import CommitCounters
 from waypost.base.threads import ThreadPool
-from waypost.store.contract import StoreEngine
+from waypost.store.contract import DamageSearch, StoreEngine
 from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache
 from waypost.store.writer import MAX_TRANSACTION_ATTEMPTS, Writer, run_each, translate_error
 
@@ -67,6 +67,15 @@ class Database:
         return self._engine.name
 
     @property
+    def damage(self) -> str:
+        """Text of the damage that the store has reported; empty without one."""
+        return self._engine.damage
+
+    async def find_damage(self, within_s: float) -> DamageSearch:
+        """Look for damage, as far as the time allows."""
+        return await asyncio.to_thread(self._engine.find_damage, within_s)
+
+    @property
     def commits_in_order(self) -> bool:
         """True if a row with a higher number is never visible before one with a lower."""
         return self._engine.commits_in_order
@@ -101,6 +110,7 @@ class Database:
             StoreInUse: another process has it open.
             WrongStore: it has another revision.
             StoreUnavailable: it cannot be reached.
+            StoreDamaged: its file cannot be read.
         """
         self._loop = asyncio.get_running_loop()
         await self._writers[0].run(self._engine.open)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from sqlalchemy import Connection, inspect, select
+from sqlalchemy import Connection, inspect, select, text
 
 from waypost.store.contract import WrongStore
 from waypost.store.properties import set_revision
@@ -14,6 +14,7 @@ from waypost.store.tables import REVISION, store_properties
 OLDEST_UPGRADABLE_REVISION: Final = 5
 """The oldest revision from which a store can be upgraded."""
 
+MAX_NAMED_TABLES: Final = 3
 MOVING_PROPERTY: Final = "moving"
 """Property of a store that `waypost move` is filling."""
 
@@ -54,7 +55,15 @@ def read_schema_status(connection: Connection) -> SchemaStatus | None:
     Raises:
         WrongStore: it is not a Waypost store.
     """
-    if not inspect(connection).has_table(store_properties.name):
+    tables = inspect(connection).get_table_names()
+    if store_properties.name not in tables:
+        others = sorted(set(tables) - _tables_of_extensions(connection))
+        if others:
+            named = ", ".join(others[:MAX_NAMED_TABLES]) + (", …" if len(others) > MAX_NAMED_TABLES else "")
+            raise WrongStore(
+                f"this database has tables of another program, or of a version that this one does not know ({named}); "
+                "it is left unchanged: choose an empty database, or another folder with --data"
+            )
         return None
     names = ("revision", "works_with", MOVING_PROPERTY, MOVED_PROPERTY)
     query = select(store_properties.c.name, store_properties.c.value).where(store_properties.c.name.in_(names))
@@ -64,6 +73,18 @@ def read_schema_status(connection: Connection) -> SchemaStatus | None:
     if not revision.isdecimal() or not works_with.isdecimal():
         raise WrongStore("this database has no schema revision; it is not a waypost store")
     return SchemaStatus(int(revision), int(works_with), MOVING_PROPERTY in properties, MOVED_PROPERTY in properties)
+
+
+def _tables_of_extensions(connection: Connection) -> set[str]:
+    """Return the tables that PostgreSQL's extensions have added."""
+    if connection.dialect.name != "postgresql":
+        return set()
+    rows = connection.execute(
+        text(
+            "SELECT relname FROM pg_class JOIN pg_depend ON objid = pg_class.oid AND deptype = 'e' WHERE relkind = 'r'"
+        )
+    )
+    return set(rows.scalars())
 
 
 def create_or_check_schema(connection: Connection, *, upgrade: bool = True) -> None:

@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection
+from sqlalchemy.exc import DBAPIError
 
 from waypost.base.batching import GroupCommit
+from waypost.base.telemetry.logs import log
 from waypost.base.threads import ThreadPool
 from waypost.store.bulk_statements import BULK_STATEMENTS
-from waypost.store.contract import StoreEngine, StoreUnavailable
+from waypost.store.contract import StoreDamaged, StoreEngine, StoreUnavailable
 from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache, begin_recording
 
+_log = log("store")
 MAX_TRANSACTION_ATTEMPTS: Final = 5
 """How often a transaction is run that fails only because of a concurrent one."""
 
@@ -97,9 +100,25 @@ class Writer:
 
 def translate_error(engine: StoreEngine, error: Exception) -> Exception:
     """Return the error that callers see: an unreachable store has one class of error on every engine."""
-    if isinstance(error, StoreUnavailable) or not engine.is_unavailable(error):
+    if isinstance(error, StoreUnavailable):
+        return error
+    if engine.is_damage(error):
+        if not engine.damage:
+            engine.damage = first_line(error)
+            _log.critical(
+                "the store is damaged: stop the service and restore a backup (docs/how-to/back-up-and-restore.md)",
+                reason=engine.damage,
+            )
+        return StoreDamaged(f"the store is damaged: {engine.damage}")
+    if not engine.is_unavailable(error):
         return error
     return StoreUnavailable(f"the store cannot be reached: {type(error).__name__}")
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of what the driver says, without the statement."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return str(cause).partition("\n")[0]
 
 
 def run_each(connection: Connection, writes: Sequence[tuple[Callable[..., Any], tuple[Any, ...]]]) -> list[Any]:

@@ -9,6 +9,7 @@ from waypost.admin.doctor.accounts import check_business_account, check_token, c
 from waypost.admin.doctor.check_result import CheckResult, CheckState, failure, ok, warning
 from waypost.admin.doctor.local import (
     check_connections,
+    check_damage,
     check_files,
     check_media,
     check_processes,
@@ -28,7 +29,10 @@ ACCOUNT_CHECKS_TIMEOUT_S: Final = 30
 
 
 async def run_checks(context: AdminContext) -> list[CheckResult]:
-    """Return every result: of the store first, then of each operator account, ordered by id."""
+    """Return every result: of the store first, then of each operator account, ordered by id; only damage if it has any."""
+    damage = await check_damage(context)
+    if any(result.state is CheckState.WRONG for result in damage):
+        return damage  # the others would read what is damaged
     overviews = await account_overviews(context)
     store, *accounts = await asyncio.gather(
         check_store(context), *(_check_account_in_time(context, overview) for overview in overviews)
@@ -41,7 +45,7 @@ async def run_checks(context: AdminContext) -> list[CheckResult]:
     store += await check_connections(context)
     store += await check_media(context)
     store += await check_receivers(context)
-    return [*store, *(result for results in accounts for result in results)]
+    return [*damage, *store, *(result for results in accounts for result in results)]
 
 
 async def run_partner_checks(context: AdminContext, partner_id: int) -> list[CheckResult]:

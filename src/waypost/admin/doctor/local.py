@@ -23,6 +23,7 @@ from waypost.store.queue.leases import leased_queues
 from waypost.store.queue.names import JobState, QueueName
 
 CONTROL_TIMEOUT_S: Final = 5
+DAMAGE_SEARCH_S: Final = 5
 MAX_NAMED_FILES: Final = 5
 
 
@@ -46,6 +47,16 @@ async def check_store(context: AdminContext) -> list[CheckResult]:
         fix_hint = "wait: the operator's next status decides, or the message fails with code 4002"
         results.append(warning("messages", text, fix_hint))
     return results
+
+
+async def check_damage(context: AdminContext) -> list[CheckResult]:
+    """Check that what the store has on disk can be read, as far as the time allows."""
+    fix_hint = "stop the service and restore a backup: docs/how-to/back-up-and-restore.md"
+    search = await context.database.find_damage(DAMAGE_SEARCH_S)
+    found = [context.database.damage] if context.database.damage else search.damage
+    if found:
+        return [failure("damage", f"the store is damaged: {'; '.join(found)}", fix_hint)]
+    return [ok("damage", f"none was found; checked: {search.scope}")]
 
 
 async def check_files(context: AdminContext) -> list[CheckResult]:

@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER
 from waypost.store.connections.budget import ConnectionBudget
-from waypost.store.contract import PayloadListener, StoreUnavailable
+from waypost.store.contract import DamageSearch, PayloadListener, StoreUnavailable
 from waypost.store.engines.postgresql_bulk import PostgresBulkStatements
 from waypost.store.engines.postgresql_connect import check_server, connect, require_session, set_up_session
 from waypost.store.engines.postgresql_session import driver_connection, has_ended
@@ -38,10 +38,14 @@ under load each notification costs the server and this process as much as severa
 
 # fmt: off
 UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
+DAMAGE_SQLSTATES: Final = ("XX001", "XX002")  # a page, or an index. Source: postgresql.org, "PostgreSQL Error Codes"
 CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
 MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
 # fmt: on
 
+_CHECKSUM_FAILURES: Final = text(
+    "SELECT checksum_failures FROM pg_stat_database WHERE datname = current_database()"
+)  # null without checksums. Source: postgresql.org, "pg_stat_database"
 STANDBY_WAIT_FUNCTION: Final = "SyncRepWaitForLSN"
 """The server function that issues this warning: its text is in the server's language."""
 NOT_REPLICATED_WARNING: Final = "canceling wait for synchronous replication"
@@ -75,6 +79,7 @@ class PostgresEngine:
         self._has_sessions = False  # until the first connection has shown it
         self._upgrade = upgrade
         self._url = url
+        self.damage = ""
         self._pool: Pool | None = None
         self._writer_connections: list[Connection | None] = [None] * self.writers
         self._idle_readers: queue.SimpleQueue[Connection | None] = queue.SimpleQueue()
@@ -219,6 +224,21 @@ class PostgresEngine:
         if isinstance(cause, psycopg.Error) and cause.sqlstate is not None:
             return cause.sqlstate.startswith(UNAVAILABLE_SQLSTATES)
         return isinstance(cause, psycopg.OperationalError | psycopg.InterfaceError)
+
+    def is_damage(self, error: BaseException) -> bool:
+        """Return True if the server found a damaged page or index."""
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        return isinstance(cause, psycopg.Error) and cause.sqlstate in DAMAGE_SQLSTATES
+
+    def find_damage(self, within_s: float) -> DamageSearch:
+        """Return how many pages with a wrong checksum the server has met; it checks each page that it reads."""
+        del within_s
+        with self.read() as connection:
+            failures = connection.execute(_CHECKSUM_FAILURES).scalar_one_or_none()
+        if failures is None:
+            return DamageSearch((), "nothing: the server keeps no checksums; pg_amcheck checks tables and indexes")
+        found = (f"the server has met {failures} pages with a wrong checksum",) if failures else ()
+        return DamageSearch(found, "the checksums of the pages that the server has read")
 
     def is_conflict(self, error: BaseException) -> bool:
         """Return True for a deadlock, or a lock that was not obtained in time."""

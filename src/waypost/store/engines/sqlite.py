@@ -1,9 +1,11 @@
 """SQLite: one file, one writer thread, readers on connections of their own."""
 
+import contextlib
 import fcntl
 import os
 import queue
 import sqlite3
+import threading
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -17,8 +19,9 @@ from sqlalchemy.pool import NullPool
 
 from waypost.base.files import create_private
 from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER, SqliteBulkStatements
-from waypost.store.contract import PayloadListener, StoreInUse
+from waypost.store.contract import DamageSearch, PayloadListener, StoreDamaged, StoreInUse
 from waypost.store.revision import create_or_check_schema
+from waypost.store.writer import first_line
 
 # fmt: off
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
@@ -37,8 +40,10 @@ UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors.
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
+DAMAGE_RESULT_CODES: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}  # Source: sqlite.org, "Result and Error Codes"
 # fmt: on
 
+MAX_NAMED_DAMAGE: Final = 5
 MAX_CHECKPOINT_ATTEMPTS: Final = 100
 
 
@@ -65,14 +70,23 @@ class SqliteEngine:
         self._writer: Connection | None = None
         self._idle: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._open_readers: list[Connection] = []
+        self.damage = ""
 
     def open(self) -> None:
         """Lock the file, create or check its schema.
 
         Raises:
             StoreInUse: another process has it open.
-            WrongStore: it has another revision.
+            WrongStore: it has another revision, or is of another program.
+            StoreDamaged: it is damaged, or no SQLite file.
         """
+        try:
+            self._open()
+        except Exception as error:
+            raise_damage(self._path, error)
+            raise
+
+    def _open(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._take_lock()
         create_private(self._path)  # the files that SQLite adds get the same mode
@@ -126,6 +140,30 @@ class SqliteEngine:
             and getattr(cause, "sqlite_errorcode", 0) & 0xFF in UNAVAILABLE_RESULT_CODES
         )
 
+    def is_damage(self, error: BaseException) -> bool:
+        """Return True if the file is malformed, or is no SQLite file."""
+        return is_damage(error)
+
+    def find_damage(self, within_s: float) -> DamageSearch:
+        """Check the pages of the file, and the order of its rows and indexes, until the time is over."""
+        url = f"{self._path.resolve().as_uri()}?mode=ro"
+        with contextlib.closing(sqlite3.connect(url, uri=True, check_same_thread=False)) as connection:
+            timer = threading.Timer(within_s, connection.interrupt)
+            timer.start()
+            try:
+                found = [text for (text,) in connection.execute(f"PRAGMA quick_check({MAX_NAMED_DAMAGE})")]
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_INTERRUPT:
+                    return DamageSearch((), f"a part of the file: {within_s:.0f} s are over")
+                if not is_damage(error):
+                    raise
+                found = [str(error)]
+            finally:
+                timer.cancel()
+                timer.join()  # before the connection is closed
+        lines = [line for text in found for line in text.splitlines() if line != "ok" and not line.startswith("***")]
+        return DamageSearch(lines[:MAX_NAMED_DAMAGE], "the whole file")
+
     def is_conflict(self, error: BaseException) -> bool:
         """Return False: there is one writer."""
         return False
@@ -164,6 +202,23 @@ class SqliteEngine:
     def _take_lock(self) -> None:
         if self.is_exclusive:
             self._lock = take_lock(self._path)
+
+
+def is_damage(error: BaseException) -> bool:
+    """Return True if an error of SQLite says that a file is malformed, or is no SQLite file."""
+    cause = error.orig if isinstance(error, DBAPIError) else error
+    return (
+        isinstance(cause, sqlite3.DatabaseError) and getattr(cause, "sqlite_errorcode", 0) & 0xFF in DAMAGE_RESULT_CODES
+    )
+
+
+def raise_damage(path: Path, error: BaseException) -> None:
+    """Raise `StoreDamaged` with the way to fix it if an error says that a file is damaged; else do nothing."""
+    if is_damage(error):
+        raise StoreDamaged(
+            f"{path} is damaged, or is no SQLite file ({first_line(error)}); "
+            "restore a backup as docs/how-to/back-up-and-restore.md says"
+        ) from error
 
 
 def take_lock(path: Path) -> int:
