@@ -175,6 +175,7 @@ def simulator(
                 control_token=control_token,
                 limits=limits,
                 least_free_mb=settings.least_free_mb,
+                media_networks=settings.allowed_networks,
             ),
             settings.host,
             port,

@@ -42,6 +42,8 @@ from waypost.simulator.messages.groups import GroupMessages
 from waypost.simulator.messages.marketing.clicks import MarketingClicks
 from waypost.simulator.messages.marketing.insights import MarketingInsights
 from waypost.simulator.messages.marketing.requests import MarketingRequests
+from waypost.simulator.messages.media_links.link_fetches import MediaLinkFetcher
+from waypost.simulator.messages.media_links.media_checks import MediaChecks
 from waypost.simulator.messages.message_checks import MessageChecker
 from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
@@ -144,7 +146,12 @@ class SimulatorServices:
         )
         generated = GeneratedTemplates(clock, ids, settings_store, templates)
         delivery_planner = DeliveryPlanner(accounts, phones, scripts)
-        plans = MessageWriter(store, settings_store, phones, outbox, delivery_planner, paced_messages, delivery_signals)
+        self.media_checks = media_checks = MediaChecks(
+            store, MediaLinkFetcher(settings.media_networks), paced_messages, delivery_signals
+        )
+        plans = MessageWriter(
+            store, settings_store, phones, outbox, delivery_planner, paced_messages, media_checks, delivery_signals
+        )
         group_messages = GroupMessages(store, settings_store, groups, phones, delivery_signals, outbox)
         self.messages = Messages(
             store, clock, ids, phones, sending_limits, checks, plans, group_messages, delivery_signals, uses, generated

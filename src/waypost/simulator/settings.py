@@ -76,12 +76,14 @@ class SimulatorSettings(ChangeableSettings, frozen=True):
         control_token: the credential of the control API; None leaves it open on loopback.
         allowed_hosts: Host names that the control API accepts besides the loopback ones.
         least_free_mb: disk space that uploads and files of phones leave free.
+        media_networks: the networks from which it fetches the media that messages link to; empty: it fetches none.
     """
 
     path: Path
     control_token: str | None = None
     allowed_hosts: tuple[str, ...] = ()
     least_free_mb: int = 256
+    media_networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

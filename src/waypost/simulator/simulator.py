@@ -84,7 +84,7 @@ class Simulator:
         services.fleets.sort()
         for service in (
             services.outbox, services.scripts, services.media, services.uploads, services.usage_counts, services.paced_messages, services.delivery_signals,
-            services.faulted_updates, services.webhooks,
+            services.faulted_updates, services.webhooks, services.media_checks,
         ):  # fmt: skip
             await service.open()
         services.reviews.loop.start()
@@ -92,6 +92,7 @@ class Simulator:
 
     async def close(self) -> None:
         """Stop the loops, commit pending writes, close the file."""
+        await self._services.media_checks.close()
         await self._services.reviews.loop.stop()
         await self._services.planned_actions.loop.stop()
         await self._services.webhooks.close()
@@ -107,9 +108,14 @@ class Simulator:
 
     @property
     def busy(self) -> bool:
-        """True while a Graph call, a write or a webhook is in flight."""
+        """True while a Graph call, a write, a webhook or the fetch of a media link is in flight."""
         services = self._services
-        return services.store.busy or services.webhooks.is_delivering or self.application.active_requests > 0
+        return (
+            services.store.busy
+            or services.webhooks.is_delivering
+            or services.media_checks.is_fetching
+            or self.application.active_requests > 0
+        )
 
     async def describe_in_flight(self) -> list[str]:
         """Return the calls and webhooks in flight, as texts with counts."""

@@ -138,6 +138,7 @@ async def test_phone_shows_and_keeps_its_settings(bench: Bench) -> None:
         "name": "Ann",
         "deliver_after_ms": 9,
         "read_after_ms": None,
+        "wa_id": "",
         "user_id": ANN_USER_ID,
         "username": "",
         "shows_number": True,

@@ -369,6 +369,7 @@ class DevServer:
                 read_after_ms=self._options.read_after_ms,
                 allowed_hosts=accepted_hosts(self._settings),
                 least_free_mb=self._settings.least_free_mb,
+                media_networks=self._settings.allowed_networks,
             ),
             self._clock,
             ids,

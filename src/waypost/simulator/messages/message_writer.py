@@ -8,9 +8,10 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_planning import DeliveryPlanner
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.marketing.requests import MARKETING_CATEGORY
+from waypost.simulator.messages.media_links.media_checks import MediaChecks
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.messages.message_writes import MessageWrite, write_messages
-from waypost.simulator.messages.paced_messages import DROPPED_CODE, PacedMessages
+from waypost.simulator.messages.paced_messages import DROPPED_CODE, MEDIA_FAILED_CODE, PacedMessages
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, StatusContext, plan_updates
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -32,6 +33,7 @@ class MessageWriter:
         outbox: Outbox,
         delivery_planner: DeliveryPlanner,
         paced_messages: PacedMessages,
+        media_checks: MediaChecks,
         signals: DeliverySignals,
     ) -> None:
         self._store = store
@@ -40,6 +42,7 @@ class MessageWriter:
         self._outbox = outbox
         self._delivery_planner = delivery_planner
         self._paced_messages = paced_messages
+        self._media_checks = media_checks
         self._signals = signals
 
     async def write(
@@ -91,7 +94,23 @@ class MessageWriter:
         updates = self._plan_updates(sent, decision.delivery_plan)
         if is_new:
             extra_statements = [*extra_statements, self._phones.add_statement(phone)]
-        if template is not None and template.is_paced:
+        links, not_fetched = self._media_checks.find_links(rendered)
+        if not_fetched:
+            shown = msgspec.json.encode({**rendered, "not_fetched": not_fetched}).decode()
+            message = msgspec.structs.replace(message, shown=shown)
+        is_paced = template is not None and template.is_paced
+        if links and not is_paced and decision.delivery_plan.failed_code is None:
+            failed = self._plan_updates(sent, DeliveryPlan(failed_ms=now_ms, failed_code=MEDIA_FAILED_CODE))
+            held_statement = self._paced_messages.hold(
+                template, message, number.waba_id, decision, updates, failed, for_media=True
+            )
+            statements = [*extra_statements, held_statement]
+            await self._store.write(
+                write_messages, MessageWrite(message, [], statements, script_plan=decision.script_plan.postpone())
+            )
+            self._media_checks.start(message.wamid, links)
+            return
+        if template is not None and is_paced:
             dropped = self._plan_updates(sent, DeliveryPlan(failed_ms=now_ms, failed_code=DROPPED_CODE))
             held_statement = self._paced_messages.hold(template, message, number.waba_id, decision, updates, dropped)
             await self._store.write(

@@ -1,4 +1,4 @@
-"""Messages held until their template's quality is known, and then released or dropped."""
+"""Messages held until their template's quality or their media is known, and then released or dropped."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.clock import Clock
 from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.messages.delivery_planning import DeliveryDecision
+from waypost.simulator.messages.statuses import FAILURE_TEXTS
 from waypost.simulator.phones.conditions import lifetime_ms as template_lifetime_ms
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
@@ -23,9 +24,12 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.outbox import Outbox
+from waypost.simulator.webhooks.outbox import Outbox, ascii_json
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
+MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2
+MEDIA_OWNER: Final = "media"
+"""The owner of messages that wait for their media; of others it is the template's id."""
 
 
 class _HeldMessage(msgspec.Struct, frozen=True):
@@ -42,6 +46,7 @@ class _HeldMessage(msgspec.Struct, frozen=True):
     read_after_ms: int | None
     updates: list[Update]
     dropped: list[Update]
+    dropped_code: int = DROPPED_CODE
 
 
 class PacedMessages:
@@ -63,26 +68,29 @@ class PacedMessages:
 
     async def open(self) -> None:
         """Load the ids of the templates that have held messages."""
-        self.template_ids.update(await self._held_messages.owners())
+        self.template_ids.update(set(await self._held_messages.owners()) - {MEDIA_OWNER})
 
     def hold(
         self,
-        template: SimulatedTemplate,
+        template: SimulatedTemplate | None,
         message: SimulatedMessage,
         waba_id: str,
         decision: DeliveryDecision,
         updates: list[Update],
         dropped: list[Update],
+        *,
+        for_media: bool = False,
     ) -> Statement:
         """Hold a message that is being accepted; return the statement for its transaction.
 
         Args:
-            template: the message's template.
+            template: the message's template, if it is one.
             message: the message; its own times must be empty.
             waba_id: the sender's account.
             decision: its delivery as if it were not held.
             updates: its statuses in that case.
             dropped: its statuses if it is dropped.
+            for_media: whether it waits for its media; if not, for its template's quality.
         """
         delivery_plan = decision.delivery_plan
         read_after_ms = decision.read_after_ms
@@ -97,9 +105,37 @@ class PacedMessages:
             read_after_ms=read_after_ms,
             updates=updates,
             dropped=dropped,
+            dropped_code=MEDIA_FAILED_CODE if for_media else DROPPED_CODE,
         )
+        if for_media or template is None:
+            return self._held_messages.save_statement(plan, message.wamid, MEDIA_OWNER)
         self.template_ids.add(template.template_id)
         return self._held_messages.save_statement(plan, message.wamid, template.template_id)
+
+    async def media_wamids(self) -> list[str]:
+        """Return the ids of the messages that wait for their media."""
+        return list(await self._held_messages.read(MEDIA_OWNER))
+
+    async def decide_media(self, wamid: str, problem: str | None) -> str | None:
+        """Release the message whose media was fetched, or drop it for a problem; return its phone.
+
+        None: it no longer waits.
+        """
+        held_message = (await self._held_messages.read(MEDIA_OWNER)).get(wamid)
+        if held_message is None:
+            return None
+        if problem is not None:
+            generic, details = ascii_json(FAILURE_TEXTS[MEDIA_FAILED_CODE]), ascii_json(problem)
+            dropped = [replace(update, rest=update.rest.replace(generic, details)) for update in held_message.dropped]
+            held_message = replace(held_message, dropped=dropped)
+        await self._store.run(
+            [
+                self._held_messages.delete_statement(wamid, MEDIA_OWNER),
+                *self._release_or_drop_message(held_message, is_released=problem is None),
+            ]
+        )
+        self._outbox.wake_events(held_message.waba_id).set()
+        return held_message.message.phone
 
     def notify_held(self, template: SimulatedTemplate) -> None:
         """Wake the loop that releases or drops: a held message of the template has been written."""
@@ -137,7 +173,7 @@ class PacedMessages:
         message, now_ms = held_message.message, self._clock.now_ms()
         delay_ms, position = now_ms - message.at_ms, message.position
         if not is_released:
-            failure = DeliveryPlan(failed_ms=now_ms, failed_code=DROPPED_CODE)
+            failure = DeliveryPlan(failed_ms=now_ms, failed_code=held_message.dropped_code)
             return [
                 MESSAGES.update(asdict(failure), position=position),
                 PLANNED_ACTIONS.delete(wamid=message.wamid),
