@@ -129,17 +129,6 @@ def test_unknown_operation_names_similar_ones(running: RunningService) -> None:
     assert "All operations" in response.text
 
 
-def test_page_that_fails_says_what_to_do_next(running: RunningService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Break a table, as an example of any defect: the log of the test has it."""
-    monkeypatch.delitem(openapi.SCHEMES, "apiKey")
-
-    response = requests.get(f"{running.running.base_url}/docs/post-wa-api-v1-msg", timeout=HANGS_AFTER_S)
-
-    assert response.status_code == 500
-    for link in ("/docs/post-wa-api-v1-msg", "/openapi.json", "/docs"):
-        assert f'href="{link}"' in response.text
-
-
 def test_page_links_to_its_requests_in_the_console(running: RunningService) -> None:
     page = requests.get(f"{running.running.base_url}/docs/post-wa-api-v1-msg", timeout=HANGS_AFTER_S).text
 

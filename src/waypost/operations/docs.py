@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from waypost import __version__
@@ -16,6 +16,7 @@ from waypost.api.routes import ROUTES
 from waypost.base.telemetry.logs import log
 from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations import openapi
+from waypost.operations.kept_pages import KeptPages
 from waypost.operations.page_templates import PAGE_HEADERS, page_templates
 from waypost.operations.samples import LANGUAGES, make_sample_request
 from waypost.operations.schema_samples import make_sample
@@ -31,7 +32,11 @@ _HEADERS: Final = PAGE_HEADERS | {
 """Scripts of our own only, which can send requests to this service only."""
 _FILES: Final = {"style.css": "text/css", "try.js": "text/javascript"}
 """Files of the pages, and their media types."""
+_PAGE_HEADERS: Final = _HEADERS | {"Content-Type": "text/html; charset=utf-8"}
+_JSON_HEADERS: Final = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff"}
 MAX_SIMILAR: Final = 5
+MIN_LIKENESS: Final = 0.25
+"""Share of the words of two ids that both have."""
 _log = log("docs")
 
 
@@ -48,7 +53,7 @@ class DocsPages:
         self._server = server
         self._rates = rates
         self._rates_on = rates_on
-        self._document: openapi.Document | None = None
+        self._pages = KeptPages()
 
     def routes(self) -> list[Route]:
         """Return all routes."""
@@ -59,28 +64,35 @@ class DocsPages:
             Route("/docs/{operation:path}", self._operation),
         ]
 
-    async def _openapi(self, _request: Request) -> Response:
+    async def _openapi(self, request: Request) -> Response:
         """Return the whole document."""
-        if self._document is None:
-            self._document = openapi.make_document(self._server, rates=self._rates, rates_on=self._rates_on)
-        return JSONResponse(self._document)
+        return await self._pages.respond("/openapi.json", self._make_document, _JSON_HEADERS, request)
 
-    async def _index(self, _request: Request) -> Response:
+    def _make_document(self) -> bytes:
+        document = openapi.make_document(self._server, rates=self._rates, rates_on=self._rates_on)
+        return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
+
+    async def _index(self, request: Request) -> Response:
         """Return the list of routes, by section."""
-        return self._page("index.html", path="")
+        return await self._pages.respond("/docs", lambda: _render("index.html", path=""), _PAGE_HEADERS, request)
 
     async def _operation(self, request: Request) -> Response:
         """Return the page of one route."""
         operation = request.path_params["operation"]
         row = next((row for row in ROUTES if openapi.operation_id(row) == operation), None)
         if row is None:
-            return self._page("missing.html", 404, path="", similar=_similar_operations(operation))
-        limit = describe_limit(row.rate, self._rates, on=self._rates_on)
+            similar = _similar_operations(operation)
+            return HTMLResponse(_render("missing.html", [], path="", similar=similar), 404, _HEADERS)
         try:
-            return self._page("operation.html", path=operation, limit=limit, **_operation_values(row, self._server))
+            return await self._pages.respond(operation, lambda: self._make_operation(row), _PAGE_HEADERS, request)
         except Exception:  # noqa: BLE001  a page says what to do next, as every error does
             _log.exception("defect", operation=operation)
-            return self._page("failed.html", 500, path=operation)
+            return HTMLResponse(_render("failed.html", path=operation), 500, _HEADERS)
+
+    def _make_operation(self, row: RouteRow) -> bytes:
+        limit = describe_limit(row.rate, self._rates, on=self._rates_on)
+        values = _operation_values(row, self._server)
+        return _render("operation.html", path=openapi.operation_id(row), limit=limit, **values)
 
     async def _file(self, request: Request) -> Response:
         """Return the style sheet or the script of the pages."""
@@ -89,13 +101,12 @@ class DocsPages:
         source, _, _ = templates.loader.get_source(templates, name)
         return PlainTextResponse(source, media_type=_FILES[name], headers=_HEADERS)
 
-    def _page(self, name: str, status: int = 200, **values: Any) -> Response:
-        text = (
-            page_templates()
-            .get_template(name)
-            .render(version=__version__, sections=_sections(), operation_id=openapi.operation_id, **values)
-        )
-        return HTMLResponse(text, status, _HEADERS)
+
+def _render(name: str, sections: list[dict[str, Any]] | None = None, **values: Any) -> bytes:
+    """Return a page; with the list of all routes, which is most of its cost, unless another list is given."""
+    sections = _sections() if sections is None else sections
+    template = page_templates().get_template(name)
+    return template.render(version=__version__, sections=sections, operation_id=openapi.operation_id, **values).encode()
 
 
 def _sections() -> list[dict[str, Any]]:
@@ -113,9 +124,16 @@ def _sections() -> list[dict[str, Any]]:
 
 
 def _similar_operations(operation: str) -> list[RouteRow]:
-    """Return routes whose ids are like one that does not exist, the most similar first."""
-    rows = {openapi.operation_id(row): row for row in ROUTES}
-    return [rows[name] for name in get_close_matches(operation, rows, n=MAX_SIMILAR, cutoff=0.5)]
+    """Return routes whose ids have most words in common with one that does not exist, the most similar first."""
+    words = set(operation.lower().split("-"))
+    found = [(len(words & own) / len(words | own), row) for own, row in _words_of_operations()]
+    found.sort(key=lambda each: -each[0])
+    return [row for likeness, row in found[:MAX_SIMILAR] if likeness >= MIN_LIKENESS]
+
+
+@cache
+def _words_of_operations() -> list[tuple[set[str], RouteRow]]:
+    return [(set(openapi.operation_id(row).split("-")), row) for row in ROUTES]
 
 
 def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:

@@ -34,6 +34,9 @@ BODY_STEP_BYTES: Final = 512
 """In a body the parser gets at least so many bytes at once, so that a body of line breaks costs no more than another.
 So behind its end this many bytes of further requests may be read ahead."""
 
+WRITE_BUFFER_BYTES: Final = 32 * 1024
+"""Of a response that waits to be read; then its application waits too."""
+
 _HEAD_END: Final = b"\r\n\r\n"
 
 LINGER_S: Final = 2.0
@@ -127,6 +130,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Serve the connection, or reject it if there are too many."""
         super().connection_made(transport)
         self.flow = self._held_flow = _HeldFlow(transport)
+        transport.set_write_buffer_limits(high=WRITE_BUFFER_BYTES)
         self._is_arriving = True
         bound = transport.get_extra_info("socket")
         address = self.client[0] if self.client else ""
