@@ -100,7 +100,7 @@ TEXTS = (
     "\u2190 back", "Yes \U0001f44d", "Yes \u2705", "\u2764", "1\ufe0f\u20e3", "\U0001f1e9\U0001f1ea", "\u263a\ufe0f",
     "a\nb", "a\rb", "a\tb", "a\u2028b",
     "*bold*", "_italic_", "~gone~", "```code```", "*", "two *bold* words", "x" * 25, "x" * 26, "x" * 60, "x" * 61,
-    "Hi {{1}}", "{{1}}", "Hi {{1", "Hi 1}}", "Hi {{ 1 }} and more of it", "Hi {{}} and more of it",
+    "Hi {{1}}", "{{1}}", "{{1}}-{{1}}", "Hi {{1", "Hi 1}}", "Hi {{ 1 }} and more of it", "Hi {{}} and more of it",
     "Hi {{2}} and more of it", "Hi {{Name}} and more of it", "Hi {{name}} and more of it", "Hi {{#1}} and more of it",
     "see https://shop.example now", "shop.example",
 )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, OtpType, SupportedApp, TemplateButton
-from waypost.domain.templates.field_rules import DraftCondition, RuleCheck, RuleFailure, has_text
+from waypost.domain.templates.field_rules import MAX_SEARCHED_CHARS, DraftCondition, RuleCheck, RuleFailure, has_text
 from waypost.domain.templates.fields import TemplateDraft
 
 ButtonCondition = Callable[[TemplateButton], bool]
@@ -88,7 +88,7 @@ def max_label_length(max_chars: int) -> RuleCheck:
 def labels_exclude(pattern: str) -> RuleCheck:
     """Return a check that nothing in the labels matches a pattern."""
     regex = re.compile(pattern)
-    return each_label(lambda label: not regex.search(label))
+    return each_label(lambda label: not regex.search(label, 0, MAX_SEARCHED_CHARS))
 
 
 def has_different_labels(draft: TemplateDraft) -> RuleFailure | None:

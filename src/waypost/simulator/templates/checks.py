@@ -99,7 +99,7 @@ def _header_malformed(draft: SubmittedTemplate) -> str | None:
         return "A text header has a text."
     if has_breaks(text) or has_emoji(text) or has_markup(text) or "*" in text:
         return "The message header can't have any new lines, formatting characters, emojis or asterisks."
-    if len(variables(text)) > 1:
+    if len(VARIABLE.findall(text)) > 1:
         return "The message header can have one variable at most."
     return None
 
@@ -235,14 +235,14 @@ TTL_SECONDS: Final = {  # Source: facts 2.3, message_send_ttl_seconds
     "MARKETING":      (43_200, 2_592_000),
 }
 
-DRAFT_CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented
+DRAFT_CHECKS: Final = (  # Source: facts 2.3, 2.4; no subcode where none is documented; lengths before searches
     #     subcode  violation
     DraftCheck(None,    _body_missing),
-    DraftCheck(2388047, _header_malformed),
     DraftCheck(2388040, _check_length("HEADER", 60)),
+    DraftCheck(2388047, _header_malformed),
     DraftCheck(2388040, _check_length("BODY", 1024)),
-    DraftCheck(2388073, _footer_malformed),
     DraftCheck(2388040, _check_length("FOOTER", 60)),
+    DraftCheck(2388073, _footer_malformed),
     DraftCheck(2388047, _check_variable_names("HEADER")),
     DraftCheck(2388072, _check_variable_names("BODY")),
     DraftCheck(2388299, _leading_or_trailing),
