@@ -270,3 +270,16 @@ def test_without_a_running_service_the_store_is_checked(tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "wrong   service: it is not running" in result.stdout
     assert "warning operator accounts: there are none" in result.stdout
+
+
+async def test_subscribing_begins_with_a_plain_subscription_where_the_operator_needs_one(
+    pipeline: PipelineHarness,
+) -> None:
+    # Source: operator's page "Override webhooks".
+    await unsubscribe(pipeline)
+
+    response = await send_admin_request(pipeline, "POST", f"/admin/business-accounts/{ACCOUNT.id}/subscribe", {})
+
+    assert response.status == 200, response.body
+    findings = {finding["subject"]: finding["state"] for finding in await read_findings(pipeline)}
+    assert findings[f"main: webhook of {ACCOUNT.id}"] == "ok"

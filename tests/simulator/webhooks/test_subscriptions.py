@@ -92,6 +92,7 @@ async def test_app_ends_its_own_subscription_only(bench: Bench, other_receiver: 
 
 async def test_webhook_overrides_are_separate_for_each_app(bench: Bench, other_receiver: Receiver) -> None:
     await create_other_app(bench, other_receiver)
+    await bench.graph("POST", f"{WABA}/subscribed_apps", token=OTHER_TOKEN)
     override = {"override_callback_uri": other_receiver.uri, "verify_token": other_receiver.verify_token}
     await bench.graph("POST", f"{WABA}/subscribed_apps", token=OTHER_TOKEN, json=override)
     await override_webhook_url(bench, NUMBER_ID, other_receiver.uri, OTHER_TOKEN)
@@ -294,9 +295,12 @@ async def test_override_needs_a_subscription_to_messages(bench: Bench, is_of_num
     await subscribe_fields(bench, "account_update")
     without_messages = await bench.graph("POST", path, json=body)
     await subscribe_fields(bench, "messages")
+    await bench.graph("DELETE", f"{WABA}/subscribed_apps")
+    without_account = await bench.graph("POST", path, json=body)
+    await bench.graph("POST", f"{WABA}/subscribed_apps")
     subscribed = await bench.graph("POST", path, json=body)
 
-    for rejected in (unsubscribed, without_messages):
+    for rejected in (unsubscribed, without_messages, without_account):
         assert (rejected.status, rejected.error["code"]) == (400, 100)
         assert "Before override the current callback uri" in rejected.error["message"]
     assert subscribed.body == {"success": True}

@@ -353,6 +353,38 @@ _, _request_token_status = _exchange(
     query=lambda request, account: {"input_token": account["token"]},
 )
 
+_NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
+_, _subscribe_app = _exchange(
+    subscriptions_calls.Subscribe,
+    "POST",
+    lambda request: f"{request.business_account_id}/subscribed_apps",
+    direct_responses.call_result,
+    business=lambda request: request.business_account_id,
+)
+_, _override_url = _exchange(
+    subscriptions_calls.Subscribe,
+    "POST",
+    lambda request: f"{request.business_account_id}/subscribed_apps",
+    direct_responses.call_result,
+    body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]},
+    business=lambda request: request.business_account_id,
+)
+
+
+async def _subscribe(
+    calls: CloudHttpClient, account: OperatorAccount, request: subscriptions_calls.Subscribe
+) -> object:
+    """Subscribe the app with our URL; if it is not subscribed yet, subscribe it first: the URL replaces that of a subscription.
+
+    Source: operator's page "Override webhooks".
+    """
+    outcome = await _override_url(calls, account, request)
+    if not isinstance(outcome, OperatorRejected) or _NOT_SUBSCRIBED not in outcome.text:
+        return outcome
+    await _subscribe_app(calls, account, request)
+    return await _override_url(calls, account, request)
+
+
 # fmt: off
 CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API", "Groups", "Payments onboarding APIs", "Receive payments via payment gateways on WhatsApp"
     # numbers and business accounts
@@ -364,7 +396,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     # webhooks
     (subscriptions_calls.GetSubscription, _get_subscription),
     (subscriptions_calls.ListMissingFields, _list_missing_fields),
-    _exchange(subscriptions_calls.Subscribe,      "POST",   lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]}, business=lambda request: request.business_account_id),
+    (subscriptions_calls.Subscribe, _subscribe),
     _exchange(subscriptions_calls.Unsubscribe,    "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       business=lambda request: request.business_account_id),
     # templates
     _full_listing(templates_calls.ListTemplates, lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates",     query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),

@@ -91,22 +91,22 @@ async def _change_webhook(
 ) -> None:
     uri = text_or_none(configuration.get("override_callback_uri")) or ""
     if uri:
-        check_override(services, app_id)
+        check_override(services, app_id, number.waba_id)
         await shake_hands(services, uri, text_or_none(configuration.get("verify_token")) or "")
     await services.accounts.set_number_override(app_id, number, uri)
     await services.webhooks.retry_now(number.waba_id)
 
 
-def check_override(services: SimulatorServices, app_id: str) -> None:
-    """Check that an app may override the callback URI of an account or a number.
+def check_override(services: SimulatorServices, app_id: str, waba_id: str) -> None:
+    """Check that an app may override the callback URI of an account or of one of its numbers.
 
     Raises:
-        GraphApiError: 100, it has no subscription that could be overridden.
+        GraphApiError: 100, it has no subscription that could be overridden: to messages, and to the account.
 
     Source: the operator's page "Override webhooks".
     """
     app = services.accounts.apps.get(app_id)
-    if app is None or not app.gets_messages:
+    if app is None or not app.gets_messages or services.accounts.subscription(waba_id, app_id) is None:
         raise bad_parameter(
             "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
             "Business Account"

@@ -167,7 +167,7 @@ async def subscribe(services: SimulatorServices, call: Call, account: Account) -
     """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
     uri = text_or_none(call.fields.get("override_callback_uri")) or ""
     if uri:
-        check_override(services, call.app_id)
+        check_override(services, call.app_id, account.waba_id)
         await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
     await services.accounts.subscribe(GraphSubscription(account.waba_id, call.app_id, uri))
     await services.webhooks.retry_now(account.waba_id)
