@@ -23,7 +23,7 @@ from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
-from waypost.notifications.template_sync import align_templates, make_review_event, name_and_language
+from waypost.notifications.template_sync import align_templates, make_review_event, name_and_language, present_ids
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.apps.operator_history import (
     AppOperatorIds,
@@ -232,7 +232,8 @@ def _switch(
         raise SwitchConflict("The business account has just changed; try again.")
     recorder = StateChangeRecorder(connection, ids, now_ms)
     pending_ids = queued_template_ids(connection, account.id)
-    operator_ids = align_templates(connection, recorder, account.id, listed, pending_ids=pending_ids, now_ms=now_ms)
+    align_templates(connection, recorder, account.id, listed, pending_ids=pending_ids, now_ms=now_ms)
+    operator_ids = present_ids(listed)
     templates = find_templates(connection, account.partner_id, account.id, TemplateFilter())
     missing = [
         template

@@ -85,13 +85,17 @@ class TemplateActions:
                 pass
         match outcome:
             case OperatorUnavailable():
-                final_outcome = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
+                final_outcome = TemplateOutcome(
+                    job.position, job.subject.kind, template.id, app, account.id, outcome, template.modified_on_ms
+                )
                 self._retries.pause_peers(job, account, outcome)
                 edit = template.pending_edit
                 since_ms = template.modified_on_ms if edit is None else edit.at_ms
                 await self._retries.retry_or_fail(job, since_ms, outcome, final_outcome)
             case OperatorAccepted() | OperatorRejected() | OperatorTemplate() | None:
-                item = TemplateOutcome(job.position, job.subject.kind, template.id, app, account.id, outcome)
+                item = TemplateOutcome(
+                    job.position, job.subject.kind, template.id, app, account.id, outcome, template.modified_on_ms
+                )
                 await self._queue.complete(job, self._outcomes.record, item)
                 if job.subject.kind in _TEXT_CHANGES:
                     self._directory.invalidate()  # so that every process sends it by the version that the operator has

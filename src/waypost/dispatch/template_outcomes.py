@@ -44,6 +44,7 @@ class TemplateOutcome:
         app: whose callbacks; None where it has been deleted.
         account_id: of the operator account that was called.
         outcome: None where there was nothing left to send; a template where it was fetched.
+        seen_on_ms: when the template had changed last as its request was sent.
     """
 
     position: int
@@ -52,6 +53,7 @@ class TemplateOutcome:
     app: App | None
     account_id: str
     outcome: OperatorAccepted | OperatorRejected | OperatorUnavailable | OperatorTemplate | None
+    seen_on_ms: int = 0
 
 
 class TemplateOutcomes:
@@ -94,8 +96,13 @@ class TemplateOutcomes:
             match result.outcome:
                 case OperatorTemplate() as fetched:
                     is_same = template.operator_template_id in (None, fetched.id)
-                    if is_same and template.status is not TemplateStatus.DELETED and result.position in completed:
+                    if not is_same or template.status is TemplateStatus.DELETED or result.position not in completed:
+                        continue
+                    if template.modified_on_ms == result.seen_on_ms:
                         align_template(connection, recorder, template, fetched, at_ms)
+                    else:  # an event came meanwhile, which may be newer than what was fetched
+                        job = template_job(template, SubjectKind.TEMPLATE_REFRESH, due_ms=at_ms)
+                        enqueue_jobs(connection, [job])
                 case OperatorAccepted() as sent:
                     self._apply_sent(
                         connection, recorder, result, template, sent, at_ms, is_first=result.position in completed

@@ -10,6 +10,7 @@ from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, Qualit
 from waypost.domain.templates.template import Template
 from waypost.events.lookup import EventContext, IgnoredEvent
 from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
+from waypost.events.templates import enqueue_refresh
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.apps import apps_for_event
 from waypost.store.apps.limit_events import record_limit_event
@@ -35,6 +36,8 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
         _log.warning("the operator reports errors", field=event.field, codes=_error_codes(cast(list[Any], errors)))
     apps = apps_for_event(context.connection, account_id, event)
     template = _template_of(context, event)
+    if template is not None and event.field == "message_template_components_update":
+        enqueue_refresh(context.connection, template, context.at_ms)
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
     if not apps:

@@ -41,7 +41,7 @@ def apply_template_event(
         return False
     if template.operator_template_id is None and event.operator_template_id:
         # Its submission is on its way, and another tool may have made one of its name: its contents will show.
-        _enqueue_refresh(connection, template, at_ms)
+        enqueue_refresh(connection, template, at_ms)
         return True
     match event:
         case QualityEvent(quality=value):
@@ -57,10 +57,10 @@ def apply_template_event(
             if status is None:
                 return False
             if _may_be_about_old_text(template, event):
-                _enqueue_refresh(connection, template, at_ms)
+                enqueue_refresh(connection, template, at_ms)
                 return True
             if template.pending_edit is not None:  # the event may be about the edit, whose response is still to come
-                _enqueue_refresh(connection, template, at_ms)
+                enqueue_refresh(connection, template, at_ms)
             moved = not _is_out_of_date(template, event) and apply_status_change(
                 connection, recorder, app, template, status, event, at_ms
             )
@@ -81,10 +81,11 @@ def check_repeated_event(connection: Connection, event: ReviewEvent | QualityEve
     if template is None:
         return
     if template.pending_edit is not None or _would_change(template, event):
-        _enqueue_refresh(connection, template, at_ms)
+        enqueue_refresh(connection, template, at_ms)
 
 
-def _enqueue_refresh(connection: Connection, template: Template, at_ms: int) -> None:
+def enqueue_refresh(connection: Connection, template: Template, at_ms: int) -> None:
+    """Fetch a template from the operator, behind what waits to be sent for its name, and bring ours into line."""
     enqueue_jobs(connection, [template_job(template, SubjectKind.TEMPLATE_REFRESH, due_ms=at_ms)])
 
 

@@ -34,6 +34,8 @@ TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
     #                  title                                  kind     who
     TemplateEventKind.SUBMITTED:                 TemplateEventText("Submitted",                         "info",  "you"),
     TemplateEventKind.ADOPTED:                   TemplateEventText("Added from the operator's library", "info",  "you"),
+    TemplateEventKind.FOUND:                     TemplateEventText("Found at the operator",             "info",  "operator"),
+    TemplateEventKind.CHANGED_AT_OPERATOR:       TemplateEventText("Edited at the operator",            "warn",  "operator"),
     TemplateEventKind.EDITED:                    TemplateEventText("Edited",                            "info",  "you"),
     TemplateEventKind.ACCEPTED:                  TemplateEventText("Accepted by the operator",          "quiet", "operator"),
     TemplateEventKind.IN_REVIEW:                 TemplateEventText("Under review",                      "info",  "operator"),

@@ -25,6 +25,8 @@ class TemplateEventKind(StrEnum):
 
     SUBMITTED = "submitted"  # by the partner
     ADOPTED = "adopted"  # created at the operator from its library, and stored here
+    FOUND = "found"  # made at the operator by another tool, and stored here by a synchronisation
+    CHANGED_AT_OPERATOR = "changed_at_operator"  # edited there by another tool; detail: fields
     EDITED = "edited"  # by the partner; detail: fields; approved: the draft before, as JSON, if that was approved
     ACCEPTED = "accepted"  # the operator accepted it; detail: operator_id
     IN_REVIEW = "in_review"  # the operator reviews it again

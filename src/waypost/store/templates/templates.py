@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
+from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import decode_template, encode_template_draft, template_columns
@@ -69,6 +70,34 @@ def adopt_template(connection: Connection, template: Template) -> bool:
     return True
 
 
+def store_found_template(connection: Connection, template: Template) -> None:
+    """Store a template that another tool has made at the operator; its name must not exist here in its language."""
+    connection.execute(insert(templates), template_columns(template))
+    record_template_event(connection, template, TemplateEventKind.FOUND, template.created_on_ms)
+
+
+def change_contents(connection: Connection, template: Template, draft: TemplateDraft, at_ms: int) -> Template:
+    """Put the operator's contents in the place of ours, and return the result; the samples and the topic stay."""
+    kept = ("vertical", "enable_sample", "allow_template_category_change", "is_call_permission_request")
+    if template.draft.template_type == draft.template_type:
+        kept += ("example_media", "media_id", "media_url")
+    names = (name for name in ("message_validity_s", "parameter_format") if getattr(draft, name) is None)
+    changed = replace(
+        template,
+        draft=replace(draft, **{name: getattr(template.draft, name) for name in (*kept, *names)}),
+        modified_on_ms=at_ms,
+    )
+    change_template(connection, template.id, **template_columns(changed))
+    record_template_event(
+        connection,
+        template,
+        TemplateEventKind.CHANGED_AT_OPERATOR,
+        at_ms,
+        fields=edited_fields(template.draft, changed.draft),
+    )
+    return changed
+
+
 def _insert_template(connection: Connection, template: Template) -> bool:
     duplicate = select(templates.c.id).where(
         templates.c.business_account_id == template.business_account_id,
@@ -76,7 +105,7 @@ def _insert_template(connection: Connection, template: Template) -> bool:
         templates.c.language_code == template.draft.language_code,
         _NOT_DELETED,
     )
-    if connection.execute(duplicate).one_or_none() is not None:
+    if connection.execute(duplicate.limit(1)).one_or_none() is not None:
         return False
     connection.execute(insert(templates), template_columns(template))
     return True
