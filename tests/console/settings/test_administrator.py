@@ -16,6 +16,7 @@ from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds, uuid7_text
 from waypost.client.api_client import ApiClient, HttpTransport
+from waypost.console.phones.routes import PHONES
 from waypost.console.route import RouteKind
 from waypost.console.simulator.routes import SIMULATOR
 from waypost.simulator import Simulator, SimulatorSettings
@@ -24,6 +25,7 @@ from waypost.store.requests.request_log import RequestLogEntry, add_request_entr
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
+ACCOUNT_BODY: Final = {"name": "Shops", "token": "t", "app_id": "7", "app_secret": "s"}
 TOKEN: Final = "admin-token-of-a-console-test-long-enough"
 VALUES: Final = {
     "template_id": "1", "act": "approve", "on": "call", "kind": "error", "key": "none",
@@ -115,6 +117,53 @@ async def test_partner_has_no_access_to_simulator_pages_and_actions(shared_simul
     rejected = await shared_simulator.entries(actor=PARTNER.email, rejected=True)
     acts = [row for row in SIMULATOR if row.kind is RouteKind.ACT]
     assert len(rejected) == len(acts)
+
+
+async def test_partner_uses_only_phones_that_chat_with_it_or_with_nobody(shared_simulator: SharedSimulator) -> None:
+    others_number, foreign, shared, own, new = "15550009999", "15551230001", "15551230002", "15551230003", "15551230004"
+    numbers = ((APP.phone_number_id, APP.phone_number), ("999", others_number))
+    control = shared_simulator.control
+    await control.json("PUT", "/control/accounts/1000", ACCOUNT_BODY)
+    for number_id, number in numbers:
+        body = {"waba_id": "1000", "phone_number": number, "name": "Shop"}
+        await control.json("PUT", f"/control/numbers/{number_id}", body)
+
+    async def write(phone: str, number: str) -> None:
+        body = {"to": number, "type": "text", "text": "Hello"}
+        await control.json("POST", f"/control/phones/{phone}/messages", body)
+
+    for phone, number in (
+        (foreign, others_number),
+        (shared, others_number),
+        (shared, APP.phone_number),
+        (own, APP.phone_number),
+    ):
+        await write(phone, number)
+    before = await control.json("GET", f"/control/phones/{foreign}")
+    values = {"phone": foreign, "number": APP.phone_number, "position": "1"}
+
+    async def statuses(phone: str) -> list[int]:
+        """Of an action in a chat, of one of the phone as such, and of the page of its script."""
+        acted = [
+            (await shared_simulator.post_action(f"/phones/{phone}/chats/{APP.phone_number}/text", text="Hi"))[0],
+            (await shared_simulator.post_action(f"/phones/{phone}/offline", is_offline="on"))[0],
+        ]
+        return [*acted, (await shared_simulator.site.get(f"/phones/{phone}/script"))[0]]
+
+    for row in PHONES:
+        if row.kind is RouteKind.ACT:
+            path = re.sub(r"\{(\w+)\}", lambda match: values[match[1]], row.path)
+            assert (await shared_simulator.post_action(path, to="15551239999"))[0] == 403, row.path
+    taken = await shared_simulator.post_action(f"/phones/{own}/number", to=foreign)
+
+    assert taken[0] == 403
+    assert await control.json("GET", f"/control/phones/{foreign}") == before
+    assert await statuses(foreign) == [403, 403, 403]
+    assert await statuses(shared) == [303, 403, 403]
+    assert await statuses(own) == [303, 303, 200]
+    assert await statuses(new) == [303, 303, 200]
+    await shared_simulator.post_action("/settings/administrator", token=TOKEN)
+    assert await statuses(foreign) == [303, 303, 200]
 
 
 async def test_partner_has_no_access_to_personal_data_of_all_partners(shared_simulator: SharedSimulator) -> None:

@@ -8,7 +8,9 @@ from starlette.responses import JSONResponse, Response
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.error_texts import translate_errors
 from waypost.console.phones.selection import PhoneSelection, SelectedPhone, require_digits
-from waypost.console.phones.view_models import get_app_by_number, get_control
+from waypost.console.phones.view_models import apps_by_number_id, get_app_by_number, get_control
+from waypost.console.route import Endpoint
+from waypost.console.web.errors import AdministratorRequired
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
 
@@ -49,6 +51,33 @@ class PhoneClient:
         if self.page_request.is_quiet:
             return JSONResponse({"notice": notice}) if notifies else Response(status_code=204)
         return self.tools.redirect(PhoneSelection((SelectedPhone(self.phone, chat),)).address, notice)
+
+
+def require_own_phone(endpoint: Endpoint) -> Endpoint:
+    """Return the endpoint, for users who may use the phone in its path.
+
+    Raises, before the endpoint is called:
+        AdministratorRequired: other partners' numbers chat with the phone, and the request is about the phone as
+            such, or is in a chat while the partner has none with it. Source: decision 0073.
+    """
+
+    async def checked(tools: PageTools, page_request: PageRequest) -> Response:
+        path = page_request.path_params
+        await check_phone_owner(tools, page_request, str(path["phone"]), in_chat="number" in path or "position" in path)
+        return await endpoint(tools, page_request)
+
+    return checked
+
+
+async def check_phone_owner(tools: PageTools, page_request: PageRequest, phone: str, *, in_chat: bool) -> None:
+    """Check that a user may use a phone; see `require_own_phone`."""
+    if tools.is_administrator(page_request):
+        return
+    control, own = get_control(tools), apps_by_number_id(page_request).keys()
+    chats = (await translate_errors(control.get(f"/control/phones/{require_digits(phone)}/chats")))["chats"]
+    chatting = {chat["phone_number_id"] for chat in chats if chat["last"] is not None}
+    if chatting - own and not (in_chat and chatting & own):
+        raise AdministratorRequired
 
 
 def get_phone_client(tools: PageTools, page_request: PageRequest) -> PhoneClient:

@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.console.actions import Body, Fields, form_texts
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.action_context import get_chat_app, get_phone_client
+from waypost.console.phones.action_context import check_phone_owner, get_chat_app, get_phone_client, require_own_phone
 from waypost.console.phones.selection import PhoneSelection, SelectedPhone, require_digits
 from waypost.console.phones.sending import build_contact_card, parse_location, send
 from waypost.console.phones.view_models import get_item
@@ -48,7 +48,7 @@ class PhoneActionRow:
     @property
     def page_row(self) -> PageRoute:
         """Return the row of the route table."""
-        return PageRoute(RouteKind.ACT, self.path, self.handle, self.does)
+        return PageRoute(RouteKind.ACT, self.path, require_own_phone(self.handle), self.does)
 
     async def handle(self, tools: PageTools, page_request: PageRequest) -> Response:
         """Carry it out with the values of the form.
@@ -182,6 +182,7 @@ async def change_number(tools: PageTools, page_request: PageRequest) -> Response
     """Change the owner's number; the businesses of the chats are notified."""
     client = get_phone_client(tools, page_request)
     after = require_digits(await page_request.field("to"))
+    await check_phone_owner(tools, page_request, after, in_chat=False)
     await client.call("number", {"to": after})
     tools.services.change_signal.signal()
     address = PhoneSelection((SelectedPhone(client.phone), SelectedPhone(after))).address

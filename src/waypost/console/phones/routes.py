@@ -3,6 +3,7 @@
 from typing import Final
 
 from waypost.console.phones import actions, flows, media, page, script, sending
+from waypost.console.phones.action_context import require_own_phone
 from waypost.console.phones.actions import CHAT_PATH, ITEM_PATH
 from waypost.console.route import PageRoute, RouteKind
 
@@ -15,16 +16,16 @@ PHONES: Final = (
     PageRoute(RouteKind.PART, "/phones/flows/{flow_id}",  flows.show_flow,          "the form of a flow"),
     PageRoute(RouteKind.PART, "/phones/{phone}/handset",  page.show_handset,        "one phone with another chat open"),
     PageRoute(RouteKind.PART, f"{CHAT_PATH}/older",       page.show_older,          "older messages of a chat"),
-    PageRoute(RouteKind.PAGE, "/phones/{phone}/script",   script.show_script,       "the form of its script"),
-    PageRoute(RouteKind.ACT,  "/phones/{phone}/script",   script.save_script,       "save it, or change the rows of the form"),
-    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/text",        sending.send_text,        "send a text"),
-    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/file",        sending.send_file,        "send a file"),
-    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/location",    sending.send_location,    "send a location"),
-    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/contact",     sending.send_contact,     "send a contact card"),
-    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/poll",        sending.send_unsupported, "send a type that the operator does not forward"),
-    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/contact",     actions.share_contact,    "respond to a request for contact data"),
-    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/react",       actions.react,            "react to a message"),
-    PageRoute(RouteKind.ACT,  "/phones/{phone}/number",   actions.change_number,    "change the number"),
+    PageRoute(RouteKind.PAGE, "/phones/{phone}/script",   require_own_phone(script.show_script), "the form of its script"),
+    PageRoute(RouteKind.ACT,  "/phones/{phone}/script",   require_own_phone(script.save_script), "save it, or change the rows of the form"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/text",        require_own_phone(sending.send_text), "send a text"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/file",        require_own_phone(sending.send_file), "send a file"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/location",    require_own_phone(sending.send_location), "send a location"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/contact",     require_own_phone(sending.send_contact), "send a contact card"),
+    PageRoute(RouteKind.ACT,  f"{CHAT_PATH}/poll",        require_own_phone(sending.send_unsupported), "send a type that the operator does not forward"),
+    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/contact",     require_own_phone(actions.share_contact), "respond to a request for contact data"),
+    PageRoute(RouteKind.ACT,  f"{ITEM_PATH}/react",       require_own_phone(actions.react), "react to a message"),
+    PageRoute(RouteKind.ACT,  "/phones/{phone}/number",   require_own_phone(actions.change_number), "change the number"),
     *(one.page_row for one in actions.PHONE_ACTIONS),
 )
 # fmt: on
