@@ -18,6 +18,8 @@ STAGES: Final = ("api", "dispatch", "events", "callbacks")
 
 MIN_SECRET_CHARS: Final = 32
 """Of every token and key of the service; 32 hex digits have 128 bits."""
+MIN_SECRET_VARIETY: Final = 4
+"""Different characters of each; random hex digits always have more."""
 SECRETS: Final = (
     "database_url",
     "secret_key",
@@ -33,13 +35,16 @@ DEMO_ADMIN_TOKEN: Final = "demo-admin-token"  # noqa: S105  public; `serve` reje
 
 
 def check_secret(value: str, name: str) -> None:
-    """Return if a token or key is long enough.
+    """Return if a token or key is long enough, and is no run of a few characters.
 
     Raises:
-        ValueError: it is too short; the text has the rule, and not the value.
+        ValueError: it is too short or has too few different characters; the text has the rule, and not the value.
     """
+    best = "64 random hex digits are best"
     if len(value) < MIN_SECRET_CHARS:
-        raise ValueError(f"{name} must have at least {MIN_SECRET_CHARS} characters; 64 random hex digits are best")
+        raise ValueError(f"{name} must have at least {MIN_SECRET_CHARS} characters; {best}")
+    if len(set(value)) < MIN_SECRET_VARIETY:
+        raise ValueError(f"{name} must have at least {MIN_SECRET_VARIETY} different characters; {best}")
 
 
 class Settings(BaseModel):

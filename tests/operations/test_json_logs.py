@@ -23,7 +23,7 @@ SETTINGS: Final = {
     "WAYPOST_LOG_FORMAT": "json",
     "WAYPOST_PORT": "0",
     "WAYPOST_SECRET_KEY": "5ec7" * 16,
-    "WAYPOST_ADMIN_TOKEN": "ad" * 32,
+    "WAYPOST_ADMIN_TOKEN": "ad31" * 16,
 }
 DEFECTS: Final = """
 import logging, threading, warnings

@@ -41,7 +41,7 @@ class InProcessService:
 
     def __init__(self, data: Path) -> None:
         clock = SystemClock()
-        settings = Settings(data=data, secret_key="x" * 40, rates=False)
+        settings = Settings(data=data, secret_key="instance key of a test, of forty characters", rates=False)
         self.loop = asyncio.new_event_loop()
         self.service = Waypost(settings, clock, RandomIds(clock))
         self.token = ""

@@ -1,6 +1,10 @@
 """Settings: each with a description, checked, and secrets never in an error."""
 
+import hashlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from waypost.config import SECRETS, Settings
@@ -48,7 +52,23 @@ def test_invalid_setting_is_rejected(name: str, value: str) -> None:
 
 @pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
 def test_token_or_key_of_32_characters_is_accepted(name: str) -> None:
-    assert getattr(Settings.model_validate({name: "x" * 32}), name) == "x" * 32
+    assert getattr(Settings.model_validate({name: "0123456789abcdefghijklmnopqrstuv"}), name)
+
+
+@pytest.mark.parametrize("value", ["0" * 32, "ab" * 32, "abc" * 20, "1" * 20 + "2" * 20])
+@pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key", "old_secret_key"])
+def test_secret_of_too_few_characters_is_rejected_and_not_shown(name: str, value: str) -> None:
+    with pytest.raises(ValidationError, match=f"{name} must have at least 4 different characters") as error:
+        Settings.model_validate({name: value})
+
+    assert value not in str(error.value.errors(include_input=False))
+
+
+@given(st.binary(min_size=16, max_size=32))
+def test_random_secret_is_accepted(drawn: bytes) -> None:
+    value = hashlib.sha256(drawn).hexdigest()
+
+    assert Settings(secret_key=value, admin_token=value[:32]).secret_key == value
 
 
 def test_token_that_is_too_short_is_not_shown() -> None:

@@ -242,9 +242,20 @@ async def test_changes_of_an_account_by_the_partner_api_have_entries(waypost: Wa
     key = await call("POST", f"/partner/app/{APP.id}/apikey", b"", token)
     deleted = await call("DELETE", f"/partner/app/{APP.id}/apikey/nothing", b"", token)
     wrong = await call("POST", f"/partner/app/{APP.id}/apikey", b"", "wrong")
+    mistaken = [
+        key[1]["apiKey"]["token"], f"sk_{'0a' * 16}", "EAAG" + "x" * 60, "eyJhbGciOiJIUzI1NiIsInR5cCI6.e30.x"
+    ]  # fmt: skip
+    for secret in mistaken:
+        await call("DELETE", f"/partner/app/{APP.id}/apikey/{secret}", b"", token)
+        await call("DELETE", f"/partner/app/{secret}", b"", token)
+        await send_request(waypost, "DELETE", f"/admin/partners/{PARTNER.id}/api-keys/{secret}")
+        await send_request(waypost, "PUT", f"/admin/apps/{secret}/rates", {})
 
     assert wrong[0] == 401
-    found = await read_entries(waypost, actor=PARTNER.email)
+    everything = await read_entries(waypost)
+    assert sum("(hidden)" in entry.subject for entry in everything) == 4 * len(mistaken)
+    assert not [entry for entry in everything if any(secret in str(entry) for secret in mistaken)]
+    found = [entry for entry in await read_entries(waypost, actor=PARTNER.email) if "(hidden)" not in entry.subject]
     assert [(entry.action, entry.status < 400) for entry in found] == [
         ("DELETE /partner/app/{app_id}/apikey/{key_id}", deleted[0] < 400),
         ("POST /partner/app/{app_id}/apikey", key[0] < 400),

@@ -31,7 +31,12 @@ MOST = RATES["login_failures"].at_most
 async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Waypost]:
     """A service with one partner who has a client secret."""
     clock = ManualClock()
-    settings = Settings(data=tmp_path, secret_key=INSTANCE_KEY, admin_token="a" * 40, rates=request.param)
+    settings = Settings(
+        data=tmp_path,
+        secret_key=INSTANCE_KEY,
+        admin_token="admin-token-of-a-test-with-32-characters",
+        rates=request.param,
+    )
     waypost = Waypost(settings, clock, RandomIds(clock))
     await waypost.open()
     yield waypost

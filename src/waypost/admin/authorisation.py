@@ -19,6 +19,8 @@ from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, Audit
 from waypost.store.directory import Directory
 from waypost.wire.errors import error_response
 
+_SAFE_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
 AdminCall = Callable[[Request], Awaitable[Any]]
 _encode_body: Final = msgspec.json.Encoder().encode
 _log = ThrottledLog(log("admin"))
@@ -92,7 +94,7 @@ class AdminGate:
                 raise
             if await self._is_recorded(actor, reason, is_action=row.is_action):
                 await self._record(request, row.name, actor, status, reason, body)
-            return Response(_encode_body(body), status, headers, media_type="application/json")
+            return Response(_encode_body(body), status, {**headers, **_SAFE_HEADERS}, media_type="application/json")
 
         return respond
 
@@ -142,7 +144,7 @@ class AdminGate:
             action=action,
             status=status,
             partner_id=await self._partner_of(parameters, result) if actor == ADMIN_ACTOR else None,
-            subject=" ".join(f"{name}={value}" for name, value in parameters.items()),
+            subject=parameters,
             detail=reason,
         )
 

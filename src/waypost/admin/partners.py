@@ -35,12 +35,12 @@ class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
     """A new password.
 
     Attributes:
-        end_tokens: True if partner tokens end too; otherwise they stay valid until they expire.
+        end_tokens: False if the partner's tokens stay valid until they expire, which takes up to a day.
         keep_session: hash of the one console session that stays: the caller's.
     """
 
     password: str
-    end_tokens: bool = False
+    end_tokens: bool = True
     keep_session: str = ""
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """The row type of the admin API's route table, which reads a request and calls the operation's function."""
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar, cast, get_args
@@ -17,6 +18,9 @@ BodyType = TypeVar("BodyType")
 MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """A setup of thousands of partners is a few megabytes."""
 MAX_DIGITS: Final = 18
+_any_decoder: Final = msgspec.json.Decoder()
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters, line breaks, and what changes the direction of a text: logs and terminals obey them."""
 _NUMBERS: Final = ("partner_id", "subscription_id", "position")
 """Path parameters that are numbers; all others are texts."""
 
@@ -82,9 +86,24 @@ async def _read_body(request: Request, body_type: type[BodyType]) -> BodyType:
     if body is None:
         raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_BODY_BYTES} bytes.")
     text = body.decode("utf-8", "replace") or "{}"
-    return read_json(
-        text, msgspec.json.Decoder(body_type), name="The body", accepted="a JSON object of the call's fields"
-    )
+    accepted = "a JSON object of the call's fields"
+    _check_texts("", read_json(text, _any_decoder, name="The body", accepted=accepted))
+    return read_json(text, msgspec.json.Decoder(body_type), name="The body", accepted=accepted)
+
+
+def _check_texts(path: str, value: Any) -> None:
+    """Raise an error if a text of a body has a control character: no field has several lines."""
+    match value:
+        case str() if _CONTROL.search(value):
+            raise invalid_field(path, "a text without line breaks and other control characters")
+        case dict():
+            for name, inner in cast("dict[str, Any]", value).items():
+                _check_texts(f"{path}.{name}" if path else name[:100], inner)
+        case list():
+            for index, inner in enumerate(cast("list[Any]", value)):
+                _check_texts(f"{path}[{index}]", inner)
+        case _:
+            pass
 
 
 def _read_query(request: Request, struct_type: type[msgspec.Struct]) -> msgspec.Struct:
@@ -96,6 +115,8 @@ def _read_query(request: Request, struct_type: type[msgspec.Struct]) -> msgspec.
         accepted = ", ".join(names)
         text = f"{unknown} is not a filter of this list; accepted: {accepted}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=unknown, accepted=accepted)
+    for name in texts:
+        _check_texts(name[:100], texts[name])
     values = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
     values.sort(key=lambda field: int in field[1])
     return struct_type(**{name: _parse_value(name, kinds, texts[name]) for name, kinds in values})

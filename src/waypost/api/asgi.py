@@ -42,6 +42,8 @@ from waypost.wire.errors import INTERNAL_TEXT, error_response
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
+_SAFE_HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+"""Responses have tokens and texts of customers: no cache stores them, and no browser guesses another type."""
 _log = log("api")
 
 COUNTS_TOWARD_RATE: Final = {  # errors that still count: the window is full, or an outgoing call was already made
@@ -163,6 +165,7 @@ class ApiEndpoint:
             return
         if body:
             headers.append(kind)
+            headers.extend(_SAFE_HEADERS)
         if status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
         await send_response(send, status, body, headers)

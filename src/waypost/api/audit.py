@@ -62,6 +62,6 @@ async def _record(
         action=row.name,
         status=status,
         partner_id=partner_id,
-        subject=" ".join(f"{name}={value}" for name, value in request.path.items()),
+        subject=request.path,
         detail=detail,
     )

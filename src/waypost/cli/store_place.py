@@ -27,6 +27,16 @@ def describe_connections(settings: "Settings") -> str | None:
     return f"{each}{settings.connection_budget.describe()}"
 
 
+def mask_url(url: str) -> str:
+    """Return a URL without user, password, query and fragment, which may be credentials; `…` stands for each."""
+    scheme, _, rest = url.partition("://")
+    place = re.split(r"[?#]", rest, maxsplit=1)[0]
+    hidden = "?…" if len(place) < len(rest) else ""
+    if "@" in place:
+        place = f"…@{place.rpartition('@')[2]}"
+    return f"{scheme}://{place}{hidden}"
+
+
 def mask_database_url(url: str) -> str:
     """Return user, hosts and database of a URL in libpq's format, and nothing that may be a part of a password.
 

@@ -40,7 +40,7 @@ async def _record(row: PageRoute, tools: PageTools, page_request: PageRequest, s
         action=f"{row.method} {row.path}",
         status=status,
         partner_id=session.partner.id,
-        subject=" ".join(f"{name}={value}" for name, value in page_request.path_params.items()),
+        subject=page_request.path_params,
         detail=detail,
     )
 

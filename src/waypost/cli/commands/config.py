@@ -9,7 +9,7 @@ import typer
 from waypost.cli.errors import load_settings_with_sources
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.cli.output.tables import align_columns
-from waypost.cli.store_place import mask_database_url
+from waypost.cli.store_place import mask_database_url, mask_url
 
 if TYPE_CHECKING:
     from waypost.config import Settings
@@ -45,9 +45,9 @@ def setting_rows(settings: "Settings", sources: Mapping[str, str]) -> list[dict[
 def _shown_value(name: str, value: Any) -> Any:
     from waypost.config import SECRETS
 
-    if value is None or name not in SECRETS:
-        return value
-    return mask_database_url(value) if name == "database_url" else _SET
+    if name in SECRETS and value is not None:
+        return mask_database_url(value) if name == "database_url" else _SET
+    return mask_url(value) if isinstance(value, str) and "://" in value else value
 
 
 def _text_of(value: Any) -> str:

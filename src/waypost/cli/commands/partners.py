@@ -118,7 +118,7 @@ def change_password(
     ],
     end_tokens: Annotated[
         bool, typer.Option(help="Revoke the partner's tokens too, which otherwise live up to a day.")
-    ] = False,
+    ] = True,
     as_json: AsJson = False,
 ) -> None:
     """Change a partner's password and end its sessions; from then on the API accepts client secrets only."""

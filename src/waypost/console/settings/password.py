@@ -18,7 +18,7 @@ _log = log("console")
 
 async def show_password(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the form, with an explanation of what a change revokes."""
-    return await _page(tools, page_request, {})
+    return await _page(tools, page_request, {}, ends_tokens=True)
 
 
 async def change_password(tools: PageTools, page_request: PageRequest) -> Response:

@@ -4,6 +4,8 @@ An entry is on disk before its action is acknowledged. It names ids and reasons,
 request, so that it cannot hold a secret.
 """
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,6 +20,12 @@ ADMIN_ACTOR: Final = "admin"
 ANONYMOUS_ACTOR: Final = "nobody"
 """The actor of a rejected request without a valid credential."""
 MAX_AUDIT_TEXT_CHARS: Final = 300
+HIDDEN_VALUE: Final = "(hidden)"
+"""Stands for a value of a path that is no id: it may be a key that was given by mistake."""
+_ID: Final = re.compile(
+    r"[0-9]{1,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|wamid\..*|(?!sk_)(?!.*[A-Za-z0-9+/=]{20})[^\s]{1,256}"
+)
+"""A number, a UUID, a message id of the operator, or a name; a key has twenty letters and digits in a row."""
 _MAX_DELETED_ENTRIES: Final = 200
 
 
@@ -85,10 +93,19 @@ class AuditLog:
         action: str,
         status: int,
         partner_id: int | None = None,
-        subject: str = "",
+        subject: Mapping[str, object] | str = "",
         detail: str = "",
     ) -> None:
         """Write an entry; return once it is on disk.
+
+        Args:
+            actor: who, as of `AuditEntry`; so are the others.
+            remote_address: of the client.
+            action: method and path template.
+            status: of the response.
+            partner_id: whom it concerns.
+            subject: ids by name, from the path; what is no id is hidden.
+            detail: why it was rejected.
 
         Raises:
             StoreUnavailable: it cannot be written.
@@ -99,7 +116,7 @@ class AuditLog:
             actor=_clean_text(actor),
             remote_address=_clean_text(remote_address),
             action=_clean_text(action),
-            subject=_clean_text(subject),
+            subject=_clean_text(subject if isinstance(subject, str) else _format_ids(subject)),
             status=status,
             detail=_clean_text(detail),
         )
@@ -108,6 +125,11 @@ class AuditLog:
     async def page(self, query: AuditFilter, at_most: int) -> list[AuditEntry]:
         """Return matching entries, newest first."""
         return await self._database.read(audit_page, query, at_most)
+
+
+def _format_ids(values: Mapping[str, object]) -> str:
+    shown = {name: str(value) if _ID.fullmatch(str(value)) else HIDDEN_VALUE for name, value in values.items()}
+    return " ".join(f"{name}={value}" for name, value in shown.items())
 
 
 def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
