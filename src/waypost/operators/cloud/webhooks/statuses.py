@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.json_values import list_of, object_of, object_or_none
+from waypost.base.json_values import list_of, object_of
 from waypost.domain.event import Event, OtherStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
 from waypost.operators.cloud.messages.bodies import parse_message_id
@@ -47,18 +47,23 @@ class StatusTexts(msgspec.Struct):
     recipient_type: str = ""
 
 
-def status_defect(status: Any) -> str | None:
-    """Return why a status can belong to no message; None for one that can be read."""
-    members = object_or_none(status)
-    if members is None:
+def check_status(status: Any) -> StatusTexts | str:
+    """Return the texts of a status, or why it can belong to no message."""
+    if not isinstance(status, dict):
         return NOT_AN_OBJECT
-    wrong = wrong_name(members, _NAMES)
-    if wrong is not None:
-        return wrong
-    if not members.get("status"):
+    members = object_of(status)  # pyright: ignore[reportUnknownArgumentType]
+    try:
+        texts = msgspec.convert(members, StatusTexts)  # all members at once, as they usually are
+    except msgspec.ValidationError:
+        wrong = wrong_name(members, _NAMES)
+        if wrong is not None:
+            return wrong
+        texts = read_status_texts(members)
+    if not texts.status:
         return "status is missing"
-    is_of_message = members.get("id") or parse_message_id(members.get("biz_opaque_callback_data"))
-    return None if is_of_message else "id is missing"
+    if not texts.id and not parse_message_id(members.get("biz_opaque_callback_data")):
+        return "id is missing"
+    return texts
 
 
 _NAMES: Final = ("id", "status", "recipient_id", "recipient_user_id", "recipient_participant_id")
@@ -67,7 +72,7 @@ _NAMES: Final = ("id", "status", "recipient_id", "recipient_user_id", "recipient
 def read_status_texts(status_object: dict[str, Any]) -> StatusTexts:
     """Return the texts of a status; another value than a text is converted to one."""
     try:
-        return msgspec.convert(status_object, StatusTexts)  # all members at once, as they usually are
+        return msgspec.convert(status_object, StatusTexts)
     except msgspec.ValidationError:
         return StatusTexts(*(parse_text(status_object.get(name)) for name in StatusTexts.__struct_fields__))
 

@@ -15,7 +15,7 @@ from waypost.domain.inbound_webhook import WebhookItem, unreadable_group, unread
 from waypost.operators.cloud.tolerant_json import NOT_JSON, decode, decode_parts, is_too_deep, parse_name, parse_text
 from waypost.operators.cloud.webhooks.changes import CHANGES, account_event
 from waypost.operators.cloud.webhooks.messages import contacts_by_name, inbound_event, message_defect, sender_contact
-from waypost.operators.cloud.webhooks.statuses import read_status_texts, status_defect, status_event, status_key
+from waypost.operators.cloud.webhooks.statuses import StatusTexts, check_status, status_event, status_key
 
 MESSAGES_FIELD: Final = "messages"
 """The field whose change holds many items: messages and statuses. Source: operator's facts 7.2."""
@@ -128,23 +128,22 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
     number = parse_name(object_of(value.get("metadata")).get("phone_number_id"))
     contacts = list_of(value.get("contacts"))
     by_name = contacts_by_name(contacts)
-    rest = {name: member for name, member in value.items() if name not in ("statuses", "messages")}
     items: list[WebhookItem] = []
 
     def add_unreadable(name: str, alone: Any, defect: str, suffix: str = "") -> None:
-        part = {**change, "value": {**rest, name: alone}}
+        part = {**change, "value": {**_without_items(value), name: alone}}
         items.append(place.unreadable(part, defect, number=number, suffix=f".{name}{suffix}"))
 
     for name in ("statuses", "messages"):
         if value.get(name) and not isinstance(value[name], list):
             add_unreadable(name, value[name], "it is not a list")
     for index, status in enumerate(list_of(value.get("statuses"))):
-        defect = status_defect(status)
-        if defect is None:
-            path = f"{place.path}.statuses.{index}"
-            items.append(_status_item(number or place.account.id, path, status, by_name))
+        texts = check_status(status)
+        if isinstance(texts, str):
+            add_unreadable("statuses", [status], texts, f".{index}")
         else:
-            add_unreadable("statuses", [status], defect, f".{index}")
+            path = f"{place.path}.statuses.{index}"
+            items.append(_status_item(number or place.account.id, path, status, texts, by_name))
     for index, message in enumerate(list_of(value.get("messages"))):
         contact = sender_contact(object_of(message), contacts)
         defect = message_defect(message, contact, number)
@@ -155,13 +154,21 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
     if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
         return items
     # Errors of the account, clicks and other content in addition to messages are items of their own.
-    return [*items, _change_item(place, field or MESSAGES_FIELD, {**change, "value": rest} if items else change)]
+    rest = {**change, "value": _without_items(value)} if items else change
+    return [*items, _change_item(place, field or MESSAGES_FIELD, rest)]
+
+
+def _without_items(value: dict[str, Any]) -> dict[str, Any]:
+    return {name: member for name, member in value.items() if name not in ("statuses", "messages")}
 
 
 def _status_item(
-    number: str, path: str, status_object: dict[str, Any], contacts: dict[str, tuple[int, dict[str, Any]]]
+    number: str,
+    path: str,
+    status_object: dict[str, Any],
+    texts: StatusTexts,
+    contacts: dict[str, tuple[int, dict[str, Any]]],
 ) -> WebhookItem:
-    texts = read_status_texts(status_object)
     phone, user = parse_name(texts.recipient_id), parse_name(texts.recipient_user_id)
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
     found = [contacts[name] for name in (phone, user) if name in contacts]
