@@ -764,6 +764,15 @@ def test_invalid_body_is_split_into_items_that_can_be_read(body: bytes) -> None:
             assert unreadable_body(item.payload) is not None
 
 
+@pytest.mark.parametrize("text", [b'"', b'\\"', b'{"a":"\\"', b'[["', b"[]", b'{"entry":[', b"\\", b"NaN,"])
+@pytest.mark.parametrize("begins", [b"", b'{"entry":["'])
+def test_no_body_takes_longer_to_split_than_its_length_explains(begins: bytes, text: bytes) -> None:
+    """A body that is scanned again from each of its bytes would take hours."""
+    items = split(begins + text * (250_000 // len(text)))
+
+    assert [item.path for item in items if item.defect is None] == []
+
+
 def test_signature_is_valid_for_exactly_these_bytes() -> None:
     body = '{"text": "ä\\u00e4"}'.encode()
     digest = hmac.new(OPERATOR["app_secret"].encode(), body, hashlib.sha256).hexdigest()

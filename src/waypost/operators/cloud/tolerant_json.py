@@ -21,6 +21,9 @@ NOT_JSON: Final = (msgspec.DecodeError, RecursionError, ValueError)
 """Raised for a text that is not JSON, not even after repairs; `ValueError` for a number of thousands of digits."""
 
 NOT_AN_OBJECT: Final = "it is not an object"
+MAX_REPAIRED_BYTES: Final = 256 * 1024
+"""A longer text is not repaired as a whole: it could take a second for each MB. A web page is not either."""
+
 MAX_DEPTH: Final = 100
 """Maximum number of nested values in a part of a damaged text; the operator's deepest documented content has 12."""
 
@@ -39,8 +42,14 @@ def decode(text: bytes) -> Any:
     try:
         value = _decode_json(text)
     except (msgspec.DecodeError, UnicodeError):
-        text = repair(text)
-        value = _decode_json(text)
+        if len(text) > MAX_REPAIRED_BYTES or text.lstrip().startswith(b"<"):
+            raise
+        text = _repair_texts(text)
+        try:
+            value = _decode_json(text)
+        except msgspec.DecodeError:
+            text = _STRING_OR_NUMBER.sub(_repair_value, text)
+            value = _decode_json(text)
     # A zero has no other spelling: unescaped, it is not allowed in a JSON text.
     return _replace_zeros(value) if b"\\u0000" in text else value
 
@@ -65,12 +74,11 @@ def decode_parts(text: bytes, levels: int) -> Any:
     return {name: decode_parts(part, levels - 1) for name, part in parts.items()}
 
 
-def repair(text: bytes) -> bytes:
-    """Return a damaged JSON text with each damage that has an obvious repair repaired."""
+def _repair_texts(text: bytes) -> bytes:
+    """Return a damaged JSON text in which bytes and escapes that no string can have are repaired."""
     for pattern, replacement in _REPAIRS:
         text = pattern.sub(replacement, text)
-    text = text.decode("utf-8", "replace").encode()
-    return _STRING_OR_NUMBER.sub(_repair_value, text)
+    return text.decode("utf-8", "replace").encode()
 
 
 def _repair_escape(match: re.Match[bytes]) -> bytes:
@@ -109,7 +117,7 @@ _STRING_OR_NUMBER: Final = re.compile(  # none begins within another, so that no
     re.DOTALL,
 )
 _CONTROL: Final = re.compile(rb"[\x00-\x1f]")
-_TOKEN: Final = re.compile(rb"""(?P<string>"[^"\\]*(?:\\.[^"\\]*)*")|["\[\]{},:]""", re.DOTALL)
+_TOKEN: Final = re.compile(rb"""(?P<string>"[^"\\]*(?:\\.[^"\\]*)*(?:"|(?P<open>\\?\Z)))|[\[\]{},:]""", re.DOTALL)
 _CLOSING: Final = {b"{": b"}", b"[": b"]"}
 
 
@@ -141,7 +149,7 @@ def _divide(text: bytes) -> list[bytes] | dict[str, bytes] | None:
     begin = 0
     for match in _TOKEN.finditer(text):
         token = match[0]
-        if token == b'"':  # it ends nowhere
+        if match["open"] is not None:  # a string that ends nowhere
             return None
         if token in _CLOSING:
             open_brackets.append(_CLOSING[token])
