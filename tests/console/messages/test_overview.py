@@ -16,10 +16,12 @@ from waypost.console.overview.view_models import counted_since_ms
 from waypost.console.services import ConsoleServices
 from waypost.console.web.zones import UTC_ZONE
 from waypost.domain.app import BusinessAccount
+from waypost.domain.inbound_webhook import InboundWebhook, unreadable_group, unreadable_item
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_business_account
 from waypost.store.console.overview import MinuteCount, StoredMinuteCounts
 from waypost.store.database import Database
+from waypost.store.queue.inbound_webhooks import record_webhooks
 from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions, templates
 
@@ -147,6 +149,21 @@ async def test_dead_letter_can_be_retried_only_by_its_own_partner(console: Conso
 
     assert "dead letter" not in await console.get(f"/apps/{console.app_id}")
     assert len((await console.admin.json("GET", "/admin/dead-letters"))["dead_letters"]) == 1
+
+
+async def test_unreadable_webhook_of_the_operator_account_is_shown_to_its_apps(console: ConsoleClient) -> None:
+    item = unreadable_item(unreadable_group("demo"), "body", b"not json", "it is not JSON")
+    webhook = InboundWebhook("01-unreadable", "demo", 1, b"not json", (item,))
+    await get_store(console).join(record_webhooks, webhook)
+    others = unreadable_item(unreadable_group("another"), "body", b"not json", "it is not JSON either")
+    await get_store(console).join(record_webhooks, InboundWebhook("02-unreadable", "another", 1, b"", (others,)))
+
+    page = await console.get(f"/apps/{console.app_id}")
+
+    assert "A job became a dead letter: an unreadable part of a webhook (body): it is not JSON" in page
+    assert "it is not JSON either" not in page
+    position = page.partition("/dead-letters/")[2].partition("/")[0]
+    await console.post(f"/apps/{console.app_id}/dead-letters/{position}/retry")
 
 
 def _add_dead_letter_of_another_partner(connection: Connection) -> None:

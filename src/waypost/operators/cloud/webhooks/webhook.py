@@ -131,7 +131,7 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
     items: list[WebhookItem] = []
 
     def add_unreadable(name: str, alone: Any, defect: str, suffix: str = "") -> None:
-        part = {**change, "value": {**_without_items(value), name: alone}}
+        part = {**change, "value": {**_select_other_members(value), name: alone}}
         items.append(place.unreadable(part, defect, number=number, suffix=f".{name}{suffix}"))
 
     for name in ("statuses", "messages"):
@@ -154,11 +154,12 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
     if items and not {name for name, member in value.items() if member} - _MESSAGES_MEMBERS:
         return items
     # Errors of the account, clicks and other content in addition to messages are items of their own.
-    rest = {**change, "value": _without_items(value)} if items else change
+    rest = {**change, "value": _select_other_members(value)} if items else change
     return [*items, _change_item(place, field or MESSAGES_FIELD, rest)]
 
 
-def _without_items(value: dict[str, Any]) -> dict[str, Any]:
+def _select_other_members(value: dict[str, Any]) -> dict[str, Any]:
+    """Return the members of a value that are not its statuses and messages."""
     return {name: member for name, member in value.items() if name not in ("statuses", "messages")}
 
 
