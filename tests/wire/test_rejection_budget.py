@@ -1,5 +1,6 @@
 """Requests that end in an error spend a budget of their own, by partner, or by address without a credential."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Final
@@ -8,6 +9,8 @@ import msgspec
 import pytest
 
 from tests.support.builders import INSTANCE_KEY
+from tests.support.polling import poll_until
+from waypost.api.http.requests import FREE_BODY_BYTES, MAX_HELD_BYTES
 from waypost.api.limits.rejections import BUDGET_BYTES, MAX_OWNERS, MIN_REQUEST_BYTES, RejectionBudgets
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
@@ -16,7 +19,7 @@ from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import Settings
 from waypost.domain.errors import ApiError
 
-TOKEN: Final = "a" * 40
+TOKEN: Final = "admin-token-of-a-test-0123456789abcdef"
 SEND: Final = "/wa/api/v1/msg"
 LOGIN: Final = "/partner/account/login"
 LARGE: Final = b"a=1&" * 225_000
@@ -116,3 +119,43 @@ def test_small_requests_have_twenty_thousand_mistakes_and_owners_are_limited() -
     for nth in range(MAX_OWNERS):
         budgets.spend(f"address {nth}", 10)
     budgets.check(1)  # forgotten
+
+
+async def test_slow_bodies_of_many_clients_share_a_limit_and_give_it_back(waypost: Waypost) -> None:
+    """Each client sends the first 900 kB of its body and waits: they are rejected once 32 MB have arrived."""
+    headers = [(b"content-type", b"application/x-www-form-urlencoded")]
+    may_end = asyncio.Event()
+    statuses: list[int] = []
+    held = MAX_HELD_BYTES // (len(LARGE) - FREE_BODY_BYTES)
+
+    async def post_slowly() -> None:
+        scope: dict[str, Any] = {
+            "type": "http", "method": "POST", "path": SEND, "query_string": b"", "headers": headers,
+            "client": (HERE, 4711),
+        }  # fmt: skip
+        messages = [{"type": "http.request", "body": LARGE, "more_body": True}]
+
+        async def receive() -> dict[str, Any]:
+            if messages:
+                return messages.pop()
+            await may_end.wait()
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Any) -> None:
+            if "status" in message:
+                statuses.append(message["status"])
+
+        await waypost.application(scope, receive, send)
+
+    clients = [asyncio.create_task(post_slowly()) for _ in range(held + 5)]
+
+    async def rejected() -> int:
+        return len(statuses)
+
+    await poll_until(rejected, lambda count: count >= 5)
+    assert statuses == [429] * 5
+    may_end.set()
+    await asyncio.gather(*clients)
+    assert statuses[5:] == [401] * held
+    await post_slowly()
+    assert statuses[-1] == 401

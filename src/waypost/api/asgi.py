@@ -1,5 +1,6 @@
 """The service as an ASGI application: routes requests to endpoints, turns errors and defects into responses."""
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, MutableMapping, Sequence
@@ -29,6 +30,7 @@ from waypost.api.http.requests import (
     send_response,
 )
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
+from waypost.api.limits.rejections import SPENT_DELAY_S
 from waypost.api.request_recorder import RequestRecorder
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
@@ -94,6 +96,7 @@ class ApiEndpoint:
         file: Path | None = None
         request: Request | None = None
         api_error: ApiError | None = None
+        has_spent = False
         try:
             if self._has_no_credential and UNCOUNTED not in scope:
                 self._services.rejections.check(self._address_of(scope))
@@ -124,8 +127,8 @@ class ApiEndpoint:
             api_error = error
             if request is not None and error.code not in COUNTS_TOWARD_RATE:
                 await request.refund(self._services.limiter)
-            if error.code is not ErrorCode.TOO_MANY_REQUESTS and UNCOUNTED not in scope:
-                self._spend_rejection(scope, request)
+            if UNCOUNTED not in scope:
+                has_spent = self._spend_rejection(scope, request, error)
             self.outcomes[error.code.value] += 1
             status, content, extra = error_response(error, names_field=UNCOUNTED in scope)
             body, kind = _encode(content), _JSON
@@ -154,6 +157,9 @@ class ApiEndpoint:
         if recorder is not None and (status >= 400 or recorder.is_sampled()):
             request_id = self._response_id(scope, request_id, status)
             recorder.record(scope, request, self._row, status, api_error, took_s=took_s, request_id=request_id)
+        if has_spent:
+            request = None  # it waits without its body
+            await asyncio.sleep(SPENT_DELAY_S)
         if request_id and ACCESS_RECORD not in scope:
             headers.append((REQUEST_ID_HEADER, request_id.encode()))
         if self.deprecation is not None:
@@ -170,11 +176,17 @@ class ApiEndpoint:
             headers.append((b"content-length", str(len(body)).encode()))
         await send_response(send, status, body, headers)
 
-    def _spend_rejection(self, scope: Scope, request: Request | None) -> None:
-        """Count a request that ended in an error; one that could not be read counts as the largest."""
+    def _spend_rejection(self, scope: Scope, request: Request | None, error: ApiError) -> bool:
+        """Count a request that ended in an error; return True if its owner has no budget left.
+
+        One that could not be read counts as the largest, and one that was not checked because of a limit as none.
+        """
         partner_id = None if request is None else request.partner_id
         owner = self._address_of(scope) if partner_id is None else partner_id
-        self._services.rejections.spend(owner, MAX_BODY_BYTES if request is None else len(request.body))
+        rejections = self._services.rejections
+        if error.code is not ErrorCode.TOO_MANY_REQUESTS:
+            rejections.spend(owner, MAX_BODY_BYTES if request is None else len(request.body))
+        return rejections.is_spent(owner)
 
     def _address_of(self, scope: Scope) -> str:
         return rate_limit_address(self._services.proxies.client_address(scope))

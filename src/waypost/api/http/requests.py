@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -27,6 +28,10 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 """The limit of one form; the largest field has 1,024 characters, but buttons and examples come on top."""
+
+FREE_BODY_BYTES: Final = 16 * 1024
+MAX_HELD_BYTES: Final = 32 * 1024 * 1024
+"""Of all bodies that are arriving, beyond the first 16 kB of each: a thousand slow clients are not a gigabyte."""
 
 FORM_TYPE: Final = "application/x-www-form-urlencoded"
 
@@ -250,18 +255,63 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     if not message.get("more_body", False) and len(body) <= MAX_BODY_BYTES:
         return body
     parts, size = [body], len(body)
-    while message.get("more_body", False):
-        if size > MAX_BODY_BYTES:
-            break
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ConnectionError("the client disconnected")
-        part: bytes = message.get("body", b"")
-        size += len(part)
-        parts.append(part)
+    with _held_bodies.hold() as held:
+        while message.get("more_body", False):
+            if size > MAX_BODY_BYTES:
+                break
+            held.grow_to(size)
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise ConnectionError("the client disconnected")
+            part: bytes = message.get("body", b"")
+            size += len(part)
+            parts.append(part)
     if size > MAX_BODY_BYTES:
         raise ApiError(ErrorCode.BODY_TOO_LARGE, f"The body must be at most {MAX_BODY_BYTES} bytes.")
     return b"".join(parts)
+
+
+class _HeldBodies:
+    """The memory of all bodies that are arriving in this process."""
+
+    def __init__(self) -> None:
+        self.size_bytes = 0
+
+    @contextmanager
+    def hold(self) -> Generator["_HeldBody"]:
+        """Count one body until it is read or given up."""
+        held = _HeldBody(self)
+        try:
+            yield held
+        finally:
+            self.size_bytes -= held.size_bytes
+
+
+class _HeldBody:
+    """The part of one body that has arrived, beyond what every body may have."""
+
+    def __init__(self, bodies: _HeldBodies) -> None:
+        self._bodies = bodies
+        self.size_bytes = 0
+
+    def grow_to(self, size_bytes: int) -> None:
+        """Count what has arrived.
+
+        Raises:
+            ApiError: 429, all bodies together are too large.
+        """
+        added = max(size_bytes - FREE_BODY_BYTES, 0) - self.size_bytes
+        self.size_bytes += added
+        self._bodies.size_bytes += added
+        if added and self._bodies.size_bytes > MAX_HELD_BYTES:
+            raise ApiError(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"At most {MAX_HELD_BYTES // 1024 // 1024} MB of large bodies may be arriving at once; try again in 5 s.",
+                retry_after_s=5,
+            )
+
+
+_held_bodies: Final = _HeldBodies()
 
 
 async def send_response(send: Send, status: int, body: bytes, headers: list[tuple[bytes, bytes]]) -> None:

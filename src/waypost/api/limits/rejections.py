@@ -16,6 +16,8 @@ BUDGET_BYTES: Final = 20_000_000
 REFILLED_IN_S: Final = 60
 MIN_REQUEST_BYTES: Final = 1_000
 """What the smallest request counts as: 20,000 at once, and then 333 a second."""
+SPENT_DELAY_S: Final = 1.0
+"""How much later the rejection of an owner without a budget is sent: reading a large body costs something too."""
 MAX_OWNERS: Final = 10_000
 """Owners whose budgets are kept; beyond, the one that was rejected longest ago is dropped."""
 
@@ -56,6 +58,11 @@ class RejectionBudgets:
                 f"{per}; correct them, and try again in {wait_s} s.",
                 retry_after_s=wait_s,
             )
+
+    def is_spent(self, owner: Hashable) -> bool:
+        """True if an owner has no budget left."""
+        account = self._accounts.get(owner)
+        return account is not None and self._spent_now(account) >= BUDGET_BYTES
 
     def spend(self, owner: Hashable, size_bytes: int) -> None:
         """Count a rejected request."""

@@ -20,6 +20,11 @@ _DROP_CONNECTS: Final = (  # a classic BPF program: code, jump if true, jump if 
 )  # fmt: skip
 
 
+_MAX_UNSENT_BYTES: Final = 128 * 1024
+"""What the kernel takes of a response that its client does not read; otherwise it takes megabytes, of our memory."""
+_TCP_NOTSENT_LOWAT: Final = 25  # Linux; the socket module of Python 3.11 has no name for it
+
+
 class PortInUse(Exception):
     """The port is in use, or the address is not this machine's; the text has a fix hint."""
 
@@ -43,10 +48,17 @@ def bind_socket(host: str, port: int, *, option: str) -> socket.socket:
         raise PortInUse(
             f"cannot listen on {host}:{port} ({reason}); stop the program that listens there, or choose another port with {option}"
         ) from error
-    # Connections inherit it. A loop sets it itself only on sockets created with a protocol number, and
-    # without it the body of a response can arrive 40 ms after its head.
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _set_options(bound)
     return bound
+
+
+def _set_options(bound: socket.socket) -> None:
+    """Set the options that connections inherit."""
+    # A loop sets it itself only on sockets created with a protocol number, and without it the body of a response can
+    # arrive 40 ms after its head.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        bound.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
 
 
 def port_of(bound: socket.socket) -> int:
@@ -125,5 +137,5 @@ def _bind_shared(family: int, host: str, port: int, option: str) -> socket.socke
         raise PortInUse(
             f"cannot listen on {host}:{port} ({reason}); stop the program that listens there, or choose another port with {option}"
         ) from error
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    _set_options(bound)
     return bound
