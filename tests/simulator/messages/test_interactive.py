@@ -104,6 +104,8 @@ BAD: list[tuple[str, JsonObject, int]] = [
     ("emoji on a flow",   flow_message(flow_id="1", flow_cta="Go \N{ROCKET}"),              131009),
     ("no goods",          {"type": "product_list", **BODY, "action": GOODS},               100),
     ("flow that is none", flow_message(flow_id="1"),                                       131009),
+    ("flow by unknown name", flow_message(flow_name="booking"),                            131009),
+    ("flow named twice",  flow_message(flow_name="booking", flow_id="1"),                  131009),
     ("flow without id",   flow_message(),                                                  100),
     ("wrong name",        interactive_message("location_request_message", "send"),         131009),
 ]

@@ -360,3 +360,22 @@ async def test_control_api_knows_no_phone_of_a_number_of_no_country(bench: Bench
     moved = await bench.control("POST", f"phones/{ANN}/number", {"to": "015550002001"})
 
     assert [response.status for response in (shown, named, moved)] == [400, 400, 400]
+
+
+async def test_reaction_of_a_customer_to_a_message_of_30_days_ago_has_no_webhook(
+    slow: Bench, clock: ManualClock
+) -> None:
+    # Source: the operator's page "Reaction messages".
+    await slow.send_from_phone("Long ago")
+    old = await slow.send_text()
+    clock.advance(ms=30 * DAY_MS + 1)
+    recent = await slow.send_from_phone("Just now")
+
+    for target in (old, recent):
+        body = {"to": BUSINESS, "type": "reaction", "reaction": {"message_id": target, "emoji": THUMB}}
+        assert (await slow.control("POST", f"phones/{ANN}/messages", body)).status == 200
+
+    await slow.receiver.wait_until(lambda: len(slow.receiver.messages()) == 3)
+    await slow.wait_until_drained()
+    reactions = [message["reaction"] for message in slow.receiver.messages() if message["type"] == "reaction"]
+    assert [reaction["message_id"] for reaction in reactions] == [recent]

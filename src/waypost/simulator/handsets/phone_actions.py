@@ -4,9 +4,12 @@ import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
+from waypost.base.json_values import object_of
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, read_status_json
+from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, read_status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store, run_statements
@@ -100,7 +103,7 @@ class PhoneActionWriter:
             MESSAGES.insert_all(connection, [message])
             if action.opens_window:
                 statements.append(self._phones.window_statement(number_id, phone, action.at_ms))
-            if action.sends_webhook:
+            if action.sends_webhook and not _reacts_to_old(connection, action):
                 statements.append(add_update(self._build_update(action, MESSAGE_UPDATE, action.wamid, action.update)))
         run_statements(connection, [*statements, *action.extra_statements])
         return len(unread)
@@ -110,3 +113,15 @@ class PhoneActionWriter:
         return Update(
             number.waba_id, action.at_ms, self._outbox.next_id(), kind, number.phone_number_id, subject, rest
         )  # fmt: skip
+
+
+def _reacts_to_old(connection: sqlite3.Connection, action: SimulatedPhoneAction) -> bool:
+    """True for a reaction to a message of more than 30 days ago: businesses do not learn of it.
+
+    Source: the operator's page "Reaction messages".
+    """
+    if action.type != "reaction":
+        return False
+    reaction = object_of(object_of(msgspec.json.decode(action.rendered)).get("reaction"))
+    targets = MESSAGES.find_on(connection, wamid=reaction.get("message_id"))
+    return any(target.at_ms < action.at_ms - CHAT_MEMORY_MS for target in targets)

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.clock import DAY_MS, Clock
+from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
@@ -15,12 +15,12 @@ from waypost.simulator.messages.message_checks import CheckedMessage, MessageChe
 from waypost.simulator.messages.message_ids import sent_wamid
 from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.sending_limits import SendingLimits
+from waypost.simulator.messages.statuses import CHAT_MEMORY_MS
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.templates.usage import TemplateUsage
 
-_CHAT_MEMORY_MS: Final = 30 * DAY_MS  # Source: the operator's pages "Reaction messages", "Contextual replies"
 _REACTION_FAIL_CODE: Final = 131009
 
 
@@ -134,7 +134,7 @@ class Messages:
 
     async def _find_in_chat(self, number: Number, checked: CheckedMessage, wamid: str) -> SimulatedMessage | None:
         """Return a message of the recipient's chat with this number; None if there is none, or it is too old."""
-        since_ms = self._clock.now_ms() - _CHAT_MEMORY_MS
+        since_ms = self._clock.now_ms() - CHAT_MEMORY_MS
         found = await MESSAGES.find(
             self._store, wamid=wamid, phone=checked.phone, phone_number_id=number.phone_number_id
         )

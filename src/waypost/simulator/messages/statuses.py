@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from waypost.base.clock import DAY_MS
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.settings import StatusesVersion
@@ -15,6 +16,7 @@ from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""
+CHAT_MEMORY_MS: Final = 30 * DAY_MS  # Source: the operator's pages "Reaction messages", "Contextual replies"
 _DAY_S: Final = 24 * 3600
 
 # fmt: off

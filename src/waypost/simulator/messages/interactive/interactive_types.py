@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import message_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive.cards import render_cards
@@ -212,10 +213,18 @@ def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
     if mode not in ("published", "draft"):
         raise invalid_error(f"{path}']['mode", "must be one of draft, published")
     button: dict[str, Any] = {"type": "FLOW", "text": label, "mode": mode}
-    if parameters.get("flow_name") and not parameters.get("flow_id"):
-        button["flow_name"] = require_text(parameters, "flow_name", path, 256)
+    if parameters.get("flow_name") and parameters.get("flow_id"):
+        raise invalid_error(f"{path}']['flow_name", "cannot be used with flow_id")
+    if parameters.get("flow_name"):
+        name = button["flow_name"] = require_text(parameters, "flow_name", path, 256)
+        flow = references and references.find_flow_by_name(name)
     else:
-        button["flow_id"] = _check_flow_id(str(parameters.get("flow_id") or ""), mode, references)
+        name = button["flow_id"] = str(parameters.get("flow_id") or "")
+        flow = references and references.find_flow(name)
+    if not name:
+        raise missing_error(f"{path}']['flow_id")
+    if references is not None:
+        _check_flow(f"{path}']['{'flow_name' if 'flow_name' in button else 'flow_id'}", name, flow, mode)
     button["flow_token"] = text_or_none(parameters.get("flow_token")) or "unused"
     button["flow_action"] = text_or_none(parameters.get("flow_action")) or "navigate"
     payload = object_or_none(parameters.get("flow_action_payload")) or {}
@@ -227,20 +236,14 @@ def _flow_button(action: Action, references: KnownReferences | None) -> Buttons:
     return [button]
 
 
-def _check_flow_id(flow_id: str, mode: str, references: KnownReferences | None) -> str:
-    if not flow_id:
-        raise missing_error("action']['parameters']['flow_id")
-    if references is None:
-        return flow_id
-    flow = references.find_flow(flow_id)
-    path = "action']['parameters']['flow_id"
+def _check_flow(path: str, name: str, flow: Flow | None, mode: str) -> None:
+    """Check that the flow with an id or a name can be opened in a mode."""
     if flow is None:
-        raise invalid_error(path, f"{flow_id} is no flow of this account")
+        raise invalid_error(path, f"{name} is no flow of this account")
     if flow.status == "BLOCKED":
-        raise message_error(132068, f"the flow {flow_id} is blocked")
+        raise message_error(132068, f"the flow {name} is blocked")
     if (flow.status == "DRAFT") != (mode == "draft"):
-        raise invalid_error(path, f"{flow_id} is {flow.status.lower()}, which the mode {mode} cannot open")
-    return flow_id
+        raise invalid_error(path, f"{name} is {flow.status.lower()}, which the mode {mode} cannot open")
 
 
 def _named_action_button(name: str, kind: str, label: str) -> Callable[[Action, KnownReferences | None], Buttons]:
