@@ -406,3 +406,25 @@ async def test_labelled_fields_are_under_more_options_and_in_an_edit_if_changeab
     assert [field.name for field in labelled if (f'id="f-{field.name}"' in edited) is not field.changeable] == []
     assert 'name="isCPR" value="on" checked' in new
     assert '<input type="hidden" name="isCPR" value="on">' in edited
+
+
+async def test_edit_that_the_operator_rejects_is_shown_beside_the_approved_version(
+    tabs: Tabs, console: ConsoleClient
+) -> None:
+    base = f"/partner/app/{demo.APP_ID}"
+    form = {"elementName": "twice", "category": "UTILITY", "templateType": "TEXT", "vertical": "Orders"}
+    text = {"content": "Your order has left our house.", "example": "Your order has left our house."}
+    template_id = (await console.api.form("POST", f"{base}/templates", form | text))["template"]["id"]
+    page = (await tabs(f"/apps/{demo.APP_ID}/templates/{template_id}")).page
+    await expect(page.locator("#status")).to_contain_text("approved")
+    await console.api.form("PUT", f"{base}/templates/{template_id}", {"footer": "Acme"})
+    await expect(page.locator("#shown")).to_contain_text("Acme")
+    await expect(page.locator("#status")).to_contain_text("approved")
+
+    await console.api.form("PUT", f"{base}/templates/{template_id}", {"footer": "Twice a day is too often"})
+
+    await expect(page.locator("#edit")).to_contain_text("Edit rejected")
+    await expect(page.locator("#edit")).to_contain_text("once in 24 hours")
+    await expect(page.locator("#edit ins")).to_contain_text("Twice a day is too often")
+    await expect(page.locator("#status")).to_contain_text("approved")
+    await expect(page.locator("#shown")).to_contain_text("Acme")

@@ -146,7 +146,7 @@ async def template_page(
 
 
 async def live_template(tools: PageTools, page_request: PageRequest) -> Response:
-    """Stream its status, history and possible actions.
+    """Stream its content, status, history and possible actions.
 
     Raises:
         NotFound: there is no such template.
@@ -160,7 +160,10 @@ async def live_template(tools: PageTools, page_request: PageRequest) -> Response
         steps = await _read_history(tools, page_request, template)
         status_text = STATUS_TEXTS[template.status]
         app, allowed = page_request.app, allowed_actions(template)
+        uploads = await find_samples(tools, page_request, [template.draft])
+        message = draft_message(template.draft, find=sample_finder(page_request, uploads))
         return [
+            PageElement("shown", part(TEMPLATE_MACROS, "shown", page_request, message, page_request)),
             PageElement("status", part(TEMPLATE_MACROS, "status", page_request, template, status_text)),
             PageElement("edit", part(TEMPLATE_MACROS, "edit", page_request, template, _edit_changes(template))),
             PageElement("facts", part(TEMPLATE_MACROS, "facts", page_request, template)),
