@@ -110,7 +110,18 @@ def validate(rendered: Mapping[str, str]) -> Counter[str]:
                     rule = str(error).partition("\n")[0]  # the rest is the whole schema
                     raise ValueError(f"{item['kind']} {item['metadata']['name']}: {rule}") from None
             kinds[item["kind"]] += 1
+            if item["kind"] == "Ingress":
+                check_ingress(item)
     return kinds
+
+
+def check_ingress(ingress: Any) -> None:
+    """Raise an error unless paths for the inside only lead to no pod, as nginx and Caddy respond 404 for them."""
+    for rule in ingress["spec"]["rules"]:
+        services = {path["path"]: path["backend"]["service"]["name"] for path in rule["http"]["paths"]}
+        published = [path for path in ("/admin", "/metrics") if services.get(path, services["/"]) == services["/"]]
+        if published:
+            raise ValueError(f"Ingress {ingress['metadata']['name']}: publishes {', '.join(published)}")
 
 
 if __name__ == "__main__":
