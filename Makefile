@@ -18,7 +18,7 @@ RUN_READY := $(VENV)/run.stamp
 DEV_READY := $(VENV)/dev.stamp
 PINS      := pyproject.toml pytest-waypost/pyproject.toml constraints.txt
 
-.PHONY: run test test-npm test-image test-chart examples dates lint check bench peers soak crash restarts alerts fuzz format reference screenshots pin dist sbom resolutions notes test-old-pins
+.PHONY: run test test-npm test-image test-chart examples dates lint check bench peers soak crash restarts alerts fuzz format reference screenshots pin dist sbom resolutions notes test-old-pins advisories
 .DELETE_ON_ERROR:
 
 run: $(RUN_READY)  ## start the service, the simulator and its phones; ARGS goes to `waypost dev`
@@ -72,6 +72,9 @@ crash: $(DEV_READY)  ## inject faults under load and count: lost, duplicated and
 restarts: $(DEV_READY)  ## two machines behind nginx and Caddy: limits, then each is restarted five times under load; needs both programs
 	WAYPOST_TEST_PROXIES=nginx,caddy $(BIN)/pytest -n 0 tests/processes/test_behind_a_proxy.py -k limits
 	$(BIN)/python -m crashes.rolling_restart $(ARGS)
+
+advisories:  ## check the pins against the database of advisories at osv.dev, if it can be reached
+	$(PYTHON) -m tests.advisories $(ARGS)
 
 test-old-pins: $(DEV_READY)  ## a project whose dependencies are two years old, with pytest-waypost beside them; needs a package index
 	$(BIN)/python -m tests.old_pins
