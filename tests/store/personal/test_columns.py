@@ -28,5 +28,5 @@ def test_exported_columns_name_kinds_of_records() -> None:
 def test_every_table_with_personal_data_is_erased() -> None:
     tables = {column.name.partition(".")[0] for column in PERSONAL_COLUMNS}
 
-    # Uploads belong to their partner and expire; a job is waited for.
-    assert tables - {table.name for table in ERASED_TABLES} == {"media", "queue_jobs"}
+    # Uploads belong to their partner and expire.
+    assert tables - {table.name for table in ERASED_TABLES} == {"media"}
