@@ -243,7 +243,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "pipelining":           pipelining,
     "page /openapi.json":   page("/openapi.json"),
     "page /docs":           page("/docs"),
-    "page /console/login":  page("/login"),
+    "page /sign-in":        page("/sign-in"),
     "page /readyz":         page("/readyz"),
     "page /metrics":        page("/metrics"),
     "unread pages":         unread_pages,

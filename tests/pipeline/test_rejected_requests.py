@@ -139,3 +139,29 @@ async def idle(pipeline: PipelineHarness) -> None:
         return pipeline.waypost.busy
 
     await poll_until(is_busy, lambda busy: not busy)
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "is_authenticated"),
+    [
+        ("/sm/api/v2/wallet/balance", OF_PARTNER, True),
+        ("/sm/api/v2/wallet/balance", {"apikey": "wrong"}, False),
+        ("/admin/partners", OF_ADMIN, True),
+        ("/admin/partners", {"Authorization": "Bearer wrong"}, False),
+        ("/healthz", {}, False),
+    ],
+)
+async def test_connection_with_a_valid_credential_keeps_its_place(
+    pipeline: PipelineHarness, path: str, headers: dict[str, str], is_authenticated: bool
+) -> None:
+    connections = pipeline._server.connections  # pyright: ignore[reportPrivateUsage]
+    before = set(connections._authenticated)  # pyright: ignore[reportPrivateUsage]
+
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(pipeline.service_url + path, headers=headers) as response,
+    ):
+        await response.read()
+        marked = connections._authenticated - before  # pyright: ignore[reportPrivateUsage]
+
+    assert bool(marked) is is_authenticated

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from waypost.base.clock import Clock
+from waypost.base.http.connection_scope import mark_authenticated
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
@@ -75,6 +76,7 @@ class WebhookEndpoint:
             self._log.warning("a webhook with a wrong signature was rejected", size_bytes=len(body))
             self.counts["wrong signature"] += 1
             return PlainTextResponse("wrong signature", 401)
+        mark_authenticated(request.scope)
         if len(body) > MAX_BYTES_SPLIT_IN_THE_LOOP:
             items = await asyncio.to_thread(self._split, account, body)
         else:
