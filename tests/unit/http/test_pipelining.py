@@ -18,7 +18,7 @@ from waypost.assembly.http.protocol import BODY_STEP_BYTES, MAX_READ_AHEAD, Limi
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 
 GET: Final = b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n"
-BURST: Final = 3_000
+BURST: Final = 600
 
 
 class Paths:

@@ -28,7 +28,11 @@ PARSER_CHUNK_BYTES: Final = 16 * 1024
 
 MAX_READ_AHEAD: Final = 2
 """Requests of a connection that are parsed while another one of it is responded to. What follows them is parsed as
-they are responded to, one in a turn of the loop, so that connections are served in turn."""
+they are responded to, so that connections are served in turn."""
+
+READ_AHEAD_EVERY_S: Final = 0.01
+"""How often a connection with more pipelined requests than that is parsed on: no client that works sends so many, and
+a few connections at full speed would take most of the loop's time."""
 
 BODY_STEP_BYTES: Final = 512
 """In a body the parser gets at least so many bytes at once, so that a body of line breaks costs no more than another.
@@ -120,6 +124,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._header_count = 0
         self._host_count = 0
         self._unparsed: tuple[bytes, int] | None = None  # what was read, and from where on it is not parsed yet
+        self._rest_timer: asyncio.TimerHandle | None = None
         self._held_flow: _HeldFlow = cast("Any", None)
         self._is_arriving = False  # `Connections` knows that a request is being received
         self._unread_since_s: float | None = None  # start of a period of a response that the client has to read
@@ -145,6 +150,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._open_connections.remove(self)
         if self._linger_timer is not None:
             self._linger_timer.cancel()
+        if self._rest_timer is not None:
+            self._rest_timer.cancel()
+            self._rest_timer = None
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         # Requests and scopes refer to their connection. It lets go of them, so that all are freed now and do not wait
@@ -203,6 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _parse_rest(self) -> None:
         """Parse on, when there is room for another request."""
+        self._rest_timer = None
         if self._unparsed is None or self._is_rejected or self.transport.is_closing():
             return
         data, start = self._unparsed
@@ -290,7 +299,8 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._unparsed is not None:
             self._unset_keepalive_if_required()
-            self.loop.call_soon(self._parse_rest)
+            if self._rest_timer is None:
+                self._rest_timer = self.loop.call_later(READ_AHEAD_EVERY_S, self._parse_rest)
         elif self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
             self._end_request()
 
