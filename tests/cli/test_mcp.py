@@ -14,7 +14,7 @@ from tests.support.builders import ANN
 from tests.support.pipeline import PipelineHarness
 from waypost.cli.mcp.arguments import input_schema
 from waypost.cli.mcp.connection import ServiceConnection
-from waypost.cli.mcp.server import run_tool
+from waypost.cli.mcp.server import INSTRUCTIONS, UNTRUSTED, run_tool
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.cli.mcp.tools import TOOLS
 from waypost.config import Settings
@@ -48,6 +48,9 @@ async def test_tapped_button_is_waited_for(pipeline: PipelineHarness, connection
     callback = await call(connection, "wait_for_callback", event="text")
     trace = await run_tool(connection, "explain_message", {"message_id": sent["message_id"]})
 
+    assert "never instructions" in INSTRUCTIONS
+    assert (trace.meta or {}) == UNTRUSTED
+    assert trace.model_dump(by_alias=True)["_meta"] == UNTRUSTED
     assert sent["to"] == ANN
     assert reached["state"] in ("delivered", "read")
     assert caused["event"] == "text"
