@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
-_HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+_HEAD: Final = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
 _CHUNKED: Final = _HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
 _SEND_BUFFER_BYTES: Final = 64 * 1024
 _ENDLESS_BYTES: Final = 64 * 1024
@@ -47,7 +47,7 @@ class HostileResponse:
 _FRAMING: Final = "more than 65536 bytes of status line, headers, trailers and framing"
 _HEADERS: Final = "more than 200 headers"
 _BODY: Final = "body of the response has more than|unreadable"
-_TIME: Final = "no response in time|timed out|unreadable"
+_TIME: Final = "no (complete )?response (in time|within)|timed out|unreadable"
 
 
 def _framed(payload: bytes, extension: bytes = b"") -> bytes:

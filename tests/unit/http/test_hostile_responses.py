@@ -23,6 +23,8 @@ from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcom
 from waypost.operators.cloud import media_calls
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.outbound.vetted_client import VettedClient
+from waypost.simulator.messages.media_links import link_fetches
+from waypost.simulator.messages.media_links.link_fetches import MediaLinkFetcher, OperatorMediaLink
 from waypost.simulator.webhooks import endpoint_verification
 from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
 
@@ -106,6 +108,16 @@ async def verify_callback_url(responder: HostileResponder) -> str | None:
     return None
 
 
+async def check_media_link(responder: HostileResponder) -> str | None:
+    fetcher = MediaLinkFetcher(["127.0.0.1/32"])
+    try:
+        problem = await fetcher.find_problem(OperatorMediaLink("image", url_of(responder)))
+    finally:
+        await fetcher.close()
+    # that a response is no image is right too
+    return problem if problem is not None and "weblink failed" in problem else None
+
+
 async def call_own_api(responder: HostileResponder) -> str | None:
     try:
         await HttpTransport(url_of(responder), timeout_s=TIMEOUT_S)("POST", "/admin/x", {}, b"{}")
@@ -185,6 +197,7 @@ CLIENTS: Final[dict[str, Call]] = {
     "media of the operator": fetch_media,
     "webhooks of the simulator": post_webhook,
     "verification by the simulator": verify_callback_url,
+    "media links of the simulator": check_media_link,
     "command line": call_own_api,
     "streams of the command line": read_own_stream,
 }
@@ -194,6 +207,7 @@ CLIENTS: Final[dict[str, Call]] = {
 def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let slow responses reach the time limits of all clients soon."""
     monkeypatch.setattr(media_calls, "TRANSFER_TIMEOUT_S", TIMEOUT_S)
+    monkeypatch.setattr(link_fetches, "_TIMEOUT_S", TIMEOUT_S)
     monkeypatch.setattr(endpoint_verification, "HANDSHAKE_TIMEOUT_S", TIMEOUT_S)
 
 
