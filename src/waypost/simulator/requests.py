@@ -25,7 +25,7 @@ _MAX_FORM_FIELD_BYTES: Final = 1024 * 1024
 _MAX_FORM_FIELDS: Final = 1_000
 _USED_HEADERS: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
 _PATH: Final = re.compile(
-    r"(?:/(v\d+\.\d+))?/([^/]+)(?:/(message_templates/(?:un)?archive|"
+    r"(?:/(v\d+\.\d+))?/((?:signups/)?[^/]+)(?:/(message_templates/(?:un)?archive|"
     r"payment_configuration/[^/]+|payments/[^/]+/[^/]+|[^/]+))?/?"
 )
 _NAMES_IN_EDGE: Final = re.compile(r"(payment_configuration|payments)/(.+)")

@@ -13,6 +13,7 @@ from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.names import NumberNames
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.registrations import Registrations
+from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.calls import Calls
@@ -108,6 +109,7 @@ class SimulatorServices:
         self.media = media = MediaStorage(store, files, clock, ids)
         self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.flows = flows = Flows(store, clock, ids)
+        self.signups = Signups(store, ids)
         self.accounts = accounts = Accounts(store)
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)

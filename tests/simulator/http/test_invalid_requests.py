@@ -18,7 +18,9 @@ from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
+from waypost.simulator.accounts.businesses import Business, partner_id
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.control.control_api import CALLS as ALL_CALLS
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
@@ -153,6 +155,15 @@ EXAMPLES: Final[dict[str, Any]] = {  # one valid body for each route that accept
     "/control/tokens/expire":        {"token": TOKEN},
     "/control/tokens/revoke":        {"token": TOKEN},
 }
+SIGNUP: Final = {
+    "signup_message": "Hats?",
+    "confirmation_message": "Hats! {{promo_code}}",
+    "privacy_policy_url": "https://a.example/privacy",
+    "promo_code": "HATS",
+    "display_name": "x",
+    "website_url": "https://a.example",
+    "policy": {"tos": "https://a.example/terms", "accepted": True},
+}
 GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Number, "messages"):                  {**MESSAGE, "type": "interactive", "interactive": BUTTONS},
     (Number, ""):                          {"pin": "123456", "webhook_configuration": {"override_callback_uri": ""}},
@@ -180,6 +191,9 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Account, "upsert_message_templates"): {"name": "x", "languages": ["en_US"], "category": "AUTHENTICATION",
                                             "components": [{"type": "BODY", "add_security_recommendation": True},
                                                            {"type": "BUTTONS", "buttons": [{"type": "OTP", "otp_type": "COPY_CODE"}]}]},
+    (Account, "signups"):                  SIGNUP,
+    (Signup, ""):                          {"status": "ACTIVE", "promo_code": "HATS", "website_url": "https://a.example"},
+    (Account, "phone_numbers"):            {"country_code": "1", "phone_number": "5550009999", "verified_name": "x"},
     (Account, "subscribed_apps"):          {"override_callback_uri": "", "verify_token": "x"},
     (Account, "flows"):                    {"name": "x", "categories": ["OTHER"], "flow_json": "{}", "publish": False},
     (SimulatedTemplate, ""):                        {"category": "UTILITY", "components": [BODY]},
@@ -253,10 +267,13 @@ class SimulatorClient:
         self.messages["CALL_ID"] = json.loads(called)["call_id"]
         configuration = json.dumps({"configuration_name": "crowd", "provider_name": "x"}).encode()
         await self._request("graph", "POST", f"/v25.0/{WABA}/payment_configuration", b"", configuration)
+        signup_body = json.dumps(SIGNUP).encode()
+        _, signup = await self._request("graph", "POST", f"/v25.0/{WABA}/signups", b"", signup_body)
         self.ids = {
             Account: WABA, Number: NUMBER_ID, GraphApp: APP, SimulatedTemplate: TEMPLATE, SimulatedMedia: media_id,
             Flow: json.loads(created_flow)["id"], SimulatedGroup: group_id, UploadSession: json.loads(upload)["id"],
             SimulatedAd: f"{AD_PREFIX}{TEMPLATE}",
+            Business: partner_id(APP), Signup: f"signups/{json.loads(signup)['id']}",
         }  # fmt: skip
 
     async def _send_interactive(self, interactive: dict[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Business accounts, their apps and numbers: in memory, written through to the file."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -104,6 +105,8 @@ class Accounts:
         self.by_id = self._accounts.all
         self.numbers = self._numbers.all
         self.numbers_by_digits = self._numbers.index(lambda number: (number.phone_number,))
+        self.additions = asyncio.Lock()
+        """Held from the check that a number is new until it is stored."""
 
     def accounts_with_token(self, token: str) -> tuple[str, ...]:
         """Return the ids of the accounts whose own token this is."""
@@ -206,12 +209,12 @@ class Accounts:
             self._subscriptions.put(new, new.app_id, waba_id)
         self._account_ids_by_token.clear()
 
-    async def save_number(self, number: Number) -> None:
-        """Create or update a number."""
+    async def save_number(self, number: Number, *, also: Sequence[Statement] = ()) -> None:
+        """Create or update a number, together with further statements."""
         holder = self.numbers_by_digits.get(number.phone_number, number)
         is_other = holder.phone_number_id != number.phone_number_id
-        also = [self._numbers.delete_statement(holder.phone_number_id)] if is_other else []
-        await self._numbers.save(number, number.phone_number_id, also=also)
+        old = [self._numbers.delete_statement(holder.phone_number_id)] if is_other else []
+        await self._numbers.save(number, number.phone_number_id, also=[*old, *also])
 
     async def set_number_override(self, app_id: str, number: Number, uri: str) -> None:
         """Set the callback URI of a number's own with an app; an empty one removes it."""

@@ -1,9 +1,10 @@
 """Small records about numbers and accounts: business profile, ice breakers, quality and limits."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.simulator.keyed_store import CachedKeyedValues
-from waypost.simulator.store import Store
+from waypost.simulator.store import Statement, Store
 
 PROFILE: Final = "profile"
 AUTOMATION: Final = "automation"
@@ -39,3 +40,12 @@ class Records:
     async def save(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store a record."""
         await self._records.save(record, kind, node_id)
+
+    def save_statements(self, node_id: str, records: Mapping[str, dict[str, Any]]) -> list[Statement]:
+        """Return the statements that store records by kind; `put` follows when they are on disk."""
+        return [self._records.save_statement(record, kind, node_id) for kind, record in records.items()]
+
+    def put(self, node_id: str, records: Mapping[str, dict[str, Any]]) -> None:
+        """Set records by kind in memory."""
+        for kind, record in records.items():
+            self._records.put(record, kind, node_id)

@@ -6,6 +6,7 @@ from msgspec import Meta
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Account, Destination, GraphApp
+from waypost.simulator.accounts.businesses import owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
 from waypost.simulator.control.endpoints import find
@@ -147,6 +148,8 @@ def account_view(services: SimulatorServices, account: Account, waiting: int) ->
         "name": account.name,
         "namespace": account.namespace,
         "app_id": account.app_id,
+        "owner_business_id": owner_id(account),
+        "partner_business_id": partner_id(account.app_id),
         "manual_reviews": account.manual_reviews,
         "callback_uri": None,
         "updates_waiting": waiting,

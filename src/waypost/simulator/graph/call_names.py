@@ -4,7 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
+from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.graph.payments.calls import PAYMENT_CONFIGURATION, PAYMENT_LOOKUP
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
@@ -59,6 +61,11 @@ _EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to th
     (Account,           "POST",   "message_templates/archive"): "templates.archive",
     (Account,           "POST",   "message_templates/unarchive"): "templates.unarchive",
     (Account,           "GET",    "phone_numbers"):             "numbers.list",
+    (Account,           "POST",   "phone_numbers"):             "numbers.create",
+    (Account,           "GET",    "signups"):                   "signups.list",
+    (Account,           "POST",   "signups"):                   "signups.create",
+    (Business,          "GET",    "client_whatsapp_business_accounts"): "accounts.list_shared",
+    (Business,          "GET",    "owned_whatsapp_business_accounts"):  "accounts.list_owned",
     (Account,           "GET",    "template_analytics"):        "analytics.read",
     (Account,           "GET",    "message_template_library"):  "library.list",
     (Account,           "GET",    "flows"):                     "flows.list",
@@ -77,7 +84,7 @@ _EXPLICIT_ROOT_NAMES: Final = {  # for the tables of routes without an object
 _NODES: Final[dict[type, str]] = {
     Account: "accounts", GraphApp: "apps", Flow: "flows", SimulatedMedia: "media", Number: "numbers", SimulatedTemplate: "templates",
     UploadSession: "uploads", SimulatedGroup: "groups",
-    SimulatedAd: "ads",
+    SimulatedAd: "ads", Business: "businesses", Signup: "signups",
 }
 _VERBS: Final = {"GET": "read", "POST": "change", "DELETE": "delete"}
 # fmt: on

@@ -13,8 +13,10 @@ from waypost.base.exceptions import release_frames
 from waypost.base.http.connection_scope import mark_authenticated
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
+from waypost.simulator.accounts.businesses import Business, find_business
 from waypost.simulator.accounts.call_usage import COUNTED_EDGES
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
 from waypost.simulator.graph.call_names import ROOT_CALL_NAMES, call_name
@@ -46,8 +48,10 @@ _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")
 GraphObject = (
     Account
+    | Business
     | GraphApp
     | Flow
+    | Signup
     | SimulatedGroup
     | SimulatedMedia
     | Number
@@ -177,6 +181,12 @@ class GraphApi:
         upload = services.uploads.find(upload_id_of(object_id))
         if upload is not None:
             return upload, [upload.user_id]
+        signup = services.signups.by_id.get(object_id.removeprefix("signups/"))
+        if signup is not None and object_id.startswith("signups/"):
+            return signup, [signup.waba_id]
+        business = find_business(services.accounts, object_id)
+        if business is not None:
+            return business, [account.waba_id for account in (*business.owned, *business.shared)]
         return None, []
 
     def _error_response(self, error: GraphApiError, headers: list[tuple[bytes, bytes]]) -> tuple[int, GraphResponse]:

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 from waypost.base.json_values import object_or_none, objects_in, texts_in
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
+from waypost.simulator.accounts.businesses import owner_id
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.messages.marketing.insights import AD_PREFIX
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
@@ -40,6 +41,7 @@ class NumberView:
         account_uri: the callback URI of the account; empty if it has none.
         is_limited: it may message only the phones on its list.
         has_pin: it has a PIN for two-step verification.
+        needs_code: it must be verified by a code before it is registered.
     """
 
     number: Number
@@ -53,6 +55,7 @@ class NumberView:
     account_uri: str = ""
     is_limited: bool = False
     has_pin: bool = False
+    needs_code: bool = False
 
     def status_value(self, name: str, usual: str) -> str:
         """Return a member of `status_record`, or the default."""
@@ -164,7 +167,7 @@ ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
     "health_status":                           lambda view: _health("WABA", view.account.waba_id),
     "subscribed_apps":                         subscribed_apps,
     "is_enabled_for_insights":                 lambda _: True,
-    "owner_business_info":                     lambda view: {"id": view.account.app_id, "name": view.account.name},
+    "owner_business_info":                     lambda view: {"id": owner_id(view.account), "name": view.account.name},
     "on_behalf_of_business_info":              lambda _: None,
     "primary_funding_id":                      lambda _: None,
     "purchase_order_number":                   lambda _: None,
@@ -182,7 +185,7 @@ NUMBER_FIELDS: Final[Fields[NumberView]] = {  # Source: facts 1, "Phone node"
     "quality_score":                lambda view: {"score": view.status_value("quality_rating", "GREEN")},
     "throughput":                   lambda view: _level(view.number),
     "status":                       lambda view: view.status or view.status_value("status", "CONNECTED"),
-    "code_verification_status":     lambda _: "VERIFIED",
+    "code_verification_status":     lambda view: "NOT_VERIFIED" if view.needs_code else "VERIFIED",
     "name_status":                  lambda view: view.status_value("name_status", "APPROVED"),
     "platform_type":                lambda _: "CLOUD_API",
     "account_mode":                 lambda view: "SANDBOX" if view.is_limited else "LIVE",

@@ -10,15 +10,7 @@ from waypost.simulator.accounts.profiles import (
     automation_changes,
     profile_changes,
 )
-from waypost.simulator.accounts.records import (
-    ALLOWED,
-    AUTOMATION,
-    NAMES,
-    NUMBER_STATUS,
-    PICTURE_PREFIX,
-    PROFILE,
-    REGISTRATION,
-)
+from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, PICTURE_PREFIX, PROFILE
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_valid_link, signed_link
 from waypost.simulator.graph.lists import page
@@ -40,6 +32,7 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
     number_id = number.phone_number_id
     subscription = services.accounts.subscription(number.waba_id, app_id)
     restriction = services.sending_limits.find_restriction(number_id)
+    registration = services.registrations.registration(number)
     return NumberView(
         number=number,
         account=services.accounts.by_id[number.waba_id],
@@ -51,7 +44,8 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
         override_uri=services.accounts.number_override(app_id, number_id) or "",
         account_uri=subscription.override_uri if subscription is not None else "",
         is_limited=services.records.get(number_id, ALLOWED).get("phones") is not None,
-        has_pin=bool(services.records.get(number_id, REGISTRATION).get("pin")),
+        has_pin=bool(registration.get("pin")),
+        needs_code=bool(registration.get("needs_code")),
     )
 
 

@@ -5,7 +5,10 @@ from typing import Any, Final
 
 from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
+from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.accounts.flow import Flow
+from waypost.simulator.accounts.new_numbers import add_number
+from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
 from waypost.simulator.graph.calling.calls import act_on_call
@@ -34,7 +37,7 @@ from waypost.simulator.graph.groups.calls import (
 )
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
-from waypost.simulator.graph.nodes import AccountView, account_node, number_node, subscribed_apps, template_node
+from waypost.simulator.graph.nodes import account_node, number_node, subscribed_apps, template_node
 from waypost.simulator.graph.numbers import (
     PICTURES,
     block_users,
@@ -47,6 +50,8 @@ from waypost.simulator.graph.numbers import (
     show_profile,
     unblock_users,
 )
+from waypost.simulator.graph.onboarding.businesses import list_owned_accounts, list_shared_accounts, view_account
+from waypost.simulator.graph.onboarding.signups import create_signup, list_signups, show_signup, update_signup
 from waypost.simulator.graph.payments.calls import (
     PAYMENT_CONFIGURATION,
     PAYMENT_LOOKUP,
@@ -117,7 +122,7 @@ FileRoute = Callable[[SimulatorServices, Call], Awaitable[Download]]
 
 async def show_account(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
     """Return a business account's fields. Source: facts 1, "WABA node"."""
-    return account_node(_view_of(services, account), call.query.get("fields"))
+    return account_node(view_account(services, account), call.query.get("fields"))
 
 
 async def show_number(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
@@ -139,6 +144,12 @@ async def list_numbers(services: SimulatorServices, call: Call, account: Account
         lambda number: number.phone_number_id,
         lambda number: number_node(number_view(services, number, call.app_id), fields),
     )
+
+
+async def create_number(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
+    """Add a number to an account, and return its id. Source: the operator's page "Registering phone numbers"."""
+    number = await add_number(services.accounts, services.records, services.ids, account, call.fields)
+    return {"id": number.phone_number_id}
 
 
 async def send_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
@@ -182,12 +193,7 @@ async def unsubscribe(services: SimulatorServices, call: Call, account: Account)
 
 async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> GraphResponse:
     """Return the apps subscribed to the account. Source: facts 1."""
-    return subscribed_apps(_view_of(services, account))
-
-
-def _view_of(services: SimulatorServices, account: Account) -> AccountView:
-    subscriptions = services.accounts.subscriptions_of(account.waba_id)
-    return AccountView(account, subscriptions, services.marketing.find_status(account.waba_id))
+    return subscribed_apps(view_account(services, account))
 
 
 # fmt: off
@@ -205,6 +211,13 @@ ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     (Number,            "POST",   "verify_code"):       verify_code,
     (Account,           "GET",    ""):                  show_account,
     (Account,           "GET",    "phone_numbers"):     list_numbers,
+    (Account,           "POST",   "phone_numbers"):     create_number,
+    (Account,           "GET",    "signups"):           list_signups,
+    (Account,           "POST",   "signups"):           create_signup,
+    (Signup,            "GET",    ""):                  show_signup,
+    (Signup,            "POST",   ""):                  update_signup,
+    (Business,          "GET",    "client_whatsapp_business_accounts"): list_shared_accounts,
+    (Business,          "GET",    "owned_whatsapp_business_accounts"):  list_owned_accounts,
     (Account,           "GET",    "message_templates"): list_templates,
     (Account,           "POST",   "message_templates"): create_template,
     (Account,           "DELETE", "message_templates"): delete_template,

@@ -1,0 +1,91 @@
+"""Adding a number to an account: not verified and not registered, as the operator adds it."""
+
+import re
+from typing import Any, Final
+
+from waypost.base.ids import Ids
+from waypost.base.json_values import text_or_none
+from waypost.simulator.accounts.accounts import Account, Accounts, Number
+from waypost.simulator.accounts.names import MAX_DISPLAY_NAME_CHARS
+from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION, Records
+from waypost.simulator.accounts.registrations import UNREGISTERED
+from waypost.simulator.errors import bad_parameter
+
+_THROUGHPUT: Final = 80  # messages a second
+_E164_DIGITS: Final = re.compile(r"[1-9][0-9]{7,14}")
+_SEPARATORS: Final = re.compile(r"[ ().\-]+")
+
+
+async def add_number(
+    accounts: Accounts, records: Records, ids: Ids, account: Account, fields: dict[str, Any]
+) -> Number:
+    """Add a number that sends nothing until it is verified by a code and registered; return it.
+
+    Raises:
+        GraphApiError: 100, a parameter is missing or invalid, or an account has the number.
+
+    Source: the operator's page "Registering phone numbers".
+    """
+    name = text_or_none(fields.get("verified_name")) or ""
+    if not 0 < len(name.strip()) <= MAX_DISPLAY_NAME_CHARS:
+        raise bad_parameter(f"Param verified_name must have 1 to {MAX_DISPLAY_NAME_CHARS} characters.")
+    digits = _join_number(fields.get("country_code", fields.get("cc")), fields.get("phone_number"))
+    async with accounts.additions:
+        if digits in accounts.numbers_by_digits:
+            raise bad_parameter(
+                "Param phone_number: the number is registered with a WhatsApp Business account already."
+            )
+        number = Number("4" + ids.digits(15), account.waba_id, digits, name, _THROUGHPUT)  # 16 digits, below 2^53
+        stored = {REGISTRATION: {"needs_code": True}, SENDING_RESTRICTION: {"name": UNREGISTERED}}
+        number_id = number.phone_number_id
+        await accounts.save_number(number, also=records.save_statements(number_id, stored))
+        records.put(number_id, stored)
+    return number
+
+
+def _join_number(country_code: object, phone_number: object) -> str:
+    """Return the digits of a number that is given with or without its country code.
+
+    Raises:
+        GraphApiError: 100, a part is missing, no country has the code, or its numbers are longer or shorter.
+    """
+    # Imported on first use: the tables of the world's numbering plans are large.
+    import phonenumbers
+
+    code = _text_of("country_code", country_code).removeprefix("+")
+    if not code.isascii() or not code.isdigit() or int(code[:4]) not in phonenumbers.COUNTRY_CODE_TO_REGION_CODE:
+        raise bad_parameter("Param country_code must be a country calling code, as 1 or 91.")
+    national = _SEPARATORS.sub("", _text_of("phone_number", phone_number))
+    readings = [national[1:]] if national.startswith("+") else [national, f"{code}{national}"]
+    possible = [digits for digits in readings if digits.startswith(code) and _is_possible(digits)]
+    if not possible:
+        raise bad_parameter("Param phone_number must be a number of the country, with or without its country code.")
+    return next((digits for digits in possible if _is_assigned(digits)), possible[-1])
+
+
+def _text_of(name: str, value: object) -> str:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else text_or_none(value)
+    if not text:
+        raise bad_parameter(f"The parameter {name} is required.")
+    return text
+
+
+def _is_assigned(digits: str) -> bool:
+    """True if a possible number belongs to a range that its country has assigned."""
+    import phonenumbers
+
+    return phonenumbers.is_valid_number(phonenumbers.parse("+" + digits))
+
+
+def _is_possible(digits: str) -> bool:
+    import phonenumbers
+
+    if not _E164_DIGITS.fullmatch(digits):
+        return False
+    try:
+        parsed = phonenumbers.parse("+" + digits)
+    except phonenumbers.NumberParseException:
+        return False
+    # The tables drop a national prefix that stands after the country code, as in 1 1 555 000 4444.
+    is_international = phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.E164) == "+" + digits
+    return is_international and phonenumbers.is_possible_number(parsed)

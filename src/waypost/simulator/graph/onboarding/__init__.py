@@ -1,0 +1,1 @@
+"""Graph API calls for business portfolios and in-app signups."""
