@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import ANN, is_event
-from tests.support.pipeline import PipelineHarness
+from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import ManualClock, VirtualClock
 from waypost.simulator import read_scenario
@@ -193,11 +193,15 @@ async def check_missing_signature(pipeline: PipelineHarness) -> None:
 
 
 async def check_garbage_webhook(pipeline: PipelineHarness) -> None:
-    """A validly signed body that is no JSON is accepted, and blocks no other webhook."""
+    """A validly signed body that is no JSON is accepted and becomes a dead letter, and blocks no other webhook."""
     await arm(pipeline, {**WEBHOOK, "what": {"garbage": True}})
 
     message_id = await pipeline.send_text()
     await pipeline.events_of(message_id, until="delivered")
+    admin = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+    [dead_letter] = (await pipeline.send_request("GET", "/admin/dead-letters", headers=admin)).body["dead_letters"]
+    assert "an unreadable part of a webhook (body)" in dead_letter["note"]
+    await pipeline.send_request("DELETE", f"/admin/dead-letters/{dead_letter['position']}", headers=admin)
     await wait_for_all_webhooks(pipeline)
 
     assert await received_events(pipeline, message_id) == ALL_EVENTS
