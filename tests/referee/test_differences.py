@@ -26,8 +26,6 @@ UNSUPPORTED: Final[dict[str, ClientCall]] = {  # calls that the simulator lacks,
     "qr codes":              lambda wa: wa.get_qr_codes(),
     "template migration":    lambda wa: wa.migrate_templates("1000000000000009"),
     "flow migration":        lambda wa: wa.migrate_flows("1000000000000009", ["Booking"]),
-    "making numbers":        lambda wa: wa.create_phone_number(country_calling_code=1, phone_number=5550001112, verified_name="Two"),
-    "business portfolios":   lambda wa: wa.get_owned_business_accounts(business_portfolio_id="1"),
 }
 # fmt: on
 
