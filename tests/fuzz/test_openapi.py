@@ -102,6 +102,9 @@ class FuzzTarget:
             "message_id": demo.TEMPLATE_ID,
             "key_id": demo.TEMPLATE_ID,
             "phone": demo.DESTINATION,
+            "partner_id": str(demo.PARTNER.id),
+            "business_id": "1",
+            "user_id": "1",
         }
         if row.name == DELETES_APP:  # every other route needs the demonstration's
             response = self.http.post(

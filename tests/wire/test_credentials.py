@@ -47,6 +47,8 @@ OF_ANOTHER: Final = {
 }
 UNKNOWN_APP_ID: Final = "01990000-0000-7000-8000-00000000ffff"
 
+DOCUMENTED_AS_400 = {"GET /partner/app/{app_id}/pipeline"}  # the same error for the token. Source: ledger 1.11
+
 
 def build_request(row: RouteRow, credential: str | None, *, app: str = "{app_id}") -> Step:
     """Return a request to a route, with a well-formed body."""
@@ -91,7 +93,7 @@ async def test_endpoint_rejects_missing_wrong_and_expired_credentials(
     }
 
     status = ERRORS[row.wrong_credential].status
-    assert status in (401, 403)
+    assert status in (401, 403) or row.name in DOCUMENTED_AS_400
     assert {kind: response.status for kind, response in responses.items()} == dict.fromkeys(credentials, status)
     [body] = {response.raw for response in responses.values()}
     assert json.loads(body)["message"] in rejection_texts(row)
