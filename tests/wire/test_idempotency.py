@@ -260,7 +260,7 @@ async def test_every_post_that_creates_or_sends_something_accepts_a_key() -> Non
         "revoke", "analytics", "buttonclick", "event", "appLink", "{app_name}", "transfer", "enable",
         "prefilled", "register", "deregister", "sync",
         "displayName", "oba", "preferences", "public_key", "username",
-        "token", "partner-link-token", "app-token",  # a repeated one gets an error that says what has happened
-        "resend", "phoneMigration", "intent", "whitelist", "{business_id}", "status", "provider", "publicKey",
+        "partner-link-token", "app-token",  # a repeated one gets an error that says what has happened
+        "resend", "phoneMigration", "intent", "whitelist", "{business_id}", "status", "publicKey",
         "block", "unblock", "component", "voice", "publish", "deprecate", "check", "invite_link", "regenerate", "remove",
     }  # fmt: skip

@@ -166,6 +166,8 @@ def make_document(server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: b
                             ]
                         },
                         "error": {"oneOf": [{"type": "string"}, {"$ref": "#/components/schemas/OperatorError"}]},
+                        "code": {"type": "integer"},
+                        "details": {"type": "string"},
                     },
                     "required": ["status", "message"],
                     "additionalProperties": False,
