@@ -46,7 +46,9 @@ async def waypost(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterat
 @pytest.fixture
 async def secret(waypost: Waypost) -> str:
     """A client secret of the partner, whose id is 1."""
-    client = ApiClient(InProcessTransport(waypost.application), {"Authorization": "Bearer admin-token-of-a-test-with-32-characters"})
+    client = ApiClient(
+        InProcessTransport(waypost.application), {"Authorization": "Bearer admin-token-of-a-test-with-32-characters"}
+    )
     partner = await client.json("POST", "/admin/partners", {"email": EMAIL, "name": "Acme", "password": PASSWORD})
     await waypost.database.write(_hash_cheaply)
     created = await client.json("POST", f"/admin/partners/{partner['id']}/client-secrets", {})

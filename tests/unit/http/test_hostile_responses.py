@@ -220,6 +220,9 @@ async def test_hostile_response_is_given_up(kind: str, client: str) -> None:
         tracemalloc.start()
         try:
             error = await call(responder)
+            while error is not None and "no connection within" in error:  # a busy machine: nothing was tested yet
+                responder.connections = 0
+                error = await call(responder)
             _, peak_bytes = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
