@@ -130,7 +130,7 @@ async def test_field_is_read_in_the_zone(name: str, text: str, is_end: bool, exp
 async def test_day_begins_at_its_first_moment_and_may_have_another_length(
     name: str, day: str, begins: str, hours: float
 ) -> None:
-    filters = read_thread_filter({"day": day}, zone(name))
+    filters = read_thread_filter({"day": day}, zone(name), show_text=True)
     assert filters.search.from_ms is not None
     assert filters.search.until_ms is not None
 
@@ -179,8 +179,8 @@ async def test_time_of_another_day_has_its_date() -> None:
 async def test_times_of_a_link_keep_their_zone_and_are_shown_in_the_readers() -> None:
     link = {"from": "2026-11-22T14:05", "until": "2026-11-22T15:00", "zone": "Asia/Kolkata"}
 
-    filters = read_filter(link, AFTER_SUMMER_MS, zone("Europe/Berlin"))
-    own = read_filter({"from": "2026-11-22T14:05"}, AFTER_SUMMER_MS, zone("Europe/Berlin"))
+    filters = read_filter(link, AFTER_SUMMER_MS, zone("Europe/Berlin"), show_text=True)
+    own = read_filter({"from": "2026-11-22T14:05"}, AFTER_SUMMER_MS, zone("Europe/Berlin"), show_text=True)
 
     assert (filters.given["from"], filters.given["until"]) == ("2026-11-22T09:35:00", "2026-11-22T10:30:00")
     assert filters.given["zone"] == "Europe/Berlin"
@@ -192,14 +192,14 @@ async def test_times_of_a_link_keep_their_zone_and_are_shown_in_the_readers() ->
 
 
 async def test_filter_without_times_is_not_set_by_the_zone_of_its_form() -> None:
-    filters = read_filter({"zone": NEPAL, "q": ""}, AFTER_SUMMER_MS, UTC_ZONE)
+    filters = read_filter({"zone": NEPAL, "q": ""}, AFTER_SUMMER_MS, UTC_ZONE, show_text=True)
 
     assert not filters.is_set
     assert not filters.has_more
 
 
 async def test_today_begins_at_the_readers_midnight() -> None:
-    filters = read_filter({"time": "today"}, AFTER_SUMMER_MS, zone("Australia/Lord_Howe"))
+    filters = read_filter({"time": "today"}, AFTER_SUMMER_MS, zone("Australia/Lord_Howe"), show_text=True)
 
     assert filters.search.from_ms is not None
     assert filters.search.from_ms == zone("Australia/Lord_Howe").midnight_ms(date(2026, 10, 25))

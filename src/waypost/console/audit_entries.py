@@ -1,4 +1,4 @@
-"""Audit log entries of actions in the console."""
+"""Audit log entries of actions in the console, and of searches in hidden texts."""
 
 from typing import Final
 
@@ -15,9 +15,10 @@ _log = log("console")
 
 
 async def record_action(row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response) -> None:
-    """Write the audit entry of an action and return when it is on disk; do nothing for other pages."""
+    """Write the audit entry of an action or a search and return when it is on disk; do nothing for other pages."""
     status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
-    await _record(row, tools, page_request, status, "" if status < 400 else "rejected")
+    outcome = "searched in hidden texts" if page_request.searches_hidden_text else ""
+    await _record(row, tools, page_request, status, outcome if status < 400 else "rejected")
 
 
 async def record_rejection(
@@ -32,7 +33,8 @@ async def record_rejection(
 
 async def _record(row: PageRoute, tools: PageTools, page_request: PageRequest, status: int, detail: str) -> None:
     session = page_request.session
-    if not row.is_audited or session is None or (row.is_shared and _is_demo(tools)):
+    is_audited = row.is_audited or page_request.searches_hidden_text
+    if not is_audited or session is None or (row.is_shared and _is_demo(tools)):
         return
     await tools.services.audit.record(
         actor=session.partner.email,

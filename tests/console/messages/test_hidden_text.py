@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import pytest
 import pytest_asyncio
@@ -19,6 +20,7 @@ from tests.console.support.addresses import EXTRA_QUERIES, NoSample, fill_path, 
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.console.messages.filters import HIDDEN_TEXT_HINT
 from waypost.console.route import RouteKind
 from waypost.console.web.streams import MAX_STREAMS_PER_PARTNER
 
@@ -84,7 +86,7 @@ class Traffic:
         responses = {path: await self.page(path) for path in pages}
         streams = self.paths(RouteKind.LIVE)
         assert len(streams) <= MAX_STREAMS_PER_PARTNER
-        contents = await asyncio.gather(*(self._stream(path) for path in streams))
+        contents = await asyncio.gather(*(self.stream(path) for path in streams))
         responses |= dict(zip(streams, contents, strict=True))
         calls = [
             f"/admin/apps/{demo.APP_ID}/messages", "/admin/messages", "/admin/queues", "/admin/audit",
@@ -104,7 +106,7 @@ class Traffic:
         """Return a response of the admin API as text."""
         return json.dumps(await self.console.admin.json("GET", path), ensure_ascii=False)
 
-    async def _stream(self, path: str) -> str:
+    async def stream(self, path: str) -> str:
         """Return the start of a stream: its first, complete update, and what follows up to the first pause."""
         async with self.console.http.get(self.console.base_url + path) as response:
             if response.status != 200:
@@ -252,6 +254,65 @@ async def test_neither_text_nor_code_is_shown_without_a_reveal(start_dev: Any) -
     assert f"m-{traffic.ids['text']}" in responses[f"{MESSAGES}?{DAYS}&text=Zinnia"]
     by_code = responses[f"{MESSAGES}?{DAYS}&text={CODE}"]
     assert not [message_id for message_id in traffic.ids.values() if f"m-{message_id}" in by_code]
+
+
+SEARCHES: Final = (  # pages, parts and streams that search texts
+    MESSAGES, f"{MESSAGES}/more", f"{MESSAGES}/live", f"{MESSAGES}/export",
+    f"{MESSAGES}/received", f"{MESSAGES}/received/more", f"{MESSAGES}/received/live",
+    f"/apps/{demo.APP_ID}/conversations/1",
+)  # fmt: skip
+
+
+async def search_hidden(traffic: Traffic, path: str, text: str) -> bool:
+    """Return True if the response of a search has any of the messages."""
+    query = f"{path}?{DAYS}&text={quote(text)}"
+    content = await traffic.stream(query) if path.endswith("/live") else await traffic.page(query)
+    return any(name in content for name in traffic.ids.values()) or re.search(r"r-[0-9a-f]{24}", content) is not None
+
+
+async def test_hidden_text_is_searched_for_by_whole_words_and_each_search_is_audited(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=False)
+
+    async def searches() -> list[tuple[str, str, str]]:
+        entries = (await traffic.console.admin.json("GET", "/admin/audit?limit=200"))["entries"]
+        assert not [entry for entry in entries if "innia" in json.dumps(entry)]
+        return sorted(
+            (entry["actor"], entry["action"], entry["subject"])
+            for entry in entries if entry["detail"] == "searched in hidden texts"
+        )  # fmt: skip
+
+    for text in ("z", "zin", "zinn", "Zinni", "innia", "Zinnia w", CODE, f"code is {CODE}", "%"):
+        assert [path for path in SEARCHES if await search_hidden(traffic, path, text)] == [], text
+    before = await searches()
+    assert [path for path in SEARCHES if await search_hidden(traffic, path, "zinnia")] == list(SEARCHES)
+    assert "conversations?q=" not in await traffic.page("/commands/search?q=Zinnia")
+    assert "/messages/" not in await traffic.page("/commands/search?q=Zinnia")
+    for path in SEARCHES:
+        await search_hidden(traffic, path, "")
+    after = await searches()
+    fallow = await traffic.page(MESSAGES)
+    wrong = await traffic.page(f"{MESSAGES}?text=zi")
+
+    assert len(after) - len(before) == len(SEARCHES)
+    assert {actor for actor, _, _ in after} == {demo.EMAIL}
+    assert {action for _, action, _ in after} == {
+        "GET " + path.replace(demo.APP_ID, "{app_id}").replace("conversations/1", "conversations/{recipient_id}")
+        for path in SEARCHES
+    }
+    assert {subject.partition(" ")[0] for _, _, subject in after} == {f"app_id={demo.APP_ID}"}
+    assert HIDDEN_TEXT_HINT in fallow
+    assert HIDDEN_TEXT_HINT in wrong
+    assert "Invalid filter" in wrong
+
+
+async def test_shown_text_is_searched_for_by_its_parts_without_an_audit_entry(start_dev: Any) -> None:
+    traffic = await start_dev(show_text=True)
+
+    assert [path for path in SEARCHES if await search_hidden(traffic, path, "zin")] == list(SEARCHES)
+    assert "/messages/" in await traffic.page("/commands/search?q=Zin")
+    entries = json.dumps(await traffic.console.admin.json("GET", "/admin/audit?limit=200"))
+    assert "GET /apps" not in entries
+    assert HIDDEN_TEXT_HINT not in await traffic.page(MESSAGES)
 
 
 async def test_a_reveal_shows_text_and_never_a_code(start_dev: Any) -> None:

@@ -278,6 +278,18 @@ async def test_text_of_a_thread_is_searched_step_by_step(database: Database) -> 
     assert pages == 1
 
 
+async def test_hidden_text_of_a_thread_is_found_by_whole_words_only(database: Database) -> None:
+    ann = await receive(database, 1, ANN, 0, text="Where is my PARCEL?")
+    await send(database, 1, ANN, 1, text="Your parcel is here")
+    await send(database, 2, ANN, 2, None, text="Another parcel waits")
+
+    async def ids(text: str) -> list[str]:
+        return (await thread(database, ann, ThreadFilter(text=text, whole_words=True)))[0]
+
+    assert await ids("parcel") == [message(2).id, message(1).id, "wamid.in.1"]
+    assert [await ids(part) for part in ("parce", "arcel", "p", "my parce")] == [[], [], [], []]
+
+
 async def test_merged_person_has_one_conversation(database: Database) -> None:
     ann = await receive(database, 1, ANN, 1, "Ann")
     await send(database, 1, "US.1234", 2)

@@ -118,6 +118,17 @@ async def test_text_is_found_in_any_case_and_a_reply_to_a_code_is_not(database: 
         assert ids(found) == [f"wamid.{n:04d}" for n in expected], text
 
 
+async def test_hidden_text_is_found_by_whole_words_only(database: Database) -> None:
+    await database.write(_seed, 12)
+    cases = {"where": 4, "Where is": 4, "wh": 0, "here": 0, "please": 4, "pleas": 0, "yes please": 4, "s please": 0}
+
+    found = {
+        text: len(await all_rows(database, MessageFilter(text=text, whole_words=True), scan_limit=9)) for text in cases
+    }
+
+    assert found == cases
+
+
 async def test_sender_is_found_by_name_and_by_id(database: Database) -> None:
     def seed(connection: Connection) -> None:
         _seed(connection, 12)

@@ -227,6 +227,54 @@ async def test_text_is_found_in_any_case_and_names_of_members_are_not(
     assert await all_ids(database, MessageFilter(text=text, from_ms=AT_MS)) == ids(numbers)
 
 
+HIDDEN_TEXT_CASES: tuple[tuple[str, list[int]], ...] = (
+    # searched for whole words       numbers of the messages
+    ("Zinnia",                       [1, 2]),
+    ("zinnia.",                      [1, 2]),
+    ("zinnia seeds",                 [2]),
+    ("ZINNIA   Seeds!",              [2]),
+    ("seeds zinnia",                 []),
+    ("zinn",                         []),
+    ("innia",                        []),
+    ("zinnia seed",                  []),
+    ("1250",                         []),
+    ("1250.75",                      [2]),
+    ("ann@flowers.example",          [3]),
+    ("flowers.example",              []),
+    ("straße",                       [4]),
+    ("हिन्दी",                         [5]),
+    ("हिन्",                           []),
+    ("你好世界",                      [5]),
+    ("你好世",                        []),
+    ("हिन्दी 你好世界",                 [5]),
+    ("%",                            []),
+    ("...",                          []),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "numbers"), HIDDEN_TEXT_CASES)
+async def test_hidden_text_is_found_by_whole_words_only(database: Database, text: str, numbers: list[int]) -> None:
+    texts = ["Zinnia, please", "One zinnia\nseeds: 1250.75 $", "To <ann@flowers.example>", "(STRASSE)"]
+    texts += ["हिन्दी  你好世界。"]
+    messages = [message(n, SessionText(one), accepted_on_ms=AT_MS + n) for n, one in enumerate(texts, 1)]
+    await store_messages(database, messages)
+
+    for scan_limit in (2, 100):
+        found = await all_ids(database, MessageFilter(text=text, whole_words=True), scan_limit=scan_limit)
+        assert found == ids(numbers)
+
+
+async def test_hidden_text_is_not_read_letter_by_letter(database: Database) -> None:
+    secret = "zinnia seeds"
+    await store_messages(database, [message(1, SessionText(f"Send {secret}"))])
+
+    ends = range(1, len(secret) + 1)
+    guesses = {guess for end in ends for start in range(end) if (guess := secret[start:end].strip())}
+    found = {guess for guess in guesses if await all_ids(database, MessageFilter(text=guess, whole_words=True))}
+
+    assert found == {"zinnia", "seeds", secret}
+
+
 async def test_page_that_ends_at_the_scan_limit_reports_how_far_it_searched(database: Database) -> None:
     messages = plain_messages(60, each_ms=1)
     await store_messages(database, messages)

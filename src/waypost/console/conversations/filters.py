@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from waypost.console.messages.filters import MAX_FILTER_CHARS, MESSAGE_ID, parse_cursor
+from waypost.console.messages.filters import MAX_FILTER_CHARS, MESSAGE_ID, check_searched_text, parse_cursor
 from waypost.console.web.zones import DisplayZone
 from waypost.store.console.conversations import ConversationFilter
 from waypost.store.messages.lists import MessageCursor
@@ -104,21 +104,24 @@ def read_conversation_filter(fields: Mapping[str, str], now_ms: int) -> Conversa
     return ConversationListFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
 
 
-def read_thread_filter(fields: Mapping[str, str], zone: DisplayZone) -> ThreadPageFilter:
+def read_thread_filter(fields: Mapping[str, str], zone: DisplayZone, *, show_text: bool) -> ThreadPageFilter:
     """Return the filter of one conversation from a query string; unknown fields are ignored.
 
     Args:
         fields: query parameters.
         zone: that a day is of.
+        show_text: false: only whole words are found.
     """
     given = _texts(fields, "text", "part", "day")
     wrong: dict[str, str] = {}
     if given["part"] not in set(ThreadPart):
         wrong["part"] = "Unknown filter."
+    check_searched_text(given["text"], wrong, show_text=show_text)
     from_ms, until_ms = _parse_day(given["day"], zone, wrong)
     search = ThreadFilter(
         part=ThreadPart.ALL if "part" in wrong else ThreadPart(given["part"]),
         text=given["text"],
+        whole_words=bool(given["text"]) and not show_text,
         from_ms=from_ms,
         until_ms=until_ms,
     )

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from waypost.console.conversations.entries import ThreadContext, ThreadEntry, media_ids_of, thread_entries
 from waypost.console.conversations.filters import THREAD_PARTS, ThreadPageFilter, read_thread_filter
-from waypost.console.messages.filters import encode_cursor
+from waypost.console.messages.filters import HIDDEN_TEXT_HINT, encode_cursor
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
@@ -60,7 +60,9 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
     head = await read_head(tools, page_request)
     if str(head.id) != page_request.path_params["recipient_id"]:
         return RedirectResponse(thread_path(page_request, head), 303)
-    filters = read_thread_filter(page_request.request.query_params, page_request.zone)
+    show_text = tools.services.show_text
+    filters = read_thread_filter(page_request.request.query_params, page_request.zone, show_text=show_text)
+    page_request.searches_hidden_text = filters.search.whole_words
     found = SearchResults([])
     if not filters.wrong:
         found = await _search(tools, page_request, head, filters)
@@ -75,14 +77,14 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
         page_request, "conversations/thread.html",
         head=head, filters=filters, entries=await _entries(tools, page_request, found.rows), shown_parts=THREAD_PARTS,
         older="" if found.next is None else encode_cursor(found.next), back_to_ms=found.searched_to_ms,
-        approved=approved, path=thread_path(page_request, head),
+        approved=approved, path=thread_path(page_request, head), text_hint="" if show_text else HIDDEN_TEXT_HINT,
     )  # fmt: skip
 
 
 async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream new messages, changed statuses and the window of the newest page."""
     head = await read_head(tools, page_request)
-    filters = read_thread_filter({}, page_request.zone)
+    filters = read_thread_filter({}, page_request.zone, show_text=tools.services.show_text)
 
     async def render() -> Sequence[PageElement]:
         current = await read_head(tools, page_request)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
 
-from waypost.console.messages.filters import MessageListFilter, read_filter
+from waypost.console.messages.filters import MessageListFilter
+from waypost.console.messages.listing import read_page_filter
 from waypost.console.messages.selected import selected_ids
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import InvalidPageRequest
@@ -35,7 +36,7 @@ async def export_list(tools: PageTools, page_request: PageRequest) -> Response:
     Raises:
         InvalidPageRequest: the filter is invalid.
     """
-    filters = read_filter(page_request.request.query_params, tools.services.clock.now_ms(), page_request.zone)
+    filters = read_page_filter(tools, page_request)
     if filters.wrong:
         raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
     names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)

@@ -11,6 +11,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.search import MIN_NUMBER_DIGITS, MessageFilter
+from waypost.store.messages.text import MIN_WORD_CHARS, can_be_searched_hidden
 
 # fmt: off
 MESSAGE_KINDS: Final = (
@@ -31,6 +32,9 @@ FILTER_TIMES: Final = (
 MESSAGE_STATES: Final = tuple(one.value for one in MessageState)
 MESSAGE_FILTER_FIELDS: Final = ("q", "state", "template", "code", "kind", "time", "from", "until", "zone", "text")
 MAX_FILTER_CHARS: Final = 200
+HIDDEN_TEXT_HINT: Final = (
+    f"Texts are hidden: enter whole words of {MIN_WORD_CHARS} or more characters. Each search is audited."
+)
 MESSAGE_ID: Final = re.compile(
     r"[0-9a-fA-F]{8}-[0-9a-fA-F-]{27}|wamid\.\S+|[A-Z]{2}\.[A-Za-z0-9.]*[0-9][A-Za-z0-9.]*", re.ASCII
 )
@@ -75,13 +79,14 @@ class MessageListFilter:
         return self.search.name is not None and self.search == MessageFilter(name=self.search.name)
 
 
-def read_filter(fields: Mapping[str, str], now_ms: int, zone: DisplayZone) -> MessageListFilter:
+def read_filter(fields: Mapping[str, str], now_ms: int, zone: DisplayZone, *, show_text: bool) -> MessageListFilter:
     """Return the filter of a query string.
 
     Args:
         fields: query parameters; unknown ones are ignored.
         now_ms: end of "last hour".
         zone: the reader's: of "today", and of times without a zone of their own.
+        show_text: false: only whole words are found.
     """
     given = {name: fields.get(name, "").strip()[:MAX_FILTER_CHARS].replace("\0", "") for name in MESSAGE_FILTER_FIELDS}
     wrong: dict[str, str] = {}
@@ -94,6 +99,7 @@ def read_filter(fields: Mapping[str, str], now_ms: int, zone: DisplayZone) -> Me
     kinds = {kind: stored for kind, stored, _ in MESSAGE_KINDS}
     if given["kind"] and given["kind"] not in kinds:
         wrong["kind"] = "Unknown message type."
+    check_searched_text(given["text"], wrong, show_text=show_text)
     search = (
         MessageFilter()
         if wrong
@@ -106,11 +112,18 @@ def read_filter(fields: Mapping[str, str], now_ms: int, zone: DisplayZone) -> Me
             code=int(given["code"]) if given["code"] else None,
             kinds=kinds.get(given["kind"], ()),
             text=given["text"] or None,
+            whole_words=bool(given["text"]) and not show_text,
             from_ms=from_ms,
             until_ms=until_ms,
         )
     )
     return MessageListFilter(given, search, wrong, parse_cursor(fields.get("before", "")))
+
+
+def check_searched_text(text: str, wrong: dict[str, str], *, show_text: bool) -> None:
+    """Add an error if a text may not be searched for in hidden texts: short words would reveal them step by step."""
+    if text and not show_text and not can_be_searched_hidden(text):
+        wrong["text"] = HIDDEN_TEXT_HINT
 
 
 def parse_cursor(text: str) -> MessageCursor | None:

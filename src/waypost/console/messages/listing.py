@@ -1,6 +1,6 @@
 """The list of an app's sent messages: the page, its live updates, and older messages."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse, Response
 
 from waypost.console.messages.filters import (
     FILTER_TIMES,
+    HIDDEN_TEXT_HINT,
     MESSAGE_KINDS,
     MESSAGE_STATES,
     MessageListFilter,
@@ -37,7 +38,7 @@ MESSAGE_LIST_REST_S: Final = 0.5
 
 async def show_list(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the list; redirect to the message if the filter is a message id."""
-    filters = _filter(tools, page_request)
+    filters = read_page_filter(tools, page_request)
     names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
     if filters.is_id_alone and len(matches.rows) == 1 and matches.next is None:
@@ -46,12 +47,13 @@ async def show_list(tools: PageTools, page_request: PageRequest) -> Response:
         page_request, "messages/list.html",
         filters=filters, page=await _page(tools, page_request, matches), names=names,
         kinds=MESSAGE_KINDS, states=MESSAGE_STATES, times=FILTER_TIMES, show_text=tools.services.show_text,
+        text_hint="" if tools.services.show_text else HIDDEN_TEXT_HINT,
     )  # fmt: skip
 
 
 async def show_more(tools: PageTools, page_request: PageRequest) -> Response:
     """Return older messages as page elements, with the link to further ones."""
-    filters = _filter(tools, page_request)
+    filters = read_page_filter(tools, page_request)
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
     page = await _page(tools, page_request, matches)
     part = tools.services.pages.render_macro
@@ -65,7 +67,7 @@ async def show_more(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def live_list(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream new messages and changes of the shown ones."""
-    filters = _filter(tools, page_request)
+    filters = read_page_filter(tools, page_request)
     watched: dict[str, MessageListRow] = {}
     html: dict[str, tuple[MessageListRow, str]] = {}
     newest_ms = first_ms = 0
@@ -148,8 +150,21 @@ async def _page(tools: PageTools, page_request: PageRequest, found: SearchResult
     return ListPage(rows, older, found.searched_to_ms)
 
 
-def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
-    return read_filter(page_request.request.query_params, tools.services.clock.now_ms(), page_request.zone)
+def read_page_filter(
+    tools: PageTools, page_request: PageRequest, fields: Mapping[str, str] | None = None
+) -> MessageListFilter:
+    """Return the filter of a request; a search in hidden texts is noted for the audit log.
+
+    Args:
+        tools: the page tools.
+        page_request: the request.
+        fields: of the query string, if not all of them count.
+    """
+    fields = page_request.request.query_params if fields is None else fields
+    show_text = tools.services.show_text
+    filters = read_filter(fields, tools.services.clock.now_ms(), page_request.zone, show_text=show_text)
+    page_request.searches_hidden_text = filters.search.whole_words
+    return filters
 
 
 async def _search(tools: PageTools, page_request: PageRequest, filters: MessageListFilter) -> SearchResults:

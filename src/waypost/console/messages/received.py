@@ -6,8 +6,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.base.encryption import hash_secret
-from waypost.console.messages.filters import FILTER_TIMES, MessageListFilter, encode_cursor, read_filter
-from waypost.console.messages.listing import MESSAGE_LIST_REST_S, MESSAGES_PER_PAGE
+from waypost.console.messages.filters import FILTER_TIMES, HIDDEN_TEXT_HINT, MessageListFilter, encode_cursor
+from waypost.console.messages.listing import MESSAGE_LIST_REST_S, MESSAGES_PER_PAGE, read_page_filter
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
@@ -29,7 +29,7 @@ async def show_received(tools: PageTools, page_request: PageRequest) -> Response
     return await tools.page(
         page_request, "messages/received.html",
         filters=filters, rows=await _view_rows(tools, page_request, matches.rows), older=_next_cursor(matches), back_to_ms=matches.searched_to_ms,
-        times=FILTER_TIMES,
+        times=FILTER_TIMES, text_hint="" if tools.services.show_text else HIDDEN_TEXT_HINT,
     )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ async def live_received(tools: PageTools, page_request: PageRequest) -> Response
 def _filter(tools: PageTools, page_request: PageRequest) -> MessageListFilter:
     fields = page_request.request.query_params
     supported = {name: fields.get(name, "") for name in ("q", "text", "time", "from", "until", "before")}
-    return read_filter(supported, tools.services.clock.now_ms(), page_request.zone)
+    return read_page_filter(tools, page_request, supported)
 
 
 async def _search(

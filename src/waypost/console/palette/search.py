@@ -1,4 +1,7 @@
-"""Search of the command palette: people by name, number or id, and messages by their text."""
+"""Search of the command palette: people by name, number or id, and messages by their text.
+
+While texts are hidden it finds people only: it searches at each key, and each search in hidden texts is audited.
+"""
 
 import asyncio
 from collections.abc import Mapping
@@ -35,11 +38,8 @@ async def search_commands(tools: PageTools, page_request: PageRequest) -> Respon
     text, app = page_request.query("q")[:MAX_SEARCHED_CHARS], page_request.shown_app
     if app is None or len(text) < MIN_SEARCHED_CHARS:
         return JSONResponse({"commands": []})
-    found = await asyncio.gather(
-        _find_people(tools, page_request, app.id, text),
-        _find_sent(tools, page_request, app.id, text),
-        _find_received(tools, page_request, app.id, text),
-    )
+    finders = (_find_people, _find_sent, _find_received) if tools.services.show_text else (_find_people,)
+    found = await asyncio.gather(*(find(tools, page_request, app.id, text) for find in finders))
     return JSONResponse({"commands": [item for items in found for item in items]})
 
 

@@ -36,6 +36,7 @@ class PageRequest:
         named_app: the app in the path.
         chosen_app_id: the app viewed last, from a cookie; may not exist.
         notices: notices of the last action, shown once.
+        searches_hidden_text: it searches in texts that the user does not see, which is audited.
     """
 
     request: Request
@@ -44,6 +45,7 @@ class PageRequest:
     named_app: App | None = None
     chosen_app_id: str = ""
     notices: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+    searches_hidden_text: bool = False
     _form: FormData | None = None
 
     @property

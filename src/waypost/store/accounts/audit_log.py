@@ -41,7 +41,7 @@ class AuditEntry:
         action: method and path template.
         subject: ids of what it concerns.
         status: of the response; from 400 on the action was rejected.
-        detail: why it was rejected, as a short name.
+        detail: why it was rejected, as a short name; of a search in hidden texts, that it was one.
     """
 
     at_ms: int
@@ -105,7 +105,7 @@ class AuditLog:
             status: of the response.
             partner_id: whom it concerns.
             subject: ids by name, from the path; what is no id is hidden.
-            detail: why it was rejected.
+            detail: as of `AuditEntry`.
 
         Raises:
             StoreUnavailable: it cannot be written.

@@ -15,6 +15,7 @@ from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.one_time_codes import find_ids_with_codes
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_parts, text_condition
 from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
+from waypost.store.messages.text import has_part
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 
@@ -190,8 +191,9 @@ def _matching_rows(
         rows = [row for row in rows if name in (row["name"] or "").casefold()]
     if not query.text:
         return list(rows)
-    part = query.text.casefold()
-    matches = [row for row in rows if part in " · ".join(_item_texts(row["item"])).casefold()]
+    matches = [
+        row for row in rows if has_part(" · ".join(_item_texts(row["item"])), query.text, whole_words=query.whole_words)
+    ]
     return [row for row in _add_texts(connection, partner_id, matches) if not row["holds_code"]]
 
 

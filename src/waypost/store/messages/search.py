@@ -20,7 +20,7 @@ from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCur
 from waypost.store.messages.one_time_codes import add_code_flags
 from waypost.store.messages.recipients import recipient_names
 from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults, TimeOrder
-from waypost.store.messages.text import content_texts
+from waypost.store.messages.text import content_texts, has_part
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import read_subject
 from waypost.store.queue.names import QueueName
@@ -50,6 +50,7 @@ class MessageFilter:
         name: a whole id: ours, the operator's, or the recipient's business-scoped one.
         person: part of the recipient's name, in any case. Only recipients who wrote have one.
         text: part of a text of the message, in any case.
+        whole_words: the text is found as whole words only; the reader may not see the texts.
         from_ms: accepted then or later.
         until_ms: accepted before then.
     """
@@ -62,6 +63,7 @@ class MessageFilter:
     code: int | None = None
     kinds: tuple[str, ...] = ()
     text: str | None = None
+    whole_words: bool = False
     from_ms: int | None = None
     until_ms: int | None = None
 
@@ -141,7 +143,6 @@ class _MessageSearch:
         self._query = query
         self._page = page
         self._app_condition = messages.c.app_id == app_id
-        self._needle = (query.text or "").casefold()
 
     def sources(self) -> list[_Source]:
         """Return the sources to be scanned, each with its horizon."""
@@ -182,7 +183,9 @@ class _MessageSearch:
             decoded = [dict(row) for row in self._connection.execute(statement).mappings()]
             rows = add_code_flags(self._connection, self._partner_id, decoded)
             for row in self._rows_with_name(rows) if query.person else rows:
-                if not self._needle or (not row["holds_code"] and contains_text(row["content"], self._needle)):
+                if not query.text or (
+                    not row["holds_code"] and contains_text(row["content"], query.text, whole_words=query.whole_words)
+                ):
                     yield row
             if len(rows) < batch:
                 return
@@ -298,10 +301,9 @@ def text_condition(connection: Connection, column: ColumnElement[Any], parts: Se
     return cast(column, Text).like(pattern, "\\")  # LIKE ignores case there
 
 
-def contains_text(content: bytes, text: str) -> bool:
+def contains_text(content: bytes, text: str, *, whole_words: bool) -> bool:
     """Return True if a text of a stored content has this part, in any case."""
-    part = text.casefold()
-    return any(part in one.casefold() for one in content_texts(content))
+    return any(has_part(one, text, whole_words=whole_words) for one in content_texts(content))
 
 
 def ascii_parts(text: str) -> list[str]:
@@ -312,11 +314,11 @@ def ascii_parts(text: str) -> list[str]:
 def _searchable_parts(text: str) -> list[str]:
     """Return the parts of a text that our JSON has unchanged, whatever their case: engines ignore case in ASCII only.
 
-    Without an ASCII letter or digit: the whole text, if its script has no upper and lower case.
+    Without an ASCII letter or digit: what stands between its spaces, if its script has no upper and lower case.
     """
     is_caseless = text.lower() == text.upper() == text.casefold()
-    whole = [msgspec.json.encode(text).decode()[1:-1]] if is_caseless and text.strip() else []
-    return ascii_parts(text) or whole
+    unspaced = [msgspec.json.encode(part).decode()[1:-1] for part in text.split()] if is_caseless else []
+    return ascii_parts(text) or unspaced
 
 
 def escape_like(text: str) -> str:

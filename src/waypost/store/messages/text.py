@@ -1,5 +1,6 @@
 """The texts in a stored message content: for searches, and for a line in a list."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
@@ -11,6 +12,10 @@ NON_TEXT_MEMBERS: Final = frozenset({  # members of a content that identify or c
     "messaging_product", "recipient_type", "message_id", "code", "policy", "format", "index",
 })  # fmt: skip
 _LEADING_MEMBERS: Final = ("text", "body", "caption", "params", "title", "name", "file_name", "emoji")
+MIN_WORD_CHARS: Final = 4
+"""Shorter words are not searched for in hidden texts: a phrase would be read word by word, an amount digit by digit."""
+_WORD: Final = re.compile(r"[^\W_](?:\S*[^\W_])?")
+"""What stands between spaces, without punctuation around it: an amount, an address and a link are one word each."""
 _decode_content = msgspec.json.Decoder().decode
 
 
@@ -21,6 +26,21 @@ def content_texts(content: bytes) -> list[str]:
         content: as stored; empty once retention has cleared it.
     """
     return list(_texts(_decode_content(content))) if content else []
+
+
+def has_part(text: str, part: str, *, whole_words: bool) -> bool:
+    """Return True if a text has this part, in any case; with `whole_words` only as consecutive whole words."""
+    text, part = text.casefold(), part.casefold()
+    if not whole_words:
+        return part in text
+    words = _WORD.findall(part)
+    return bool(words) and f" {' '.join(words)} " in f" {' '.join(_WORD.findall(text))} "
+
+
+def can_be_searched_hidden(text: str) -> bool:
+    """Return True if each word of a text is long enough to be searched for in hidden texts."""
+    words = _WORD.findall(text)
+    return bool(words) and all(len(word) >= MIN_WORD_CHARS for word in words)
 
 
 def short_text(content: bytes, at_most: int = 120) -> str:

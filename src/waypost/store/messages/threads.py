@@ -20,6 +20,7 @@ from waypost.store.messages.one_time_codes import add_code_flags
 from waypost.store.messages.received import INBOUND_ORDER, newest_inbound_of_recipient
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MESSAGE_ORDER, contains_text
 from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults
+from waypost.store.messages.text import has_part
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import read_subject
 from waypost.store.queue.names import QueueName
@@ -43,12 +44,14 @@ class ThreadFilter:
 
     Attributes:
         text: part of a text, in any case; a message with a one-time code is not found by its text.
+        whole_words: the text is found as whole words only; the reader may not see the texts.
         from_ms: accepted or received then or later.
         until_ms: before then.
     """
 
     part: ThreadPart = ThreadPart.ALL
     text: str = ""
+    whole_words: bool = False
     from_ms: int | None = None
     until_ms: int | None = None
 
@@ -170,13 +173,13 @@ class _Thread:
         """Yield messages that the recipient sent, newest first."""
         before, batch = self._page.before, self._page.at_most + 1
         conditions = INBOUND_ORDER.time_conditions(self._query.from_ms, horizon_ms)
-        needle = self._query.text.casefold()
+        text, whole_words = self._query.text, self._query.whole_words
         while True:
             rows = newest_inbound_of_recipient(
                 self._connection, self._partner_id, self._recipient.id, conditions, before, batch
             )
             for row in rows:
-                if not needle or (not row["holds_code"] and needle in (row["text"] or "").casefold()):
+                if not text or (not row["holds_code"] and has_part(row["text"] or "", text, whole_words=whole_words)):
                     yield _entry(row["received_on_ms"], row["operator_message_id"], received=row)
             if len(rows) < batch:
                 return
@@ -184,6 +187,7 @@ class _Thread:
 
     def _select_sent(self, condition: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
         before, batch = self._page.before, self._page.at_most + 1
+        text, whole_words = self._query.text, self._query.whole_words
         conditions = [
             condition,
             messages.c.partner_id == self._partner_id,
@@ -196,7 +200,7 @@ class _Thread:
             decoded = [dict(row) for row in self._connection.execute(query).mappings()]
             rows = add_code_flags(self._connection, self._partner_id, decoded)
             for row in rows:
-                if not self._query.text or (not row["holds_code"] and contains_text(row["content"], self._query.text)):
+                if not text or (not row["holds_code"] and contains_text(row["content"], text, whole_words=whole_words)):
                     yield _entry(row["accepted_on_ms"], row["id"], sent=row)
             if len(rows) < batch:
                 return
