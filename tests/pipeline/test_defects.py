@@ -13,6 +13,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin import provisioning
 from waypost.simulator.webhooks.webhooks import sign_body
+from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.tables import operator_accounts, queue_jobs, templates
 
 
@@ -88,16 +89,19 @@ async def test_review_before_the_response_to_the_creation_is_not_undone_by_it(
 ) -> None:
     assert proxied_pipeline.operator_proxy is not None
 
-    async def wait_for_approval() -> None:
+    async def wait_for_review() -> None:
+        """Return once the review has come, which waits as a fetch of the template behind its submission."""
         read = proxied_pipeline.waypost.database.read
-        await poll_until(lambda: read(read_template_statuses), lambda found: found == ["APPROVED"])
+        await poll_until(lambda: read(count_template_fetches), lambda count: count == 1)
 
-    proxied_pipeline.operator_proxy.hold_review = wait_for_approval
+    proxied_pipeline.operator_proxy.hold_review = wait_for_review
 
-    await proxied_pipeline.create_template()
+    template = await proxied_pipeline.create_template()
 
     await poll_until(proxied_pipeline.queue_depths, lambda queues: not any(queues.values()))
     assert await proxied_pipeline.waypost.database.read(read_template_statuses) == ["APPROVED"]
+    callbacks = [callback["payload"] for callback in proxied_pipeline.callbacks]
+    assert [payload["status"] for payload in callbacks if payload.get("id") == template["id"]] == ["approved"]
 
 
 async def test_webhook_of_one_operator_account_changes_no_message_of_another(pipeline: PipelineHarness) -> None:
@@ -142,6 +146,11 @@ async def count_attempts(pipeline: PipelineHarness) -> int:
 
 def read_template_statuses(connection: Connection) -> list[str]:
     return list(connection.execute(select(templates.c.status)).scalars())
+
+
+def count_template_fetches(connection: Connection) -> int:
+    refs = connection.execute(select(queue_jobs.c.ref)).scalars()
+    return sum(ref.startswith(SubjectKind.TEMPLATE_REFRESH.prefix) for ref in refs)
 
 
 def delete_operator_accounts(connection: Connection) -> None:

@@ -81,7 +81,8 @@ class OperatorProxy:
                 request.transport.abort()
             elif self.hold_response is not None:
                 await self.hold_response(json.loads(body)["messages"][0]["id"])
-        if self.hold_review is not None and request.path.endswith("/message_templates"):
+        is_submission = request.method == "POST" and request.path.endswith("/message_templates")
+        if self.hold_review is not None and is_submission:
             await self.hold_review()
         return web.Response(status=status, headers=headers, body=body)
 

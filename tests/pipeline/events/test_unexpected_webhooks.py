@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from tests.support.builders import ANN, APP, is_event
+from tests.support.builders import ANN, is_event
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.operator_webhook import post_change, post_messages_change
 from tests.support.pipeline import PipelineHarness
+from tests.support.polling import poll_until
+from tests.support.template_requests import edit_template, is_idle, read_template
 from tests.support.version_3_receiver import Version3Receiver
 
 FIELD = "message_template_status_update"
@@ -25,13 +27,6 @@ class EditRejectingProxy(OperatorProxy):
         if request.method == "POST" and request.path.rpartition("/")[2].isdecimal():
             return 400, {"Content-Type": "application/json"}, json.dumps(EDIT_ERROR).encode()
         return await super()._forward(request, base_url)
-
-
-async def read_template(pipeline: PipelineHarness, template_id: str) -> dict[str, Any]:
-    """Return the record of a template."""
-    path = f"/partner/app/{APP.id}/templates/{template_id}"
-    response = await pipeline.send_request("GET", path, headers={"Authorization": pipeline.app_token})
-    return response.body["template"]
 
 
 async def post_decision(pipeline: PipelineHarness, template_id: str, event: str, at_s: int) -> str:
@@ -52,18 +47,19 @@ async def test_approval_from_before_a_rejected_edit_does_not_approve_the_edit(ma
     pipeline: PipelineHarness = await make_pipeline(operator_proxy=EditRejectingProxy())
     template_id = await pipeline.approved_template()
     before_s = pipeline.clock.now_ms() // 1000
-    form = {"content": "Hi {{1}}, may we come at noon?", "example": "Hi Ann, may we come at noon?"}
-    path = f"/partner/app/{APP.id}/templates/{template_id}"
-    await pipeline.send_request("PUT", path, form, {"Authorization": pipeline.app_token})
+    await edit_template(pipeline, template_id)
     await pipeline.wait_for_callback(is_event("template-event", status="rejected"))
 
     late = await post_decision(pipeline, template_id, "APPROVED", before_s)
     later = await post_decision(pipeline, template_id, "APPROVED", before_s + 3600)
 
     assert (late, later) == ("APPROVED", "APPROVED")
+    await poll_until(lambda: is_idle(pipeline))
     record = await read_template(pipeline, template_id)
-    assert "noon" not in record["data"]
+    assert record["data"].startswith("Hi {{1}}, shall we come today?")
     assert record["edit"]["status"] == "REJECTED"
+    history = [callback["payload"] for callback in pipeline.callbacks if callback["payload"].get("id") == template_id]
+    assert [payload["status"] for payload in history] == ["approved", "rejected"]
 
 
 @pytest.mark.parametrize("unit", [1, 1000], ids=["seconds", "milliseconds"])
