@@ -40,7 +40,7 @@ class Setup:
         self.secret_file.write_text("the-app-secret\n")
         self.env: dict[str, str | None] = {
             "WAYPOST_DATA": str(folder / "data"),
-            "WAYPOST_SECRET_KEY": "5ec7" * 16,
+            "WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
             "WAYPOST_ALLOWED_NETWORKS": "192.0.2.0/24",
             "WAYPOST_ADMIN_TOKEN": None,
             "WAYPOST_ADMIN_URL": None,

@@ -38,7 +38,7 @@ VARIABLE_NAMES: Final = {  # Source: decision 0088
     "GRAPH_TOKEN", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL", "ADMIN_TOKEN",
 }
 # fmt: on
-KEY: Final = "5ec7" * 16
+KEY: Final = "5ec70b1d" * 8
 DEV_ON_FREE_PORTS: Final = ("dev", "--port", "0", "--simulator-port", "0")
 
 

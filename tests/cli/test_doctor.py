@@ -260,7 +260,7 @@ async def test_command_prints_a_line_for_each_finding_and_exits_with_1_if_one_is
 def test_without_a_running_service_the_store_is_checked(tmp_path: Path) -> None:
     env = {
         "WAYPOST_DATA": str(tmp_path),
-        "WAYPOST_SECRET_KEY": "5ec7" * 16,
+        "WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
         "WAYPOST_ADMIN_TOKEN": None,
         "WAYPOST_ADMIN_URL": None,
     }

@@ -65,7 +65,7 @@ def test_pooler_without_sessions_is_reported_without_a_running_service(store_loc
     with running_pgbouncer(store_location.url, "transaction") as url:
         env = {
             "WAYPOST_DATABASE_URL": url,
-            "WAYPOST_SECRET_KEY": "5ec7" * 16,
+            "WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
             "WAYPOST_ADMIN_TOKEN": None,
             "WAYPOST_ADMIN_URL": None,
         }

@@ -18,7 +18,7 @@ class Commands:
     def __init__(self, folder: Path) -> None:
         self._env = {
             "WAYPOST_DATA": str(folder),
-            "WAYPOST_SECRET_KEY": "5ec7" * 16,
+            "WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
             "WAYPOST_ADMIN_TOKEN": None,
             "WAYPOST_ADMIN_URL": None,
         }

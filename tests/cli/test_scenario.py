@@ -15,7 +15,7 @@ from tests.support.polling import HANGS_AFTER_S
 
 WABA: Final = "1000000000000001"
 NUMBER: Final = "2000000000000002"
-CONTROL_TOKEN = "c0de" * 16
+CONTROL_TOKEN = "c0de1a5f" * 8
 SCENARIO: Final = """
 [[faults]]
 on = "call"

@@ -17,8 +17,8 @@ from waypost.cli.store_place import mask_database_url
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES, InvalidSetting
 from waypost.config import SECRETS, Settings
 
-KEY: Final = "5ec7" * 16
-OTHER_KEY: Final = "0a1b" * 16
+KEY: Final = "5ec70b1d" * 8
+OTHER_KEY: Final = "0a1b2c3d" * 8
 URL: Final = "postgresql://waypost:s3cret@db.test/waypost"
 
 # fmt: off

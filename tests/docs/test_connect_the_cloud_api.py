@@ -43,8 +43,8 @@ def folder(newcomers_folder: Path, free_ports: list[int]) -> Path:
         (newcomers_folder / name).write_text(f"{secret}\n")
     service, operator, simulator = free_ports
     lines = {
-        "export WAYPOST_SECRET_KEY": "5ec7" * 16,
-        "export WAYPOST_ADMIN_TOKEN": "ad31" * 16,
+        "export WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
+        "export WAYPOST_ADMIN_TOKEN": "ad310f5e" * 8,
         "export WAYPOST_PUBLIC_URL": f"http://127.0.0.1:{service}",
         "export WAYPOST_PORT": str(service),
         "export WAYPOST_PARTNER_PASSWORD": "Correct-horse-1",

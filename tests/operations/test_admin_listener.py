@@ -10,7 +10,7 @@ import aiohttp
 from crashes.processes import SOURCES, Child, free_port
 from tests.support.polling import poll_until
 
-KEY, TOKEN = "key-" * 16, "token" * 8
+KEY, TOKEN = "long-key" * 8, "admin-token" * 4
 
 
 async def get_status(http: aiohttp.ClientSession, url: str) -> int:

@@ -24,7 +24,7 @@ async def service(tmp_path: Path, drain_s: str) -> AsyncIterator[tuple[Child, st
     child = Child(
         "serve",
         [sys.executable, "-m", "waypost", "serve", "--data", str(tmp_path / "data"), "--port", str(port)],
-        {"WAYPOST_SECRET_KEY": "key-" * 16, "WAYPOST_ADMIN_TOKEN": "token" * 8, "WAYPOST_DRAIN_S": drain_s},
+        {"WAYPOST_SECRET_KEY": "long-key" * 8, "WAYPOST_ADMIN_TOKEN": "admin-token" * 4, "WAYPOST_DRAIN_S": drain_s},
         tmp_path / "log",
     )
     child.start()

@@ -13,8 +13,8 @@ from crashes.processes import Child
 from tests.support.polling import poll_until
 from waypost.base.files import readable_by_others, remove_others_access
 
-KEY = "key-" * 16
-ADMIN_TOKEN = "token" * 8
+KEY = "long-key" * 8
+ADMIN_TOKEN = "admin-token" * 4
 
 
 @contextlib.contextmanager

@@ -22,8 +22,8 @@ TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")  # RFC 3339,
 SETTINGS: Final = {
     "WAYPOST_LOG_FORMAT": "json",
     "WAYPOST_PORT": "0",
-    "WAYPOST_SECRET_KEY": "5ec7" * 16,
-    "WAYPOST_ADMIN_TOKEN": "ad31" * 16,
+    "WAYPOST_SECRET_KEY": "5ec70b1d" * 8,
+    "WAYPOST_ADMIN_TOKEN": "ad310f5e" * 8,
 }
 DEFECTS: Final = """
 import logging, threading, warnings

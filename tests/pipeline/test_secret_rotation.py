@@ -20,7 +20,7 @@ from waypost.base.encryption import SecretBox
 from waypost.store.contract import WrongStore
 from waypost.wire.errors import ERROR_HEADER
 
-NEW_KEY: Final = "5ec7" * 16
+NEW_KEY: Final = "5ec70b1d" * 8
 FORM: Final = {
     "channel": "whatsapp",
     "source": APP.phone_number,

@@ -55,13 +55,21 @@ def test_token_or_key_of_32_characters_is_accepted(name: str) -> None:
     assert getattr(Settings.model_validate({name: "0123456789abcdefghijklmnopqrstuv"}), name)
 
 
-@pytest.mark.parametrize("value", ["0" * 32, "ab" * 32, "abc" * 20, "1" * 20 + "2" * 20])
-@pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key", "old_secret_key"])
+WEAK_SECRETS = ("0" * 32, "ab" * 32, "abc" * 20, "1" * 20 + "2" * 20, "password" * 8)
+
+
+@pytest.mark.parametrize("value", WEAK_SECRETS)
+@pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
 def test_secret_of_too_few_characters_is_rejected_and_not_shown(name: str, value: str) -> None:
-    with pytest.raises(ValidationError, match=f"{name} must have at least 4 different characters") as error:
+    with pytest.raises(ValidationError, match=f"{name} must have at least 8 different characters") as error:
         Settings.model_validate({name: value})
 
     assert value not in str(error.value.errors(include_input=False))
+
+
+@pytest.mark.parametrize("value", WEAK_SECRETS)
+def test_weak_key_can_be_replaced(value: str) -> None:
+    assert Settings(secret_key="0a1b2c3d" * 8, old_secret_key=value).old_secret_key == value
 
 
 @given(st.binary(min_size=16, max_size=32))

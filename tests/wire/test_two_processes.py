@@ -182,7 +182,7 @@ async def test_logins_from_one_address_are_limited_by_both_together(processes: l
 async def test_rotation_is_rejected_while_a_process_does_not_have_the_new_key(
     store_location: StoreLocation, tmp_path: Path
 ) -> None:
-    new_key = "5ec7" * 16
+    new_key = "5ec70b1d" * 8
     keys = [{"secret_key": INSTANCE_KEY}, {"secret_key": new_key, "old_secret_key": INSTANCE_KEY}]
     clock = SystemClock()
     async with AsyncExitStack() as stack:
@@ -209,7 +209,7 @@ async def test_rotation_is_rejected_while_a_process_does_not_have_the_new_key(
 
 
 async def test_every_process_uses_the_new_key_after_a_rotation(store_location: StoreLocation, tmp_path: Path) -> None:
-    new_key = "5ec7" * 16
+    new_key = "5ec70b1d" * 8
     clock = SystemClock()
     async with AsyncExitStack() as stack:
         running: list[Waypost] = []
