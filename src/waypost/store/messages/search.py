@@ -314,11 +314,12 @@ def ascii_parts(text: str) -> list[str]:
 def _searchable_parts(text: str) -> list[str]:
     """Return the parts of a text that our JSON has unchanged, whatever their case: engines ignore case in ASCII only.
 
-    Without an ASCII letter or digit: what stands between its spaces, if its script has no upper and lower case.
+    Without an ASCII letter or digit: its letters, else what stands between its spaces, if its script has no upper and
+    lower case.
     """
     is_caseless = text.lower() == text.upper() == text.casefold()
-    unspaced = [msgspec.json.encode(part).decode()[1:-1] for part in text.split()] if is_caseless else []
-    return ascii_parts(text) or unspaced
+    others = re.findall(r"\w+", text) or [msgspec.json.encode(part).decode()[1:-1] for part in text.split()]
+    return ascii_parts(text) or (others if is_caseless else [])
 
 
 def escape_like(text: str) -> str:
