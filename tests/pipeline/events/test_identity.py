@@ -89,7 +89,7 @@ async def test_person_who_is_known_by_the_user_id_alone_is_sent_to_and_then_know
 ) -> None:
     pipeline = proxied_pipeline
     await pipeline.control("PUT", f"phones/{ANN}", {"user_id": USER, "username": "ann", "shows_number": False})
-    inbound = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "Hello?"})
+    inbound = await pipeline.reply(ANN, "Hello?")
     body = {"recipient": USER, "type": "text", "text": json.dumps({"body": "Yes?"})}
     response = await pipeline.send_request(
         "POST",
@@ -100,14 +100,14 @@ async def test_person_who_is_known_by_the_user_id_alone_is_sent_to_and_then_know
     message_id = response.body["messages"][0]["id"]
     events = await pipeline.events_of(message_id, until="delivered")
     await pipeline.control("PUT", f"phones/{ANN}", {"shows_number": True})
-    revealed = await pipeline.control("POST", f"phones/{ANN}/messages", {"to": APP.phone_number, "text": "It is me."})
+    revealed = await pipeline.reply(ANN, "It is me.")
     reply = await pipeline.send_text("Welcome")
     await pipeline.events_of(reply, until="delivered")
 
     assert {event["destination"] for event in events} == {USER}
     ordered = await sequences(pipeline, 9)  # one of them says that the first message was read
-    assert ordered[0][0] == inbound["wamid"]
-    assert revealed["wamid"] in {wamid for wamid, _ in ordered[4:6]}
+    assert ordered[0][0] == inbound["payload"]["id"]
+    assert revealed["payload"]["id"] in {wamid for wamid, _ in ordered[4:6]}
     assert [number for _, number in ordered] == list(range(1, 10))
 
 
