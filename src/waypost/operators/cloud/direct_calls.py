@@ -31,6 +31,7 @@ from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.cloud.tolerant_json import parse_text
+from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
 OPERATOR_CALL_TIMEOUT_S: Final = 10
 """Of each request of a direct call. Source: decision 0026."""
@@ -175,20 +176,29 @@ async def _get_subscription(
     return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
-async def _list_missing_fields(
-    calls: CloudHttpClient, account: OperatorAccount, _request: subscriptions_calls.ListMissingFields
-) -> list[subscriptions_calls.MissingWebhookField] | Outcome:
-    """Return the fields that the app is not subscribed to; the call needs the app's own token."""
+def _with_app_token(account: OperatorAccount) -> OperatorAccount:
+    """Return the account with the app's own token, which calls about the app's subscriptions need."""
+    return account.replace_fields(token=f"{account['app_id']}|{account['app_secret']}")
+
+
+async def _list_app_subscriptions(calls: CloudHttpClient, account: OperatorAccount) -> list[Any] | Outcome:
     app_id = account["app_id"]
-    listed = await whole_list(
+    return await whole_list(
         calls,
-        account.replace_fields(token=f"{app_id}|{account['app_secret']}"),
+        _with_app_token(account),
         f"{app_id}/subscriptions",
         {},
         name="subscriptions",
         business=app_id,
         timeout_s=OPERATOR_CALL_TIMEOUT_S,
     )
+
+
+async def _list_missing_fields(
+    calls: CloudHttpClient, account: OperatorAccount, _request: subscriptions_calls.ListMissingFields
+) -> list[subscriptions_calls.MissingWebhookField] | Outcome:
+    """Return the fields that the app is not subscribed to."""
+    listed = await _list_app_subscriptions(calls, account)
     return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
 
 
@@ -371,16 +381,33 @@ _, _override_url = _exchange(
 )
 
 
+async def _subscribe_fields(calls: CloudHttpClient, account: OperatorAccount, url: str) -> None:
+    """Give the app a subscription with the fields that we need; whether it has one then, the next call shows."""
+    body = {
+        "object": "whatsapp_business_account",
+        "callback_url": url,
+        "verify_token": account["verify_token"],
+        "fields": ",".join(field.name for field in NEEDED_FIELDS),
+    }
+    path = f"{account['app_id']}/subscriptions"
+    await calls(_with_app_token(account), "POST", path, body, timeout_s=OPERATOR_CALL_TIMEOUT_S)
+
+
 async def _subscribe(
     calls: CloudHttpClient, account: OperatorAccount, request: subscriptions_calls.Subscribe
 ) -> object:
     """Subscribe the app with our URL; if it is not subscribed yet, subscribe it first: the URL replaces that of a subscription.
+
+    An app that has no subscription at all gets one with the fields that we need. One that exists is left as it is,
+    because it may be another system's.
 
     Source: operator's page "Override webhooks".
     """
     outcome = await _override_url(calls, account, request)
     if not isinstance(outcome, OperatorRejected) or _NOT_SUBSCRIBED not in outcome.text:
         return outcome
+    if await _list_app_subscriptions(calls, account) == []:
+        await _subscribe_fields(calls, account, request.url)
     await _subscribe_app(calls, account, request)
     return await _override_url(calls, account, request)
 
