@@ -176,7 +176,7 @@ async def _get_subscription(
     return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
 
 
-def _with_app_token(account: OperatorAccount) -> OperatorAccount:
+def _authorise_as_app(account: OperatorAccount) -> OperatorAccount:
     """Return the account with the app's own token, which calls about the app's subscriptions need."""
     return account.replace_fields(token=f"{account['app_id']}|{account['app_secret']}")
 
@@ -185,7 +185,7 @@ async def _list_app_subscriptions(calls: CloudHttpClient, account: OperatorAccou
     app_id = account["app_id"]
     return await whole_list(
         calls,
-        _with_app_token(account),
+        _authorise_as_app(account),
         f"{app_id}/subscriptions",
         {},
         name="subscriptions",
@@ -390,7 +390,7 @@ async def _subscribe_fields(calls: CloudHttpClient, account: OperatorAccount, ur
         "fields": ",".join(field.name for field in NEEDED_FIELDS),
     }
     path = f"{account['app_id']}/subscriptions"
-    await calls(_with_app_token(account), "POST", path, body, timeout_s=OPERATOR_CALL_TIMEOUT_S)
+    await calls(_authorise_as_app(account), "POST", path, body, timeout_s=OPERATOR_CALL_TIMEOUT_S)
 
 
 async def _subscribe(
