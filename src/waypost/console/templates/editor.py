@@ -12,7 +12,7 @@ from waypost.console.templates import lookup
 from waypost.console.templates.character_limits import MAX_CHARS_BY_FIELD
 from waypost.console.templates.draft_text import EditorContent, draft_content, new_content, parse_content
 from waypost.console.templates.editor_buttons import apply_action, normalize
-from waypost.console.templates.editor_view import EditorView, update_view
+from waypost.console.templates.editor_view import EDITOR_MACROS, EditorView, update_view
 from waypost.console.templates.samples import upload_sample
 from waypost.console.templates.submission import encode_content
 from waypost.console.templates.texts.languages import listed_languages
@@ -24,7 +24,6 @@ from waypost.domain.templates.template import Template
 from waypost.store.templates.templates import templates_by_name
 
 EDITOR_PAGE: Final = "templates/editor.html"
-EDITOR_MACROS: Final = "templates/editor_parts.html"
 SUBMIT: Final = "submit"
 CHECK: Final = "check"
 PREVIEW: Final = "preview"

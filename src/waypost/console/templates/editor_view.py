@@ -26,6 +26,7 @@ from waypost.wire.forms import Form
 from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
 
+EDITOR_MACROS: Final = "templates/editor_parts.html"
 MAX_CONTEXT_CHARS: Final = 24
 """Of the text before and after a variable that its sample shows."""
 OPTIONAL_FIELDS: Final = [field for field in TEMPLATE_FIELDS if field.label]

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.bubbles.drafts import draft_message
 from waypost.console.page_tools import PageTools
-from waypost.console.templates.editor_view import find_changes
+from waypost.console.templates.editor_view import EDITOR_MACROS, find_changes
 from waypost.console.templates.history import HistoryEntry, describe_event
 from waypost.console.templates.lookup import get_template
 from waypost.console.templates.samples import find_samples, sample_finder
@@ -138,7 +138,7 @@ async def template_page(
         destination=destination,
         phones=phones,
         error=error,
-        changes=await find_changes(tools, template, replace(draft, category=template.category.value)),
+        changes=await _changes_since_approval(tools, template),
         snippets=_snippets(tools, page_request, template, values, destination),
         edit_changes=_edit_changes(template),
         live=f"/apps/{page_request.app.id}/templates/{template.id}/live",
@@ -162,10 +162,12 @@ async def live_template(tools: PageTools, page_request: PageRequest) -> Response
         app, allowed = page_request.app, allowed_actions(template)
         uploads = await find_samples(tools, page_request, [template.draft])
         message = draft_message(template.draft, find=sample_finder(page_request, uploads))
+        changes = await _changes_since_approval(tools, template)
         return [
             PageElement("shown", part(TEMPLATE_MACROS, "shown", page_request, message, page_request)),
             PageElement("status", part(TEMPLATE_MACROS, "status", page_request, template, status_text)),
             PageElement("edit", part(TEMPLATE_MACROS, "edit", page_request, template, _edit_changes(template))),
+            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, changes or None)),
             PageElement("facts", part(TEMPLATE_MACROS, "facts", page_request, template)),
             PageElement("history", part(TEMPLATE_MACROS, "history", page_request, template, steps)),
             PageElement("acts", part(TEMPLATE_MACROS, "acts", page_request, app, template, allowed, page_request)),
@@ -195,6 +197,11 @@ def delete_path(page_request: PageRequest, template: Template) -> str:
     """Return the partner API's path that deletes a template."""
     name = quote(template.draft.element_name or "", safe="")
     return f"/partner/app/{page_request.app.id}/template/{name}/{template.id}"
+
+
+async def _changes_since_approval(tools: PageTools, template: Template) -> list[FieldChange] | None:
+    """Return what differs from the version that was approved last, as `find_changes`."""
+    return await find_changes(tools, template, replace(template.draft, category=template.category.value))
 
 
 def _edit_changes(template: Template) -> list[FieldChange]:
