@@ -94,6 +94,17 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
         raise _too_many_error() from error
 
 
+async def check_webhook_room(services: Services, app: App) -> None:
+    """Check that `set_webhook_url` has room for its subscription.
+
+    Raises:
+        ApiError: the app has as many other subscriptions as it may.
+    """
+    subscriptions = await _stored_subscriptions(services, app)
+    if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP and all(one.tag != WEBHOOK_TAG for one in subscriptions):
+        raise _too_many_error()
+
+
 async def set_webhook_url(services: Services, app: App, url: str) -> None:
     """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
 

@@ -9,7 +9,7 @@ from waypost.api.auth.authorisation import app_of_app_token, authorise_app, auth
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.services import Services
-from waypost.api.subscriptions import set_webhook_url
+from waypost.api.subscriptions import check_webhook_room, set_webhook_url
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
 from waypost.domain.coercion import read_flag, read_integer
@@ -152,8 +152,10 @@ async def edit_app(services: Services, request: Request) -> ApiResponse:
     if app.live and form.storage_region is not None:
         raise ApiError(ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set before the app goes live.")
     if form.webhook_url is not None:
-        await set_webhook_url(services, app, form.webhook_url)
+        await check_webhook_room(services, app)
     changed = await update_app(services, app, partial(_apply_app_form, form=form))
+    if form.webhook_url is not None:  # only now: a name that is taken must not leave a subscription behind
+        await set_webhook_url(services, changed, form.webhook_url)
     item = changed_app(changed, await partner_of(services, changed))
     return ApiResponse({"status": "success", "app": item, "appDetails": item})  # public clients read either
 
