@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import aiohttp
 import pytest
-from hypothesis import HealthCheck, settings
 
 from tests.support.callback_sink import CallbackSink
 from tests.support.memory_folder import folder_in_memory
@@ -29,9 +28,6 @@ from waypost.base.telemetry.logs import set_up_logs
 
 MakePipeline = Callable[..., Awaitable[PipelineHarness]]
 HAS_FAILED: Final = pytest.StashKey[bool]()
-
-settings.register_profile("calm", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("calm")  # no deadline: the time of an example depends on how busy the machine is
 
 
 LONGEST: Final = (

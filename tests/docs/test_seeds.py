@@ -1,5 +1,6 @@
 """`make test` draws the same examples each time and `make fuzz` new ones; both print the seed."""
 
+import os
 import re
 import subprocess
 import sys
@@ -29,11 +30,12 @@ def printed_commands(*arguments: str) -> str:
     ).stdout
 
 
-def drawn_with(options: list[str], folder: Path) -> list[str]:
+def drawn_with(options: list[str], folder: Path, ci: dict[str, str]) -> list[str]:
     (folder / "test_draws.py").write_text(DRAWS)
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", *options, "test_draws.py"],
+        [sys.executable, "-m", "pytest", "-s", "-p", "tests.support.examples", *options, "test_draws.py"],
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), **ci},
         check=True,
         capture_output=True,
         text=True,
@@ -66,13 +68,16 @@ def test_a_seed_may_be_given_to_repeat_a_run(target: str) -> None:
     assert seed_options(commands) == ["--hypothesis-seed=271828", "--randomly-seed=271828"]
 
 
-def test_runs_with_one_seed_draw_the_same_and_with_another_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ci", [{}, {"CI": "true"}], ids=["as here", "in CI"])
+def test_runs_with_one_seed_draw_the_same_and_with_another_others(tmp_path: Path, ci: dict[str, str]) -> None:
     options, others = (seed_options(printed_commands("test", f"SEED={seed}")) for seed in (1, 2))
     folders = [tmp_path / name for name in "abc"]
     for folder in folders:
         folder.mkdir()
 
-    first, again, other = map(drawn_with, (options, options, others), folders)
+    first, again, other = (
+        drawn_with(seed, folder, ci) for seed, folder in zip((options, options, others), folders, strict=True)
+    )
 
     assert first == again
     assert first
