@@ -71,18 +71,21 @@ async def _run(stores: Stores, options: argparse.Namespace, *, rate: float | Non
     return raw
 
 
-def start_children(store: Store, *options: str, graph: int | None = None) -> dict[str, Child]:
+def start_children(
+    store: Store, *options: str, graph: int | None = None, simulator: Sequence[str] = ()
+) -> dict[str, Child]:
     """Start receiver, service and simulator; the simulator's port is chosen first, because the service needs it."""
     receiver = Child("benchmarks.receiver")
     graph = graph or free_port()
     service = start_service(store, *options, receiver=receiver, graph=graph)
-    simulator = Child(
+    operator = Child(
         "benchmarks.simulator",
         *("--data", str(Path(store.folder) / "simulator.db"), "--gather-ms", str(GATHER_MS)),
         *("--webhook", f"http://127.0.0.1:{service.port}/operator/webhook/demo"),
+        *simulator,
         port=graph,
     )
-    return {"receiver": receiver, "service": service, "simulator": simulator}
+    return {"receiver": receiver, "service": service, "simulator": operator}
 
 
 def start_service(store: Store, *options: str, receiver: Child, graph: int, port: int | None = None) -> Child:

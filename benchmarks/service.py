@@ -9,6 +9,7 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bare import API_KEY, SOURCES, TEMPLATE_ID
+from benchmarks.call_trace import CallTrace
 from benchmarks.statements import Statements
 from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
@@ -123,7 +124,10 @@ if __name__ == "__main__":
     parser.add_argument("--seeded", action="store_true", help="The store has been seeded before.")
     parser.add_argument("--no-request-log", action="store_true")
     parser.add_argument("--collect", type=Path, help="Write every executed statement to this file.")
+    parser.add_argument("--trace", type=Path, help="Write the functions that ran between two SIGUSR1 to this file.")
     options = parser.parse_args()
+    if options.trace:
+        CallTrace(options.trace).install()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
