@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Match, Route, Router
+from starlette.routing import BaseRoute, Route, Router
 
 from waypost.api.audit import audited_endpoint
 from waypost.api.auth.credentials import Credential
@@ -209,7 +210,7 @@ class ApiEndpoint:
 class ServiceApplication:
     """The whole service as an ASGI application.
 
-    Routes without path parameters are found by one dictionary lookup; all others go through the router.
+    A row of the route table is found by the segments of its path, in time that does not grow with the table.
 
     Args:
         services: the services that endpoints use.
@@ -230,13 +231,10 @@ class ServiceApplication:
         self._endpoints = endpoints
         self._templates: dict[int, str] = {}
         self._busiest = {(row.method, row.path): endpoint for row, endpoint in endpoints if "{" not in row.path}
-        by_path: dict[str, dict[str, ApiEndpoint]] = {}
+        self._paths = PathTree()
         for row, endpoint in endpoints:
-            by_path.setdefault(row.path, {})[row.method] = endpoint
-        self._router = Router(
-            routes=[*(_PathRoute(path, by_path[path]) for path in sorted(by_path, key=_path_sort_key)), *more_routes],
-            redirect_slashes=False,
-        )
+            self._paths.add(row.path, row.method, endpoint)
+        self._router = Router(routes=more_routes, redirect_slashes=False)
         self._templates.update(
             (id(route.endpoint), route.path) for route in self._router.routes if isinstance(route, Route)
         )
@@ -245,7 +243,8 @@ class ServiceApplication:
         """Return the template of the path that a request was for; empty if no route matched."""
         if (scope["method"], scope["path"]) in self._busiest:
             return scope["path"]
-        return self._templates.get(id(scope.get("endpoint")), "")
+        endpoint = scope.get("endpoint")
+        return endpoint.template if isinstance(endpoint, PathEndpoints) else self._templates.get(id(endpoint), "")
 
     @property
     def endpoints(self) -> list[tuple[str, ApiEndpoint]]:
@@ -273,7 +272,12 @@ class ServiceApplication:
             await endpoint(scope, receive, send)
             return
         if len(path) > 1 and path.endswith("/"):  # Source: facts 1.4: some clients add one
-            scope["path"] = path.rstrip("/")
+            scope["path"] = path = path.rstrip("/")
+        found = self._paths.find(path, scope["method"])
+        if found is not None:
+            scope["endpoint"], scope["path_params"] = found
+            await found[0](scope, receive, send)
+            return
         scope["app"] = self  # so that the router raises instead of sending a response of its own
         has_begun, response = False, None
 
@@ -306,46 +310,81 @@ def _id_fields(scope: Scope, request: Request | None) -> dict[str, str]:
     return {"request_id": request_id} if request_id else {}
 
 
-def _path_sort_key(path: str) -> list[bool]:
-    """Return a sort key that puts `…/template/msg` before `…/template/{element_name}`."""
-    return [part.startswith("{") for part in path.split("/")]
+class PathEndpoints:
+    """The endpoints of one path by method; responds to any other method with 405 and the allowed ones.
 
+    Attributes:
+        template: the path with the names of its parameters in braces.
+        parameters: the names.
+    """
 
-class _PathRoute(Route):
-    """The route of one path; if it lacks the method, a later path that has the method is preferred."""
-
-    def __init__(self, path: str, endpoints: "dict[str, ApiEndpoint]") -> None:
-        super().__init__(path, _MethodRouter(endpoints))
-        self._endpoints = endpoints
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Return how well the route matches, and the scope for it."""
-        match, inner = super().matches(scope)
-        if match is Match.FULL and scope["method"] not in self._endpoints:
-            match = Match.PARTIAL
-        return match, inner
-
-
-class _MethodRouter:
-    """Dispatches a path's requests by method; responds to any other method with 405 and the allowed ones."""
-
-    def __init__(self, endpoints: dict[str, ApiEndpoint]) -> None:
-        self._endpoints = endpoints
+    def __init__(self, template: str) -> None:
+        self.template = template
+        self.parameters = [segment[1:-1] for segment in template.split("/") if segment.startswith("{")]
+        self.by_method: dict[str, ApiEndpoint] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        endpoint = self._endpoints.get(scope["method"])
+        """Respond to one request."""
+        endpoint = self.by_method.get(scope["method"])
         if endpoint is not None:
             await endpoint(scope, receive, send)
             return
-        allowed = ", ".join(sorted(self._endpoints))
+        allowed = ", ".join(sorted(self.by_method))
         error = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
         status, content, _ = error_response(error)
         headers = {"Allow": allowed}
-        for other in self._endpoints.values():
+        for other in self.by_method.values():
             if other.deprecation is not None:
                 headers["Deprecation"] = other.deprecation[1].decode()
         response = Response(_encode(content), status, headers, media_type="application/json")
         await response(scope, receive, send)
+
+
+@dataclass(slots=True)
+class _PathNode:
+    literals: "dict[str, _PathNode]" = field(default_factory=dict[str, "_PathNode"])
+    parameter: "_PathNode | None" = None
+    endpoints: PathEndpoints | None = None  # of the path that ends here, if there is one
+
+
+class PathTree:
+    """Paths by their segments: `…/template/msg` is preferred to `…/template/{element_name}`."""
+
+    def __init__(self) -> None:
+        self._root = _PathNode()
+
+    def add(self, template: str, method: str, endpoint: ApiEndpoint) -> None:
+        """Add the endpoint of a path and method."""
+        node = self._root
+        for segment in template.split("/"):
+            if segment.startswith("{"):
+                node.parameter = node.parameter or _PathNode()
+                node = node.parameter
+            else:
+                node = node.literals.setdefault(segment, _PathNode())
+        node.endpoints = node.endpoints or PathEndpoints(template)
+        if node.endpoints.template != template:
+            raise ValueError(f"{template} and {node.endpoints.template} are one path")
+        node.endpoints.by_method[method] = endpoint
+
+    def find(self, path: str, method: str) -> tuple[PathEndpoints, dict[str, str]] | None:
+        """Return the endpoints of a path with its parameters: a path that has the method is preferred."""
+        matching: list[tuple[_PathNode, tuple[str, ...]]] = [(self._root, ())]
+        for segment in path.split("/"):
+            following: list[tuple[_PathNode, tuple[str, ...]]] = []  # in the order of preference
+            for node, values in matching:
+                if (literal := node.literals.get(segment)) is not None:
+                    following.append((literal, values))
+                if node.parameter is not None and segment:
+                    following.append((node.parameter, (*values, segment)))
+            if not following:
+                return None
+            matching = following
+        found = [(node.endpoints, values) for node, values in matching if node.endpoints is not None]
+        if not found:
+            return None
+        endpoints, values = next((one for one in found if method in one[0].by_method), found[0])
+        return endpoints, dict(zip(endpoints.parameters, values, strict=True))
 
 
 def _plain_error(status: int, headers: Mapping[str, str] | None = None) -> Response:

@@ -354,19 +354,19 @@ class Waypost:
             options=console_options,
         )
         onboarding_page = OnboardingPage(directory=self.directory, secret_box=secret_box, clock=clock)
-        stage_routes: dict[str, list[BaseRoute]] = {
+        stage_routes: dict[str, list[BaseRoute]] = {  # the first that matches is taken: the busiest come first
+            "events": [*_webhook_routes(webhook)],
             "api": [
                 *make_admin_routes(self.admin_context, gate),
                 Route(f"{MEDIA_PATH}/{{key}}", public_media.show, methods=["GET"]),
                 Route(f"{ONBOARDING_PATH}/{{code}}", onboarding_page.show, methods=["GET"]),
                 *DocsPages(settings.address, rates=self._rates, rates_on=settings.rates).routes(),
             ],
-            "events": [*_webhook_routes(webhook)],
         }
         self.application = ServiceApplication(
             services,
             [
-                *(route for stage in settings.stages for route in stage_routes.get(stage, ())),
+                *(route for stage, routes in stage_routes.items() if stage in settings.stages for route in routes),
                 *self.observability.routes,
                 *([self.console.route()] if "api" in settings.stages else ()),
             ],
