@@ -16,8 +16,6 @@ import pytest
 from tests.docs.repository import ROOT
 
 SOURCES: Final = (ROOT / "src" / "waypost", ROOT / "pytest-waypost" / "src" / "pytest_waypost")
-MAX_MODULES: Final = 16
-MAX_SAME_CONSTANTS: Final = 3
 
 WORD: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 PART: Final = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
@@ -205,28 +203,9 @@ def test_no_function_begins_with_a_preposition() -> None:
     assert {name: places for name, places in offenders.items() if name not in NAMES_ALLOWED} == {}
 
 
-def test_no_constant_name_is_in_more_than_three_modules() -> None:
-    often = {
-        name: places
-        for name, places in by_name(ast.Name).items()
-        if not name.startswith("__") and len(set(places)) > MAX_SAME_CONSTANTS
-    }
-
-    assert {name: places for name, places in often.items() if name not in NAMES_ALLOWED} == {}
-
-
 def test_docstrings_begin_with_a_verb_or_the_thing() -> None:
     offenders = [
         f"{each.place}: {each.docstring[:60]}" for each in definitions() if DOCSTRING_START.match(each.docstring)
     ]
 
     assert offenders == []
-
-
-def test_folders_hold_few_modules() -> None:
-    counts: defaultdict[str, int] = defaultdict(int)
-    for definition in definitions():
-        if definition.kind is ast.Module and definition.name != "__init__":
-            counts[str(Path(definition.place).parent)] += 1
-
-    assert {folder: count for folder, count in counts.items() if count > MAX_MODULES} == {}

@@ -354,7 +354,11 @@ class PathTree:
         self._root = _PathNode()
 
     def add(self, template: str, method: str, endpoint: ApiEndpoint) -> None:
-        """Add the endpoint of a path and method."""
+        """Add the endpoint of a path and method.
+
+        Raises:
+            ValueError: the path has one already, or other names for its parameters.
+        """
         node = self._root
         for segment in template.split("/"):
             if segment.startswith("{"):
@@ -365,6 +369,8 @@ class PathTree:
         node.endpoints = node.endpoints or PathEndpoints(template)
         if node.endpoints.template != template:
             raise ValueError(f"{template} and {node.endpoints.template} are one path")
+        if method in node.endpoints.by_method:
+            raise ValueError(f"{method} {template} is declared twice")
         node.endpoints.by_method[method] = endpoint
 
     def find(self, path: str, method: str) -> tuple[PathEndpoints, dict[str, str]] | None:

@@ -3,14 +3,15 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
-from waypost.domain.app import App
-from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, Response
+from waypost.domain.app import App, OperatorAccount
+from waypost.domain.direct_calls.call import CallFailure, CallNotOffered, OperatorCall, Response
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
+from waypost.operators.contract import GraphClient, GraphRequest
 
 RETRY_AFTER_S: Final = 10
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
@@ -48,17 +49,62 @@ async def call_operator(services: Services, app: App, request: OperatorCall[Resp
 
     Source: decision 0026.
     """
+    account = await _operator_account_of(services, app)
+    response = await services.operators.adapter(account).call(account, request)
+    return _response_or_error(app, type(request).__name__, response)
+
+
+async def request_graph(services: Services, app: App, request: GraphRequest) -> dict[str, Any]:
+    """Make a request of the operator's Graph API, and return the object of its response.
+
+    Raises:
+        ApiError: as `call_operator`.
+    """
+    account = await _operator_account_of(services, app)
+    response = await _graph_client_of(services, account).request(account, _add_business(app, request))
+    return _response_or_error(app, f"{request.method} {request.path}", response)
+
+
+async def list_graph(services: Services, app: App, request: GraphRequest, name: str) -> list[Any]:
+    """Return all items of a list of the operator's Graph API; `name` is what our log calls them.
+
+    Raises:
+        ApiError: as `call_operator`.
+    """
+    account = await _operator_account_of(services, app)
+    items = await _graph_client_of(services, account).list_all(account, _add_business(app, request), name)
+    return _response_or_error(app, f"{request.method} {request.path}", items)
+
+
+async def _operator_account_of(services: Services, app: App) -> OperatorAccount:
     account = await services.directory.operator_account_of(app)
     if account is None:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
-    match await services.operators.adapter(account).call(account, request):
+    return account
+
+
+def _graph_client_of(services: Services, account: OperatorAccount) -> GraphClient:
+    graph = services.operators.adapter(account).graph
+    if graph is None:
+        raise ApiError(ErrorCode.OPERATOR_REJECTED, "This operator does not offer this operation.")
+    return graph
+
+
+def _add_business(app: App, request: GraphRequest) -> GraphRequest:
+    """Return the request with the business account that it calls itself, whose limits it counts toward."""
+    owner = request.path.partition("/")[0]
+    return request._replace(business=owner) if owner == app.business_account_id else request
+
+
+def _response_or_error(app: App, call_name: str, response: Response | CallFailure) -> Response:
+    match response:
         case OperatorRejected(text=text, code=code):
             raise ApiError(ErrorCode.OPERATOR_REJECTED, text, operator_code=code)
         case CallNotOffered(text=text):
             raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
         case OperatorUnavailable(text=text) | OutcomeUncertain(text=text):
-            raise unavailable_error(app, type(request).__name__, text)
-        case response:
+            raise unavailable_error(app, call_name, text)
+        case _:
             return response
 
 

@@ -7,11 +7,9 @@ from typing import Any, Final
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat
 from waypost.wire.account import BlockedUser, ChatCommand
 from waypost.wire.calling import SipAccount, VoiceAction, VoiceParameters
-from waypost.wire.groups import GroupUser
 from waypost.wire.messages.passthrough import MessageContext, ReadMessage, TemplateObject, TypingIndicator
 from waypost.wire.messages.session_forms import SESSION_MESSAGE
 from waypost.wire.messages.template_forms import PostbackText, TemplateId, TemplateMessage
-from waypost.wire.payments import PaymentAmount
 from waypost.wire.subscriptions import SubscriptionMeta
 from waypost.wire.templates.drafts import SentButton, SentCard
 from waypost.wire.templates.library_buttons import LibraryButton
@@ -318,19 +316,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "commands":                 RequestField(_J, False, "The commands, as a JSON array.", '[{"command_name":"hours","command_description":"When we are open"}]', list[ChatCommand]),
     "prompts":                  RequestField(_J, False, "The ice breakers, as a JSON array: at most 4, of 1 to 80 characters.", '["Where is my order?"]', list[str]),
 
-    "newDisplayName":           RequestField(_T, True,  "The display name to request: 3 to 249 letters, digits, spaces and - _ ( ), not all in upper case.", "Acme Spare Parts"),
-    "business_website_url":     RequestField(_T, True,  "The website of the business.", "https://shop.example"),
-    "primary_country_of_operation": RequestField(_T, True,  "The country where the business is mostly active.", "United States of America"),
-    "primary_language":         RequestField(_T, False, "The language of the business.", "English"),
-    "parent_business_or_brand": RequestField(_T, False, "The business or brand that it belongs to.", "Acme"),
-    "additional_supporting_information": RequestField(_T, False, "What else speaks for the request.", "Also in the trade press."),
-    "supporting_links":         RequestField(_J, False, "URLs of articles about the business, as a JSON array of at most 5.", '["https://press.example/acme"]', list[str]),
-    "username":                 RequestField(_T, True,  "The username: 3 to 35 letters, digits, periods and underscores.", "acme.shop"),
-    "transfer_action":          RequestField(_T, False, "none, or force_transfer to take it from another number of the business.", "none"),
-    "usernamePreference1":      RequestField(_T, True,  "The username that the business prefers; at most 35 characters.", "acmeshop"),
-    "usernamePreference2":      RequestField(_T, False, "The second choice.", "acme_shop"),
-    "usernamePreference3":      RequestField(_T, False, "The third choice.", "acme.shop"),
-    "public_key":               RequestField(_T, True,  "A public RSA key of 2048 bits in PEM.", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----"),
 
     # Flows. Source: facts 9.4
     "name@flow":                RequestField(_T, True,  "The flow's name, 1 to 200 characters, unique within the business account.", "Sign up"),
@@ -342,29 +327,7 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "fields":                   RequestField(_T, False, "The members to return, separated by commas; all when absent.", "id,name,status"),
     "file@flow":                RequestField(_F, True,  "The flow's JSON, as a file of at most 10 MB.", "flow.json"),
 
-    # Groups. Source: ledger 1.10
-    "messaging_product@required": RequestField(_T, True, "Always whatsapp.", "whatsapp"),
-    "subject":                  RequestField(_T, True,  "The group's subject, 1 to 128 characters.", "Tea lovers"),
-    "subject@change":           RequestField(_T, False, "Another subject of the group.", "Tea friends"),
-    "description":              RequestField(_T, False, "The group's description, at most 2048 characters.", "All about tea"),
-    "limit@groups":             RequestField(_I, False, "Groups per page, 1 to 100; 10 when absent.", "10"),
-    "fields@group":             RequestField(_T, False, "The members to return, separated by commas; subject, description and participants when absent.", "subject,participants"),
-    "file_type@group":          RequestField(_T, False, "The type of the picture: image/jpeg.", "image/jpeg"),
-    "file@group":               RequestField(_F, False, "A JPEG picture of at most 5 MB.", "group.jpg"),
-    # Payments. Source: ledger 1.10
-    "reference_id":             RequestField(_T, False, "The reference of the order; without it the operator returns an error.", "order-7"),
-    "speed":                    RequestField(_T, False, "How fast the refund is: instant or normal.", "normal"),
-    "payment_config_id":        RequestField(_T, False, "The name of the order's payment configuration; required by the operator.", "shop-gateway"),
-    "amount@refund":            RequestField(_J, False, "The amount to refund, as a JSON object; required by the operator.", '{"currency":"INR","value":12000,"offset":100}', PaymentAmount),
-    "configuration_name":       RequestField(_T, True,  "The name of the payment configuration, unique within the business account.", "shop-gateway"),
-    "provider_name":            RequestField(_T, True,  "The payment gateway.", "razorpay"),
-    "purpose_code":             RequestField(_T, False, "The purpose of the payments, as a code.", "00"),
-    "merchant_category_code":   RequestField(_T, False, "The category of the merchant, as a code.", "5411"),
-    "redirect_url":             RequestField(_T, False, "Where the gateway sends the merchant after the connection.", "https://shop.example/connected"),
-    "redirect_url@required":    RequestField(_T, True,  "Where the gateway sends the merchant after the connection.", "https://shop.example/connected"),
-    "merchant_vpa":             RequestField(_T, False, "The merchant's payment address.", "shop@upi"),
 
-    "participants":             RequestField(_J, True,  "The participants to remove, as a JSON array of objects with `user`.", '[{"user":"15550002001"}]', list[GroupUser]),
 }
 # fmt: on
 

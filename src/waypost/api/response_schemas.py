@@ -220,13 +220,6 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "profile":        success_object(profile=object_of(address=TEXT, addressLine1=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
     "about":          success_object(about=object_of(message=TEXT)),
     "photo":          success_object(message=TEXT),
-    "display_name":   success_object(displayNameInfo=object_of(verifiedNameStatus=TEXT, requestedName=TEXT, requestedNameStatus=TEXT, verifiedName=TEXT)),
-    "official_account": success_object(id=TEXT, official_business_account=object_of(oba_status=TEXT)),
-    "success_flag":   object_of(success=BOOLEAN),
-    "username":       object_of(optional=("status", "username"), status=TEXT, username=TEXT),
-    "suggestions":    object_of(username_suggestions=array_of(TEXT)),
-    "preferences":    success_object(optional=("message",), message=TEXT, data=object_of(optional=("usernamePreference1", "usernamePreference2", "usernamePreference3"), businessPhoneNumber=TEXT, usernamePreference1=TEXT, usernamePreference2=TEXT, usernamePreference3=TEXT, submissionStatus=enum_of("SubmittedToGupshup", "NotSubmitted"))),
-    "public_key":     success_object(encryption=object_of(business_public_key=TEXT, business_public_key_signature_status=TEXT)),
     "blocked":        object_of(open=True, status=constant("success")),
     "block_list":     object_of(open=True, status=constant("success"), data=array_of(ANY)),
     "components":     object_of(conversational_automation=object_of(open=True), id=TEXT),
@@ -242,15 +235,5 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "flow_file":      success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
     "flow_preview":   success_object(id=TEXT, preview=object_of(open=True)),
 
-    # Groups and payments. Source: ledger 1.10
-    "group_request":  success_object(messaging_product=constant("whatsapp"), request_id=TEXT),
-    "groups":         object_of(open=True, status=constant("success"), data=array_of(object_of(open=True))),
-    "group":          object_of(open=True, status=constant("success"), messaging_product=constant("whatsapp")),
-    "payments":       object_of(open=True, payments=array_of(object_of(open=True))),
-    "refund":         object_of(open=True, id=TEXT, status=TEXT),
-    "payment_configurations": object_of(open=True, data=array_of(object_of(open=True))),
-    "payment_link":   object_of(open=True, oauth_url=TEXT, expiration=INTEGER),
-    "removed_configuration": object_of(open=True, success=BOOLEAN),
-    "invite_link":    success_object(messaging_product=constant("whatsapp"), invite_link=TEXT),
 }
 # fmt: on

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from waypost.api.account import groups, names, payments, usernames
 from waypost.api.account.blocks import (
     block_users,
     enable_blocking,
@@ -12,33 +13,7 @@ from waypost.api.account.blocks import (
     unblock_users,
 )
 from waypost.api.account.calling import set_calling
-from waypost.api.account.groups import (
-    change_group,
-    create_group,
-    delete_group,
-    list_groups,
-    remove_participants,
-    reset_invite_link,
-    show_group,
-)
-from waypost.api.account.names import (
-    request_display_name,
-    request_official_account,
-    set_public_key,
-    show_display_name,
-    show_official_account,
-    show_public_key,
-)
 from waypost.api.account.numbers import show_business_account, show_health, show_ratings
-from waypost.api.account.payments import (
-    create_payment_configuration,
-    list_payment_configurations,
-    refund_payment,
-    remove_payment_configuration,
-    renew_payment_link,
-    show_payment,
-    show_payment_configuration,
-)
 from waypost.api.account.profile import (
     change_about,
     change_components,
@@ -51,15 +26,6 @@ from waypost.api.account.profile import (
     show_profile,
 )
 from waypost.api.account.usage import show_discounts, show_messaging_wallet_balance, show_usage, show_wallet_balance
-from waypost.api.account.usernames import (
-    delete_username,
-    delete_username_preferences,
-    list_username_suggestions,
-    set_username,
-    set_username_preferences,
-    show_username,
-    show_username_preferences,
-)
 from waypost.api.apps.apps import (
     create_app,
     edit_app,
@@ -195,10 +161,6 @@ _UPLOAD_ERRORS: Final = (
 _PROFILE: Final = (
     "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
     "profileEmail",
-)
-_OFFICIAL: Final = (
-    "business_website_url", "primary_country_of_operation", "primary_language", "parent_business_or_brand",
-    "additional_supporting_information", "supporting_links",
 )
 _PREFILLED_FIELDS: Final = (
     "businessName", "email@prefilled", "website", "businessPhoneCode", "businessPhoneNumber", "streetAddress1",
@@ -440,22 +402,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_KEY_APP}/user/unblock",                           unblock_users,                       _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("GET",    f"{_KEY_APP}/user/blocklist",                         list_blocked_users,                  _KEY,       "partner_call",  (200, 400, 401, 503), "block_list",     "facts 13; by API key as public clients call it", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
     RouteRow("GET",    f"{_KEY_APP}/business",                               show_business_account,               _KEY,       "partner_call",  (200, 400, 401, 503), "waba_info",      "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_APP}/profile/displayName",                        show_display_name,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "display_name",   "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/profile/displayName",                        request_display_name,                _APP_TOKEN, "display_name",  (200, 400, 401, 503), "success",        "ledger 1.9", _FORM_OR_JSON, ("newDisplayName",), calls_out=True, errors=(ErrorCode.INVALID_DISPLAY_NAME, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/oba",                                        show_official_account,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "official_account", "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/oba",                                        request_official_account,            _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success_flag",   "ledger 1.9", _FORM_OR_JSON, _OFFICIAL, calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/username",                                   show_username,                       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "username",       "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/username",                                   set_username,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "username",       "ledger 1.9", _FORM_OR_JSON, ("username", "transfer_action"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
-    RouteRow("DELETE", f"{_APP}/username",                                   delete_username,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_APP}/username/suggestions",                       list_username_suggestions,           _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "suggestions",    "ledger 1.9", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/username/preferences",                       set_username_preferences,            _APP_TOKEN, "partner_call",  (200, 400, 401),      "preferences",    "ledger 1.9", _FORM_OR_JSON, ("usernamePreference1", "usernamePreference2", "usernamePreference3"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("DELETE", f"{_APP}/username/preferences",                       delete_username_preferences,         _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.9"),
-    RouteRow("GET",    f"{_APP}/username/status",                            show_username_preferences,           _APP_TOKEN, "partner_call",  (200, 401),           "preferences",    "ledger 1.9"),
-    RouteRow("GET",    f"{_APP}/flows/public_key",                           show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     "ledger 1.11; this spelling is ours", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/flows/public_key",                           set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
-    RouteRow("POST",   f"{_KEY_APP}/flows/public_key",                       set_public_key,                      _KEY,       "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/flows/publicKey",                            show_public_key,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "public_key",     'public page "WhatsApp Dynamic Flows"', calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/flows/publicKey",                            set_public_key,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        'public page "WhatsApp Dynamic Flows"', _FORM_OR_JSON, ("public_key",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/conversational/component",                   show_components,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "components",     "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("POST",   f"{_APP}/conversational/component",                   change_components,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "ledger 1.9; facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.OPERATOR_ERROR_OBJECT, *_DIRECT_CALL_ERRORS,)),
     RouteRow("POST",   f"{_APP}/flows",                                      create_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "created_flow",   "ledger 1.8; facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),
@@ -469,22 +415,9 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_ONE_FLOW}/deprecate",                             deprecate_flow,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("GET",    f"{_ONE_FLOW}/preview",                               preview_flow,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_preview",   "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
 
-    # Groups
-    RouteRow("POST",   f"{_APP}/group",                                      create_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "group_request",  "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required", "subject", "description"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/group",                                      list_groups,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "groups",         "ledger 1.10", query=("limit@groups", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    _ONE_GROUP,                                           show_group,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group",     "ledger 1.10", query=("fields@group",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
-    RouteRow("PUT",    _ONE_GROUP,                                           change_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _MULTIPART, ("messaging_product", "subject@change", "description", "file_type@group", "file@group"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
-    RouteRow("DELETE", _ONE_GROUP,                                           delete_group,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
-    RouteRow("POST",   f"{_ONE_GROUP}/invite_link",                          reset_invite_link,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "invite_link", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
-    RouteRow("DELETE", f"{_ONE_GROUP}/participants",                         remove_participants,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 404, 503), "group_request", "ledger 1.10", _FORM_OR_JSON, ("messaging_product@required", "participants"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND, *_DIRECT_CALL_ERRORS)),
-
-    # Payments
-    RouteRow("GET",    f"{_APP}/payments/{{payment_configuration}}/{{reference_id}}", show_payment,               _PARTNER,   "partner_call",  (200, 400, 401, 503), "payments",       "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/payments/refund",                            refund_payment,                      _PARTNER,   "partner_call",  (200, 400, 401, 503), "refund",         "ledger 1.10", _FORM_OR_JSON, ("reference_id", "speed", "payment_config_id", "amount@refund"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/payment/configurations",                     list_payment_configurations,         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_configurations", "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_APP}/payment/configurations/{{configuration_name}}", show_payment_configuration,       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_configurations", "ledger 1.10", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/payment/configuration",                      create_payment_configuration,        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_link",   "ledger 1.10", _FORM_OR_JSON, ("configuration_name", "provider_name", "purpose_code", "merchant_category_code", "redirect_url", "merchant_vpa"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS), idempotency=_MARKED_FIRST),
-    RouteRow("POST",   f"{_APP}/payment/configuration/regenerate",           renew_payment_link,                  _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "payment_link",   "ledger 1.10", _FORM_OR_JSON, ("configuration_name", "redirect_url@required"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
-    RouteRow("POST",   f"{_APP}/payment/configuration/remove",               remove_payment_configuration,        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "removed_configuration", "ledger 1.10", _FORM_OR_JSON, ("configuration_name",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, *_DIRECT_CALL_ERRORS)),
+    *names.operation.rows,
+    *usernames.operation.rows,
+    *groups.operation.rows,
+    *payments.operation.rows,
 )
 # fmt: on

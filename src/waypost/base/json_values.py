@@ -57,3 +57,8 @@ def objects_in(value: object) -> list[dict[str, Any]]:
 def texts_in(value: object) -> list[str]:
     """Return the strings in a JSON array."""
     return [text for text in list_of(value) if isinstance(text, str)]
+
+
+def coerced_text(value: object) -> str:
+    """Return the text, or another value converted to text; None is an empty text."""
+    return value if isinstance(value, str) else "" if value is None else str(value)

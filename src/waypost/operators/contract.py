@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from waypost.domain.app import App, OperatorAccount
 from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
@@ -63,6 +63,46 @@ class AccountField:
     is_generated: bool = False
 
 
+class GraphFile(NamedTuple):
+    """A file of a request that is a form in parts."""
+
+    name: str
+    mime_type: str
+    content: bytes
+
+
+class GraphRequest(NamedTuple):
+    """A request of the Graph API.
+
+    Attributes:
+        method: of HTTP.
+        path: below the version.
+        body: JSON; with files, the texts of a form in parts.
+        query: of the URL.
+        files: by the names of their parts.
+        business: the business account that is called itself; the request counts toward its limits only.
+    """
+
+    method: str
+    path: str
+    body: Mapping[str, Any] | None = None
+    query: Mapping[str, str] | None = None
+    files: Mapping[str, GraphFile] | None = None
+    business: str = ""
+
+
+class GraphClient(Protocol):
+    """The capability of an operator that speaks the Graph API: its responses are passed on to partners."""
+
+    async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
+        """Make one request, which takes at most ten seconds; return the object of its response."""
+        ...
+
+    async def list_all(self, account: OperatorAccount, request: GraphRequest, name: str) -> list[Any] | CallFailure:
+        """Return the items of all pages; `name` is what the text of a failure calls them."""
+        ...
+
+
 class Operator(Protocol):
     """An adapter: sends submissions to the operator, and reads its responses and webhooks.
 
@@ -71,6 +111,11 @@ class Operator(Protocol):
 
     fields: ClassVar[Sequence[AccountField]]
     """Fields of its operator accounts, in the order of checks and display."""
+
+    @property
+    def graph(self) -> GraphClient | None:
+        """Its Graph API; None: it has none, and operations that only pass its responses on return an error."""
+        ...
 
     async def open(self) -> None:
         """Create the connection pool."""

@@ -73,6 +73,8 @@ class ExampleOperator:
         ),
     )
 
+    graph = None
+
     def __init__(self, *, timeout_s: float) -> None:
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, connect=5)
         self._http: aiohttp.ClientSession | None = None

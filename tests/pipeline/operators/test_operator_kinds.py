@@ -52,6 +52,27 @@ async def test_app_sends_and_receives_through_an_operator_of_another_kind(
     ]
 
 
+GRAPH_OPERATIONS = {  # of each subject that only passes on what an operator with the Graph API says
+    "names": ("GET", "profile/displayName"), "usernames": ("GET", "username"), "groups": ("GET", "group"),
+    "payments": ("GET", "payment/configurations"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("subject", GRAPH_OPERATIONS)
+async def test_operator_without_the_graph_api_causes_one_clear_error(
+    pipeline: PipelineHarness, example_server: ExampleServer, subject: str
+) -> None:
+    method, path = GRAPH_OPERATIONS[subject]
+    await switch_operator(pipeline, "other")
+
+    response = await pipeline.send_request(
+        method, f"/partner/app/{APP.id}/{path}", headers={"Authorization": pipeline.app_token}
+    )
+
+    assert response.status == 400
+    assert response.body["message"] == "This operator does not offer this operation."
+
+
 async def test_doctor_finds_no_problem_at_an_operator_of_another_kind(
     pipeline: PipelineHarness, example_server: ExampleServer
 ) -> None:

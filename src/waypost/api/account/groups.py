@@ -1,143 +1,232 @@
-"""Endpoints for the groups of an app's number (decision 0062): the operator stores them, and every call goes there."""
+"""The groups of an app's number (decision 0062): the operator stores them, and every call goes there."""
 
 import asyncio
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-import msgspec
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import call_operator, direct_call_deadline, number_of
+from waypost.api.fields import Field, omit_empty
 from waypost.api.http.multipart import PartHead, read_parts
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.app import App
-from waypost.domain.coercion import read_integer
-from waypost.domain.direct_calls.groups import (
-    ChangeGroup,
-    CreateGroup,
-    DeleteGroup,
-    GetGroup,
-    GroupPicture,
-    GroupRequest,
-    ListGroups,
-    ListGroupSubjects,
-    RemoveParticipants,
-    ResetInviteLink,
-)
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.wire.forms import Form, read_json
-from waypost.wire.groups import GroupUser, list_fields
+from waypost.api.http.requests import Request
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import OperatorObject, Success
+from waypost.api.route import IdempotencyMode
+from waypost.base.json_values import coerced_text, objects_in
+from waypost.domain.errors import ApiError, ErrorCode
+from waypost.operators.contract import GraphFile
 
-MAX_GROUPS_PER_PAGE: Final = 100
-DEFAULT_GROUPS_PER_PAGE: Final = 10
 MAX_SUBJECT_CHARS: Final = 128
 MAX_GROUP_TEXT_CHARS: Final = 2048
 MAX_GROUP_PICTURE_BYTES: Final = 5 * 1024 * 1024
 GROUP_PICTURE_TYPE: Final = "image/jpeg"
 _PICTURE_TIMEOUT_S: Final = 30
 _MAX_TEXT_BYTES: Final = 16 * 1024
-_PRODUCT: Final = "whatsapp"
-_users: Final = msgspec.json.Decoder(list[GroupUser])
+_PRODUCT: Final = {"messaging_product": "whatsapp"}
+_GROUP: Final = f"{APP}/group/{{group_id}}"
+_FIELDS: Final = (  # Source: ledger 1.10; the operator's page "Groups"
+    "subject", "description", "participants", "total_participant_count", "creation_timestamp", "suspended", "join_approval_mode",
+)  # fmt: skip
+_NOT_AT_OPERATOR: Final = ("admins", "id")
+"""Documented fields that the operator does not have, or always returns: the business is the only administrator."""
+_SHOWN: Final = ("subject", "description", "participants", "total_participant_count")
+
+operation = Operations("ledger 1.10")
 
 
-async def create_group(services: Services, request: Request) -> ApiResponse:
+class Product(Struct):
+    """The product, which every change names."""
+
+    messaging_product: Annotated[Literal["whatsapp"], Field("Always whatsapp.", "whatsapp", "whatsapp")]
+
+
+class NewGroup(Product):
+    """A group to create."""
+
+    subject: Annotated[
+        str,
+        Field(
+            "The group's subject, 1 to 128 characters.",
+            "Tea lovers",
+            "1 to 128 characters",
+            MAX_SUBJECT_CHARS,
+            strip=True,
+        ),
+    ]
+    description: Annotated[
+        str, Field("The group's description, at most 2048 characters.", "All about tea", "", MAX_GROUP_TEXT_CHARS)
+    ] = ""
+
+
+class GroupPage(Struct):
+    """A page of the list; the cursors are the operator's."""
+
+    limit: Annotated[int, Field("Groups per page, 1 to 100; 10 when absent.", "10", between=(1, 100))] = 10
+    after: Annotated[str, Field("The cursor at the end of the previous page.")] = ""
+    before: Annotated[str, Field("The cursor at the start of the next page.")] = ""
+
+
+class GroupFields(Struct):
+    """The members of a group to return."""
+
+    fields: Annotated[
+        str,
+        Field(
+            "The members to return, separated by commas; subject, description and participants when absent.",
+            "subject,participants",
+            f"some of {','.join(_FIELDS)}",
+        ),
+    ] = ""
+
+
+class GroupChange(Struct):
+    """A change of a group, as a form in parts."""
+
+    messaging_product: Annotated[str, Field("The product: whatsapp.", "whatsapp")] = ""
+    subject: Annotated[str, Field("Another subject of the group.", "Tea friends", "", MAX_SUBJECT_CHARS)] = ""
+    description: Annotated[
+        str, Field("The group's description, at most 2048 characters.", "All about tea", "", MAX_GROUP_TEXT_CHARS)
+    ] = ""
+    file_type: Annotated[str, Field("The type of the picture: image/jpeg.", GROUP_PICTURE_TYPE)] = ""
+    file: Annotated[bytes, Field("A JPEG picture of at most 5 MB.", "group.jpg")] = b""
+
+
+class GroupUser(Struct):
+    """A participant of a group."""
+
+    user: str
+
+
+class Participants(Product):
+    """The participants to remove."""
+
+    participants: Annotated[
+        list[GroupUser],
+        Field(
+            "The participants to remove, as a JSON array of objects with `user`.",
+            '[{"user":"15550002001"}]',
+            "a list of objects with user, a phone number",
+            kind="List",
+        ),
+    ]
+
+
+class GroupRequest(Struct):
+    """The response to an accepted change; a webhook with the same id reports its result."""
+
+    request_id: str
+    messaging_product: Literal["whatsapp"] = "whatsapp"
+    status: Literal["success"] = "success"
+
+
+class GroupList(OperatorObject):
+    """A page of the number's groups."""
+
+    data: list[dict[str, Any]]
+    status: Literal["success"]
+
+
+class Group(OperatorObject):
+    """One group, with the requested members."""
+
+    messaging_product: Literal["whatsapp"]
+    status: Literal["success"]
+
+
+class InviteLink(Success):
+    """The invite link of a group."""
+
+    invite_link: str
+    messaging_product: Literal["whatsapp"] = "whatsapp"
+
+
+@operation(
+    "POST", f"{APP}/group", GroupRequest, deadline="creation of a group", idempotency=IdempotencyMode.MARKED_FIRST
+)
+async def create_group(call: AppCall, fields: NewGroup) -> GroupRequest:
     """Create a group; its id and invite link come in a callback.
 
-    Errors in this order: 401, 429, 400 fields, 409 the same request was begun before under its key and there is a
-    group with its subject, 400 the operator's error, 503.
-
-    Source: ledger 1.10.
+    Under a key, 409 if the same request was begun before and there is a group with its subject.
     """
-    app = await authorise_app(services, request)
-    form = _checked_form(request)
-    subject = _checked_text("subject", form.required("subject", f"1 to {MAX_SUBJECT_CHARS} characters").strip())
-    description = _checked_text("description", form.text("description") or "")
-    number_id = number_of(app)
-    async with direct_call_deadline(app, "creation of a group"):
-        if request.idempotency is not None and request.idempotency.begun_before:
-            subjects = await call_operator(services, app, ListGroupSubjects(number_id))
-            if subject in subjects.values():
-                raise ApiError(ErrorCode.KEY_IN_USE, "A group with this subject exists: list the groups.")
-        return _accepted(await call_operator(services, app, CreateGroup(number_id, subject, description)))
+    subject = fields.subject
+    if call.was_begun_before and subject in (await _subjects(call)).values():
+        raise ApiError(ErrorCode.KEY_IN_USE, "A group with this subject exists: list the groups.")
+    body = _PRODUCT | {"subject": subject} | omit_empty({"description": fields.description})
+    return _accepted(await call.graph("POST", f"{call.number}/groups", body))
 
 
-async def list_groups(services: Services, request: Request) -> ApiResponse:
-    """Return a page of the number's groups. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    limit = request.query("limit") or str(DEFAULT_GROUPS_PER_PAGE)
-    if not 1 <= read_integer(limit, "limit") <= MAX_GROUPS_PER_PAGE:
-        raise invalid_field("limit", f"a number from 1 to {MAX_GROUPS_PER_PAGE}")
-    page = ListGroups(number_of(app), limit.strip(), request.query("after") or "", request.query("before") or "")
-    groups = await call_operator(services, app, page)
-    return ApiResponse({**groups.raw, "status": "success"})
+@operation("GET", f"{APP}/group", GroupList)
+async def list_groups(call: AppCall, query: GroupPage) -> dict[str, Any]:
+    """Return a page of the number's groups."""
+    page = omit_empty({"limit": str(query.limit), "after": query.after, "before": query.before})
+    return {**await call.graph_page(f"{call.number}/groups", page), "status": "success"}
 
 
-async def show_group(services: Services, request: Request) -> ApiResponse:
-    """Return one group with the requested fields. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    fields = list_fields(request.query("fields"))
-    async with direct_call_deadline(app, "group"):
-        group_id = await _group_in_path(services, app, request)
-        group = await call_operator(services, app, GetGroup(group_id, fields))
-    return ApiResponse({"messaging_product": _PRODUCT, **group.raw, "status": "success"})
+@operation("GET", _GROUP, Group, deadline="group", errors=(ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND))
+async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
+    """Return one group with the requested fields."""
+    names = [name.strip() for name in query.fields.split(",") if name.strip()]
+    if any(name not in (*_FIELDS, *_NOT_AT_OPERATOR) for name in names):
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(_FIELDS)}.")
+    fields = [name for name in names if name in _FIELDS] or _SHOWN
+    group = await call.graph("GET", await _group_in_path(call), query={"fields": ",".join(fields)})
+    return {**_PRODUCT, **group, "status": "success"}
 
 
-async def change_group(services: Services, request: Request) -> ApiResponse:
-    """Change subject, description or picture of a group, by a multipart form.
-
-    Errors in this order: 401, 429, 400 form and fields, 413, 404 an unknown group, 400 the operator's error, 503.
-
-    Source: ledger 1.10.
-    """
-    app = await authorise_app(services, request)
-    texts, picture = await _read_form_in_time(request)
+@operation("PUT", _GROUP, GroupRequest, multipart=GroupChange, errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE))  # fmt: skip
+async def change_group(call: AppCall) -> GroupRequest:
+    """Change subject, description or picture of a group, by a multipart form."""
+    texts, picture = await _read_form_in_time(call.request)
     changes = {name: _checked_text(name, texts[name]) for name in ("subject", "description") if name in texts}
     if not changes and picture is None:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one of subject, description and file.")
-    async with direct_call_deadline(app, "change of a group"):
-        group_id = await _group_in_path(services, app, request)
-        result = await call_operator(services, app, ChangeGroup(group_id, **changes, picture=picture))
-    return _accepted(result)
+    async with call.deadline("change of a group"):
+        group_id = await _group_in_path(call)
+        files = {} if picture is None else {"profile_picture_file": picture}
+        return _accepted(await call.graph("POST", group_id, _PRODUCT | changes, files=files))
 
 
-async def delete_group(services: Services, request: Request) -> ApiResponse:
-    """Delete a group. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    _checked_form(request)
-    async with direct_call_deadline(app, "deletion of a group"):
-        group_id = await _group_in_path(services, app, request)
-        return _accepted(await call_operator(services, app, DeleteGroup(group_id)))
+@operation("DELETE", _GROUP, GroupRequest, deadline="deletion of a group", errors=(ErrorCode.RESOURCE_NOT_FOUND,))
+async def delete_group(call: AppCall, fields: Product) -> GroupRequest:
+    """Delete a group."""
+    return _accepted(await call.graph("DELETE", await _group_in_path(call)))
 
 
-async def reset_invite_link(services: Services, request: Request) -> ApiResponse:
-    """Return a new invite link of a group; the earlier one opens it no more. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    _checked_form(request)
-    async with direct_call_deadline(app, "invite link"):
-        group_id = await _group_in_path(services, app, request)
-        link = await call_operator(services, app, ResetInviteLink(group_id))
-    return ApiResponse({"invite_link": link, "messaging_product": _PRODUCT, "status": "success"})
+@operation("POST", f"{_GROUP}/invite_link", InviteLink, deadline="invite link", errors=(ErrorCode.RESOURCE_NOT_FOUND,))
+async def reset_invite_link(call: AppCall, fields: Product) -> InviteLink:
+    """Return a new invite link of a group; the earlier one opens it no more."""
+    response = await call.graph("POST", f"{await _group_in_path(call)}/invite_link", _PRODUCT)
+    link = coerced_text(response.get("invite_link"))
+    if not link:
+        raise call.unavailable("invite link", "the operator's response has no invite link")
+    return InviteLink(link)
 
 
-async def remove_participants(services: Services, request: Request) -> ApiResponse:
-    """Remove participants from a group; a callback reports who was removed. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    form = _checked_form(request)
-    accepted = "a list of objects with user, a phone number"
-    users = read_json(form.required("participants", accepted, "List"), _users, name="participants", accepted=accepted)
-    if not users:
+@operation(
+    "DELETE",
+    f"{_GROUP}/participants",
+    GroupRequest,
+    deadline="removal of participants",
+    errors=(ErrorCode.RESOURCE_NOT_FOUND,),
+)
+async def remove_participants(call: AppCall, fields: Participants) -> GroupRequest:
+    """Remove participants from a group; a callback reports who was removed."""
+    if not fields.participants:
         raise ApiError(ErrorCode.FIELD_BROKEN, "participants must name at least one user.")
-    async with direct_call_deadline(app, "removal of participants"):
-        group_id = await _group_in_path(services, app, request)
-        result = await call_operator(services, app, RemoveParticipants(group_id, [user.user for user in users]))
-    return _accepted(result)
+    body = _PRODUCT | {"participants": [{"user": one.user} for one in fields.participants]}
+    return _accepted(await call.graph("DELETE", f"{await _group_in_path(call)}/participants", body))
 
 
-def _accepted(result: GroupRequest) -> ApiResponse:
-    return ApiResponse({"messaging_product": _PRODUCT, "request_id": result.request_id, "status": "success"})
+def _accepted(response: dict[str, Any]) -> GroupRequest:
+    return GroupRequest(coerced_text(response.get("request_id")))
 
 
-async def _group_in_path(services: Services, app: App, request: Request) -> str:
+async def _subjects(call: AppCall) -> dict[str, str]:
+    """Return the subjects of all groups of the number, by the groups' ids."""
+    groups = objects_in(await call.graph_list(f"{call.number}/groups", "groups"))
+    return {str(group["id"]): coerced_text(group.get("subject")) for group in groups if group.get("id")}
+
+
+async def _group_in_path(call: AppCall) -> str:
     """Return the id of the group in the path, which must be a group of the app's number.
 
     Our token at the operator may open many numbers, so the operator lists the groups of this one.
@@ -145,17 +234,10 @@ async def _group_in_path(services: Services, app: App, request: Request) -> str:
     Raises:
         ApiError: 404, it is not.
     """
-    group_id = request.path["group_id"]
-    if group_id not in await call_operator(services, app, ListGroupSubjects(number_of(app))):
+    group_id = call.request.path["group_id"]
+    if group_id not in await _subjects(call):
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, "The path must name a group of the app's number.")
     return group_id
-
-
-def _checked_form(request: Request) -> Form:
-    form = request.form_or_json()
-    if form.required("messaging_product", _PRODUCT) != _PRODUCT:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
-    return form
 
 
 def _checked_text(name: str, text: str) -> str:
@@ -165,7 +247,7 @@ def _checked_text(name: str, text: str) -> str:
     return text
 
 
-async def _read_form_in_time(request: Request) -> tuple[dict[str, str], GroupPicture | None]:
+async def _read_form_in_time(request: Request) -> tuple[dict[str, str], GraphFile | None]:
     try:
         async with asyncio.timeout(_PICTURE_TIMEOUT_S):
             return await _read_form(request)
@@ -175,7 +257,7 @@ async def _read_form_in_time(request: Request) -> tuple[dict[str, str], GroupPic
         ) from error
 
 
-async def _read_form(request: Request) -> tuple[dict[str, str], GroupPicture | None]:
+async def _read_form(request: Request) -> tuple[dict[str, str], GraphFile | None]:
     """Return the texts of a multipart form and the picture in the part `file`.
 
     Raises:
@@ -204,10 +286,9 @@ async def _read_form(request: Request) -> tuple[dict[str, str], GroupPicture | N
     return texts, _picture(heads["file"], file, texts) if file else None
 
 
-def _picture(head: PartHead, content: bytearray, texts: dict[str, Any]) -> GroupPicture:
+def _picture(head: PartHead, content: bytearray, texts: dict[str, str]) -> GraphFile:
     if not content.startswith(b"\xff\xd8\xff"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be a picture of type {GROUP_PICTURE_TYPE}.")
-    file_type = texts.get("file_type", GROUP_PICTURE_TYPE)
-    if file_type not in (GROUP_PICTURE_TYPE, "image/jpg"):
+    if texts.get("file_type", GROUP_PICTURE_TYPE) not in (GROUP_PICTURE_TYPE, "image/jpg"):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file_type must be {GROUP_PICTURE_TYPE}.")
-    return GroupPicture(head.file_name or "picture.jpg", GROUP_PICTURE_TYPE, bytes(content))
+    return GraphFile(head.file_name or "picture.jpg", GROUP_PICTURE_TYPE, bytes(content))

@@ -1,122 +1,186 @@
-"""Endpoints for a number's display name, its official account, and the public key of its flows."""
+"""A number's display name, its official account, and the public key of its flows."""
 
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Annotated, Final
 
-import msgspec
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import call_operator, number_of
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.direct_calls.names import (
-    GetDisplayName,
-    GetOfficialAccount,
-    GetPublicKey,
-    RequestDisplayName,
-    RequestOfficialAccount,
-    SetPublicKey,
-)
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field, omit_empty
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations
+from waypost.api.responses import Success
+from waypost.base.json_values import coerced_text, list_of, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.forms import Form, read_json
 
 MIN_NAME_CHARS, MAX_NAME_CHARS = 3, 249  # Source: ledger 1.9, `profile/displayName`
 _NAME: Final = re.compile(r"[\w ()-]+")
-_TEXTS: Final = ("business_website_url", "primary_country_of_operation")
-_OPTIONAL_TEXTS: Final = ("primary_language", "parent_business_or_brand", "additional_supporting_information")
-_links: Final = msgspec.json.Decoder(list[str])
-
-# fmt: off
-_NAME_RULES: Final[tuple[tuple[Callable[[str], bool], str], ...]] = (  # Source: ledger 1.9: two texts are public, the others are ours
-    # broken when                               text
-    (lambda name: not name,                     "Display name cannot be empty"),
-    (lambda name: len(name) < MIN_NAME_CHARS,   "Display name must be at least 3 characters"),
-    (lambda name: len(name) > MAX_NAME_CHARS,   "Display name must be less than 250 characters"),
-    (lambda name: not _NAME.fullmatch(name),    "Display name can only contain letters, digits, spaces and the characters - _ ( )"),
-    (str.isupper,                               "Display name cannot be all in upper case"),
+_NAME_RULES: Final[tuple[tuple[Callable[[str], bool], str], ...]] = (  # Source: ledger 1.9: two texts are public
+    (lambda name: not name, "Display name cannot be empty"),
+    (lambda name: len(name) < MIN_NAME_CHARS, "Display name must be at least 3 characters"),
+    (lambda name: len(name) > MAX_NAME_CHARS, "Display name must be less than 250 characters"),
+    (
+        lambda name: not _NAME.fullmatch(name),
+        "Display name can only contain letters, digits, spaces and the characters - _ ( )",
+    ),
+    (str.isupper, "Display name cannot be all in upper case"),
 )
-# fmt: on
+_KEY_SOURCE: Final = 'public page "WhatsApp Dynamic Flows"; ledger 1.11'
+
+operation = Operations("ledger 1.9")
 
 
-async def show_display_name(services: Services, request: Request) -> ApiResponse:
-    """Return the number's display name, and the one that was requested. Source: ledger 1.9, `profile/displayName`."""
-    app = await authorise_app(services, request)
-    name = await call_operator(services, app, GetDisplayName(number_of(app)))
-    info = {
-        "verifiedNameStatus": name.verified_status,
-        "requestedName": name.requested_name,
-        "requestedNameStatus": name.requested_status,
-        "verifiedName": name.verified_name,
-    }
-    return ApiResponse({"displayNameInfo": info, "status": "success"})
+class NewDisplayName(Struct, rename="camel"):
+    """A display name to request."""
+
+    new_display_name: Annotated[
+        str,
+        Field(
+            "The display name to request: 3 to 249 letters, digits, spaces and - _ ( ), not all in upper case.",
+            "Acme Spare Parts",
+            strip=True,
+            is_required=True,
+        ),
+    ] = ""
 
 
-async def request_display_name(services: Services, request: Request) -> ApiResponse:
+class NewOfficialAccount(Struct):
+    """A request for an official business account. Source: the operator's page "Official business accounts"."""
+
+    business_website_url: Annotated[str, Field("The website of the business.", "https://shop.example", "a text")]
+    primary_country_of_operation: Annotated[
+        str, Field("The country where the business is mostly active.", "United States of America", "a text")
+    ]
+    primary_language: Annotated[str, Field("The language of the business.", "English")] = ""
+    parent_business_or_brand: Annotated[str, Field("The business or brand that it belongs to.", "Acme")] = ""
+    additional_supporting_information: Annotated[
+        str, Field("What else speaks for the request.", "Also in the trade press.")
+    ] = ""
+    supporting_links: Annotated[
+        list[str] | None,
+        Field(
+            "URLs of articles about the business, as a JSON array of at most 5.",
+            '["https://press.example/acme"]',
+            "a list of URLs",
+        ),
+    ] = None
+
+
+class NewPublicKey(Struct):
+    """The key with which the operator encrypts what a number's flows exchange."""
+
+    public_key: Annotated[
+        str,
+        Field("A public RSA key of 2048 bits in PEM.", "-----BEGIN PUBLIC KEY-----\nMIIB\n-----END PUBLIC KEY-----"),
+    ]
+
+
+class DisplayNameInfo(Struct, rename="camel"):
+    """A number's display name, and the one that was requested."""
+
+    verified_name_status: str
+    requested_name: str
+    requested_name_status: str
+    verified_name: str
+
+
+class DisplayName(Success, rename="camel"):
+    """The response about a display name."""
+
+    display_name_info: DisplayNameInfo
+
+
+class OfficialStatus(Struct):
+    """The status of a number as an official business account."""
+
+    oba_status: str
+
+
+class OfficialAccount(Success):
+    """The response about an official business account."""
+
+    id: str
+    official_business_account: OfficialStatus
+
+
+class RequestAccepted(Struct):
+    """True if the operator accepted the request."""
+
+    success: bool
+
+
+class Encryption(Struct):
+    """The public key of a number, empty if it has none, and whether its signature is valid."""
+
+    business_public_key: str
+    business_public_key_signature_status: str
+
+
+class PublicKey(Success):
+    """The response about a public key."""
+
+    encryption: Encryption
+
+
+@operation("GET", f"{APP}/profile/displayName", DisplayName)
+async def show_display_name(call: AppCall) -> DisplayName:
+    """Return the number's display name, and the one that was requested."""
+    members = ("name_status", "new_display_name", "new_name_status", "verified_name")
+    number = await call.graph("GET", call.number, query={"fields": ",".join(members)})
+    return DisplayName(DisplayNameInfo(*(coerced_text(number.get(name)) for name in members)))
+
+
+@operation("POST", f"{APP}/profile/displayName", Success, rate="display_name", errors=(ErrorCode.INVALID_DISPLAY_NAME,))
+async def request_display_name(call: AppCall, fields: NewDisplayName) -> Success:
     """Request another display name for the number; the operator reviews it.
 
-    Errors in this order: 401, 429 fourth in a day, 400 a name that breaks a rule, 400 the operator's error, 503.
     The text of a broken rule is in `error`, as documented, and in `message`.
-
-    Source: ledger 1.9, `profile/displayName`.
     """
-    app = await authorise_app(services, request)
-    name = (request.form_or_json().text("newDisplayName") or "").strip()
     for is_broken, text in _NAME_RULES:
-        if is_broken(name):
+        if is_broken(fields.new_display_name):
             raise ApiError(ErrorCode.INVALID_DISPLAY_NAME, text, members={"error": text})
-    await call_operator(services, app, RequestDisplayName(number_of(app), name))
-    return ApiResponse({"status": "success"})
+    await call.graph(
+        "POST", call.number, {"new_display_name": fields.new_display_name, "messaging_product": "whatsapp"}
+    )
+    return Success()
 
 
-async def show_official_account(services: Services, request: Request) -> ApiResponse:
-    """Return the number's status as an official business account. Source: ledger 1.9, `oba`."""
-    app = await authorise_app(services, request)
-    number = number_of(app)
-    status = await call_operator(services, app, GetOfficialAccount(number))
-    account = {"oba_status": status or "NOT_STARTED"}
-    return ApiResponse({"id": number, "official_business_account": account, "status": "success"})
+@operation("GET", f"{APP}/oba", OfficialAccount)
+async def show_official_account(call: AppCall) -> OfficialAccount:
+    """Return the number's status as an official business account."""
+    number = await call.graph("GET", call.number, query={"fields": "official_business_account"})
+    status = coerced_text(object_of(number.get("official_business_account")).get("oba_status"))
+    return OfficialAccount(call.number, OfficialStatus(status or "NOT_STARTED"))
 
 
-async def request_official_account(services: Services, request: Request) -> ApiResponse:
-    """Request that the number becomes an official business account.
-
-    Source: ledger 1.9, `oba`; the operator's page "Official business accounts".
-    """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    members: dict[str, Any] = {name: form.required(name, "a text") for name in _TEXTS}
-    members |= {name: text for name in _OPTIONAL_TEXTS if (text := form.text(name))}
-    if form.text("supporting_links"):
-        members["supporting_links"] = _read_links(form)
-    result = await call_operator(services, app, RequestOfficialAccount(number_of(app), members))
-    return ApiResponse({"success": result.success})
+@operation("POST", f"{APP}/oba", RequestAccepted)
+async def request_official_account(call: AppCall, fields: NewOfficialAccount) -> RequestAccepted:
+    """Request that the number becomes an official business account."""
+    response = await call.graph("POST", f"{call.number}/official_business_account", omit_empty(fields))
+    return RequestAccepted(response.get("success") is not False)
 
 
-async def show_public_key(services: Services, request: Request) -> ApiResponse:
-    """Return the number's public key; empty if it has none. Source: ledger 1.11."""
-    app = await authorise_app(services, request)
-    key = await call_operator(services, app, GetPublicKey(number_of(app)))
-    encryption = {"business_public_key": key.key, "business_public_key_signature_status": key.signature_status}
-    return ApiResponse({"encryption": encryption, "status": "success"})
+@operation("GET", f"{APP}/flows/publicKey", PublicKey, source=_KEY_SOURCE)
+@operation("GET", f"{APP}/flows/public_key", PublicKey, source="ledger 1.11; this spelling is ours")
+async def show_public_key(call: AppCall) -> PublicKey:
+    """Return the number's public key; empty if it has none."""
+    response = await call.graph("GET", f"{call.number}/whatsapp_business_encryption")
+    key = next(iter(objects_in(list_of(response.get("data")))), response)  # older versions: not in a list
+    members = ("business_public_key", "business_public_key_signature_status")
+    return PublicKey(Encryption(*(coerced_text(key.get(name)) for name in members)))
 
 
-async def set_public_key(services: Services, request: Request) -> ApiResponse:
-    """Set the public key with which the operator encrypts what the number's flows exchange.
-
-    Source: public page "WhatsApp Dynamic Flows"; ledger 1.11.
-    """
-    app = await authorise_app(services, request)
-    key = request.form_or_json().required("public_key", "a public RSA key of 2048 bits in PEM")
+@operation("POST", f"{APP}/flows/publicKey", Success, source=_KEY_SOURCE)
+@operation("POST", f"{KEY_APP}/flows/public_key", Success, source=_KEY_SOURCE, credential=Credential.API_KEY)
+@operation("POST", f"{APP}/flows/public_key", Success, source=_KEY_SOURCE)
+async def set_public_key(call: AppCall, fields: NewPublicKey) -> Success:
+    """Set the public key with which the operator encrypts what the number's flows exchange."""
+    body = {"business_public_key": fields.public_key}
     try:
-        await call_operator(services, app, SetPublicKey(number_of(app), key))
+        await call.graph("POST", f"{call.number}/whatsapp_business_encryption", body)
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REJECTED:
             raise
         members = {"code": error.operator_code, "details": error.explanation}
         raise ApiError(error.code, error.explanation, members=members) from error
-    return ApiResponse({"status": "success"})
-
-
-def _read_links(form: Form) -> list[str]:
-    return read_json(form.text("supporting_links") or "[]", _links, name="supporting_links", accepted="a list of URLs")
+    return Success()

@@ -1,92 +1,177 @@
-"""Endpoints for payments of orders, and for the payment configurations of an app's business account.
+"""Payments of orders, and the payment configurations of an app's business account: the operator stores both."""
 
-The operator stores both, and its responses are passed on.
-"""
+from typing import Annotated, Any
+from urllib.parse import quote
 
-from typing import Any, Final
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import account_of, call_operator, number_of
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.direct_calls.payments import (
-    CreatePaymentConfiguration,
-    GetPayment,
-    GetPaymentConfiguration,
-    ListPaymentConfigurations,
-    RefundPayment,
-    RemovePaymentConfiguration,
-    RenewPaymentLink,
-)
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field, omit_empty
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import OperatorObject
+from waypost.api.route import IdempotencyMode
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.payments import CONFIGURATION_FIELDS, read_refund
 
-_NAME: Final = "the name of a payment configuration"
-_URL: Final = "the URL to which the gateway sends the merchant back"
+Name = Annotated[
+    str,
+    Field(
+        "The name of the payment configuration, unique within the business account.",
+        "shop-gateway",
+        "the name of a payment configuration",
+    ),
+]
+
+operation = Operations("ledger 1.10")
 
 
-async def show_payment(services: Services, request: Request) -> ApiResponse:
-    """Return the payment of an order, by its payment configuration and its reference. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    call = GetPayment(number_of(app), request.path["payment_configuration"], request.path["reference_id"])
-    return ApiResponse((await call_operator(services, app, call)).raw)
+class PaymentAmount(Struct):
+    """An amount of money: the value divided by the offset, in the currency."""
+
+    currency: str
+    value: int
+    offset: int
 
 
-async def refund_payment(services: Services, request: Request) -> ApiResponse:
+class Refund(Struct):
+    """A refund; the operator reports a missing member in the documented words."""
+
+    reference_id: Annotated[
+        str, Field("The reference of the order; without it the operator returns an error.", "order-7")
+    ] = ""
+    speed: Annotated[str, Field("How fast the refund is: instant or normal.", "normal")] = ""
+    payment_config_id: Annotated[
+        str, Field("The name of the order's payment configuration; required by the operator.", "shop-gateway")
+    ] = ""
+    amount: Annotated[
+        PaymentAmount | None,
+        Field(
+            "The amount to refund, as a JSON object; required by the operator.",
+            '{"currency":"INR","value":12000,"offset":100}',
+            "an object with currency, value and offset",
+        ),
+    ] = None
+
+
+class NewConfiguration(Struct):
+    """A payment configuration to create."""
+
+    configuration_name: Name
+    provider_name: Annotated[str, Field("The payment gateway.", "razorpay", "the name of a payment gateway")]
+    purpose_code: Annotated[str, Field("The purpose of the payments, as a code.", "00")] = ""
+    merchant_category_code: Annotated[str, Field("The category of the merchant, as a code.", "5411")] = ""
+    redirect_url: Annotated[
+        str, Field("Where the gateway sends the merchant after the connection.", "https://shop.example/connected")
+    ] = ""
+    merchant_vpa: Annotated[str, Field("The merchant's payment address.", "shop@upi")] = ""
+
+
+class NewLink(Struct):
+    """A request for a new link of a configuration."""
+
+    configuration_name: Name
+    redirect_url: Annotated[
+        str,
+        Field(
+            "Where the gateway sends the merchant after the connection.",
+            "https://shop.example/connected",
+            "the URL to which the gateway sends the merchant back",
+        ),
+    ]
+
+
+class ConfigurationName(Struct):
+    """A configuration to remove."""
+
+    configuration_name: Name
+
+
+class OrderPayments(OperatorObject):
+    """The payments of an order."""
+
+    payments: list[dict[str, Any]]
+
+
+class StartedRefund(OperatorObject):
+    """A refund that has begun."""
+
+    id: str
+    status: str
+
+
+class PaymentConfigurationList(OperatorObject):
+    """Payment configurations."""
+
+    data: list[dict[str, Any]]
+
+
+class PaymentLink(OperatorObject):
+    """The link that connects a configuration to its gateway, and when it expires."""
+
+    oauth_url: str
+    expiration: int
+
+
+class RemovedConfiguration(OperatorObject):
+    """The operator's response to a removal."""
+
+    success: bool
+
+
+@operation(
+    "GET",
+    f"{APP}/payments/{{payment_configuration}}/{{reference_id}}",
+    OrderPayments,
+    credential=Credential.PARTNER_TOKEN,
+)
+async def show_payment(call: AppCall) -> dict[str, Any]:
+    """Return the payment of an order, by its payment configuration and its reference."""
+    names = (quote(call.request.path[name], safe="") for name in ("payment_configuration", "reference_id"))
+    return await call.graph("GET", f"{call.number}/payments/{'/'.join(names)}")
+
+
+@operation(
+    "POST",
+    f"{APP}/payments/refund",
+    StartedRefund,
+    credential=Credential.PARTNER_TOKEN,
+    idempotency=IdempotencyMode.MARKED_FIRST,
+)
+async def refund_payment(call: AppCall, fields: Refund) -> dict[str, Any]:
     """Refund a payment, whole or in part; a callback reports the result.
 
-    Errors in this order: 401, 429, 400 an amount that cannot be read, 409 the same request was begun before under its
-    key, 400 the operator's error, also for a missing parameter, 503.
-
-    Source: ledger 1.10.
+    Under a key, 409 if the same request was begun before: the payment may have been refunded.
     """
-    app = await authorise_app(services, request)
-    members = read_refund(request.form_or_json())
-    if request.idempotency is not None and request.idempotency.begun_before:
+    if call.was_begun_before:
         raise ApiError(ErrorCode.KEY_IN_USE, "The payment may have been refunded: look it up before you try again.")
-    return ApiResponse((await call_operator(services, app, RefundPayment(number_of(app), members))).raw)
+    return await call.graph("POST", f"{call.number}/payments_refund", omit_empty(fields))
 
 
-async def list_payment_configurations(services: Services, request: Request) -> ApiResponse:
-    """Return the payment configurations of the app's business account. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    return ApiResponse((await call_operator(services, app, ListPaymentConfigurations(account_of(app)))).raw)
+@operation("GET", f"{APP}/payment/configurations", PaymentConfigurationList)
+async def list_payment_configurations(call: AppCall) -> dict[str, Any]:
+    """Return the payment configurations of the app's business account."""
+    return await call.graph("GET", f"{call.account}/payment_configurations")
 
 
-async def show_payment_configuration(services: Services, request: Request) -> ApiResponse:
-    """Return one payment configuration. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    call = GetPaymentConfiguration(account_of(app), request.path["configuration_name"])
-    return ApiResponse((await call_operator(services, app, call)).raw)
+@operation("GET", f"{APP}/payment/configurations/{{configuration_name}}", PaymentConfigurationList)
+async def show_payment_configuration(call: AppCall) -> dict[str, Any]:
+    """Return one payment configuration."""
+    name = quote(call.request.path["configuration_name"], safe="")
+    return await call.graph("GET", f"{call.account}/payment_configuration/{name}")
 
 
-async def create_payment_configuration(services: Services, request: Request) -> ApiResponse:
-    """Create a payment configuration, and return the link that connects it to its gateway. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    members: dict[str, str] = {
-        "configuration_name": form.required("configuration_name", _NAME),
-        "provider_name": form.required("provider_name", "the name of a payment gateway"),
-    }
-    members |= {name: text for name in CONFIGURATION_FIELDS if (text := form.text(name))}
-    response = await call_operator(services, app, CreatePaymentConfiguration(account_of(app), members))
-    return ApiResponse(response.raw)
+@operation("POST", f"{APP}/payment/configuration", PaymentLink, idempotency=IdempotencyMode.MARKED_FIRST)
+async def create_payment_configuration(call: AppCall, fields: NewConfiguration) -> dict[str, Any]:
+    """Create a payment configuration, and return the link that connects it to its gateway."""
+    return await call.graph("POST", f"{call.account}/payment_configuration", omit_empty(fields))
 
 
-async def renew_payment_link(services: Services, request: Request) -> ApiResponse:
-    """Return a new link that connects a payment configuration to its gateway. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    name, redirect_url = form.required("configuration_name", _NAME), form.required("redirect_url", _URL)
-    call = RenewPaymentLink(account_of(app), name, redirect_url)
-    return ApiResponse((await call_operator(services, app, call)).raw)
+@operation("POST", f"{APP}/payment/configuration/regenerate", PaymentLink)
+async def renew_payment_link(call: AppCall, fields: NewLink) -> dict[str, Any]:
+    """Return a new link that connects a payment configuration to its gateway."""
+    return await call.graph("POST", f"{call.account}/generate_payment_configuration_oauth_link", omit_empty(fields))
 
 
-async def remove_payment_configuration(services: Services, request: Request) -> ApiResponse:
-    """Remove a payment configuration. Source: ledger 1.10."""
-    app = await authorise_app(services, request)
-    name = request.form_or_json().required("configuration_name", _NAME)
-    response: dict[str, Any] = (
-        await call_operator(services, app, RemovePaymentConfiguration(account_of(app), name))
-    ).raw
-    return ApiResponse(response)
+@operation("POST", f"{APP}/payment/configuration/remove", RemovedConfiguration)
+async def remove_payment_configuration(call: AppCall, fields: ConfigurationName) -> dict[str, Any]:
+    """Remove a payment configuration."""
+    return await call.graph("DELETE", f"{call.account}/payment_configuration", omit_empty(fields))

@@ -1,95 +1,138 @@
-"""Endpoints for the username of an app's number, and for the usernames that its business prefers."""
+"""The username of an app's number, and the usernames that its business prefers."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import astuple
 
 from waypost.api.apps.settings import set_preferences
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import call_operator, number_of
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.app import App
-from waypost.domain.direct_calls.names import DeleteUsername, GetUsername, ListUsernameSuggestions, SetUsername
-from waypost.domain.errors import invalid_field
+from waypost.api.fields import Field, omit_empty
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Success
+from waypost.base.json_values import coerced_text, list_of, objects_in
 
-TRANSFER_ACTIONS: Final = ("none", "force_transfer")
 MAX_USERNAME_CHARS: Final = 35  # Source: the operator's page "Business usernames"
-PREFERENCES: Final = ("usernamePreference1", "usernamePreference2", "usernamePreference3")
-_SUBMITTED: Final = "SubmittedToGupshup"  # Source: ledger 1.9: the documented value
-_NOT_SUBMITTED: Final = "NotSubmitted"
 _STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept; POST username reserves a username at the operator."),)
 
-
-async def show_username(services: Services, request: Request) -> ApiResponse:
-    """Return the number's username and its status, as the operator has it; nothing if it has none.
-
-    Source: ledger 1.9, `username`.
-    """
-    app = await authorise_app(services, request)
-    return ApiResponse((await call_operator(services, app, GetUsername(number_of(app)))).raw)
+operation = Operations("ledger 1.9")
 
 
-async def set_username(services: Services, request: Request) -> ApiResponse:
-    """Reserve a username for the number, or take it from another number of the business.
+class NewUsername(Struct):
+    """A username to reserve."""
 
-    Source: ledger 1.9, `username`.
-    """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    username = form.required("username", f"3 to {MAX_USERNAME_CHARS} letters, digits, periods and underscores")
-    action = form.text("transfer_action") or ""
-    if action and action not in TRANSFER_ACTIONS:
-        raise invalid_field("transfer_action", f"one of {', '.join(TRANSFER_ACTIONS)}")
-    result = await call_operator(services, app, SetUsername(number_of(app), username, action))
-    return ApiResponse({"status": "reserved", **result.raw})
-
-
-async def delete_username(services: Services, request: Request) -> ApiResponse:
-    """Delete the number's username. Source: ledger 1.9, `username`."""
-    app = await authorise_app(services, request)
-    await call_operator(services, app, DeleteUsername(number_of(app)))
-    return ApiResponse({"status": "success"})
+    username: Annotated[str, Field("The username: 3 to 35 letters, digits, periods and underscores.", "acme.shop")]
+    transfer_action: Annotated[
+        Literal["", "none", "force_transfer"],
+        Field(
+            "none, or force_transfer to take it from another number of the business.",
+            "none",
+            "one of none, force_transfer",
+        ),
+    ] = ""
 
 
-async def list_username_suggestions(services: Services, request: Request) -> ApiResponse:
-    """Return the usernames that the operator suggests. Source: ledger 1.9, `username/suggestions`."""
-    app = await authorise_app(services, request)
-    names = await call_operator(services, app, ListUsernameSuggestions(number_of(app)))
-    return ApiResponse({"username_suggestions": list(names)})
+class UsernamePreferences(Struct, rename="camel"):
+    """The usernames that a business prefers, in their order."""
+
+    username_preference1: Annotated[
+        str,
+        Field(
+            "The username that the business prefers; at most 35 characters.",
+            "acmeshop",
+            "1 to 35 characters",
+            MAX_USERNAME_CHARS,
+        ),
+    ]
+    username_preference2: Annotated[str, Field("The second choice.", "acme_shop", "", MAX_USERNAME_CHARS)] = ""
+    username_preference3: Annotated[str, Field("The third choice.", "acme.shop", "", MAX_USERNAME_CHARS)] = ""
 
 
-async def set_username_preferences(services: Services, request: Request) -> ApiResponse:
-    """Store up to three usernames that the business prefers, in their order.
+class Username(Struct):
+    """A username and its status; neither if the number has none."""
 
-    Source: ledger 1.9, `username/preferences`.
-    """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    form.required(PREFERENCES[0], f"1 to {MAX_USERNAME_CHARS} characters")
-    names = tuple((form.text(name) or "").strip() for name in PREFERENCES)
-    for name, username in zip(PREFERENCES, names, strict=True):
-        if len(username) > MAX_USERNAME_CHARS:
-            raise invalid_field(name, f"at most {MAX_USERNAME_CHARS} characters")
-    await set_preferences(services, app, username_preferences=names)
-    message = "Username preferences submitted successfully"
-    data = _preferences_object(app, names)
-    return ApiResponse({"status": "success", "message": message, "data": data}, headers=_STORED_ONLY_HEADERS)
+    status: str | UnsetType = UNSET
+    username: str | UnsetType = UNSET
 
 
-async def delete_username_preferences(services: Services, request: Request) -> ApiResponse:
-    """Delete the stored preferences; the response is the same if there are none. Source: ledger 1.9."""
-    app = await authorise_app(services, request)
-    await set_preferences(services, app, username_preferences=())
-    return ApiResponse({"status": "success"})
+class UsernameSuggestions(Struct):
+    """Usernames that the operator suggests."""
+
+    username_suggestions: list[str]
 
 
-async def show_username_preferences(services: Services, request: Request) -> ApiResponse:
-    """Return the stored preferences and their status. Source: ledger 1.9, `username/status`."""
-    app = await authorise_app(services, request)
-    return ApiResponse({"status": "success", "data": _preferences_object(app, app.preferences.username_preferences)})
+class Preferences(Struct, rename="camel"):
+    """The preferences that are set. Source of the status: ledger 1.9, the documented value."""
+
+    business_phone_number: str
+    username_preference1: str | UnsetType = UNSET
+    username_preference2: str | UnsetType = UNSET
+    username_preference3: str | UnsetType = UNSET
+    submission_status: Literal["SubmittedToGupshup", "NotSubmitted"] = "NotSubmitted"
 
 
-def _preferences_object(app: App, names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the preferences; those that are not set are missing."""
-    set_names = {name: username for name, username in zip(PREFERENCES, names, strict=False) if username}
-    status = _SUBMITTED if set_names else _NOT_SUBMITTED
-    return {"businessPhoneNumber": app.phone_number, **set_names, "submissionStatus": status}
+class StoredPreferences(Struct):
+    """The response about preferences."""
+
+    status: Literal["success"]
+    data: Preferences
+    message: str | UnsetType = UNSET
+
+
+@operation("GET", f"{APP}/username", Username)
+async def show_username(call: AppCall) -> Username:
+    """Return the number's username and its status, as the operator has it; nothing if it has none."""
+    return _username(await call.graph("GET", f"{call.number}/username"))
+
+
+@operation("POST", f"{APP}/username", Username)
+async def set_username(call: AppCall, fields: NewUsername) -> Username:
+    """Reserve a username for the number, or take it from another number of the business."""
+    return _username({"status": "reserved"} | await call.graph("POST", f"{call.number}/username", omit_empty(fields)))
+
+
+@operation("DELETE", f"{APP}/username", Success)
+async def delete_username(call: AppCall) -> Success:
+    """Delete the number's username."""
+    await call.graph("DELETE", f"{call.number}/username")
+    return Success()
+
+
+@operation("GET", f"{APP}/username/suggestions", UsernameSuggestions)
+async def list_username_suggestions(call: AppCall) -> UsernameSuggestions:
+    """Return the usernames that the operator suggests."""
+    items = objects_in(list_of((await call.graph("GET", f"{call.number}/username_suggestions")).get("data")))
+    names = [name for item in items for name in list_of(item.get("username_suggestions"))]
+    return UsernameSuggestions([name for name in names if isinstance(name, str)])
+
+
+@operation("POST", f"{APP}/username/preferences", StoredPreferences, at_operator=False)
+async def set_username_preferences(call: AppCall, fields: UsernamePreferences) -> ApiResponse:
+    """Store up to three usernames that the business prefers, in their order."""
+    names = astuple(fields)
+    await set_preferences(call.services, call.app, username_preferences=names)
+    stored = StoredPreferences("success", _preferences(call, names), "Username preferences submitted successfully")
+    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
+
+
+@operation("DELETE", f"{APP}/username/preferences", Success, at_operator=False)
+async def delete_username_preferences(call: AppCall) -> Success:
+    """Delete the stored preferences; the response is the same if there are none."""
+    await set_preferences(call.services, call.app, username_preferences=())
+    return Success()
+
+
+@operation("GET", f"{APP}/username/status", StoredPreferences, at_operator=False)
+async def show_username_preferences(call: AppCall) -> StoredPreferences:
+    """Return the stored preferences and their status."""
+    return StoredPreferences("success", _preferences(call, call.app.preferences.username_preferences))
+
+
+def _username(response: dict[str, Any]) -> Username:
+    return Username(*(coerced_text(response[name]) if name in response else UNSET for name in ("status", "username")))
+
+
+def _preferences(call: AppCall, names: tuple[str, ...]) -> Preferences:
+    first, second, third = (name or UNSET for name in (*names, "", "", "")[:3])
+    status = "SubmittedToGupshup" if any(names) else "NotSubmitted"
+    return Preferences(call.app.phone_number, first, second, third, status)

@@ -18,12 +18,13 @@ from waypost.operators.cloud import direct_calls, media_calls
 from waypost.operators.cloud.account import CLOUD_ACCOUNT_FIELDS
 from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.error_explanations import explain
+from waypost.operators.cloud.graph_client import CloudGraphClient
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.messages.bodies import message_body
 from waypost.operators.cloud.templates import calls
 from waypost.operators.cloud.tolerant_json import parse_name
 from waypost.operators.cloud.webhooks import webhook
-from waypost.operators.contract import AccountField, LimitUsage, OperatorUpload
+from waypost.operators.contract import AccountField, GraphClient, LimitUsage, OperatorUpload
 
 
 class CloudOperator:
@@ -39,6 +40,7 @@ class CloudOperator:
 
     def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
         self._calls = CloudHttpClient(clock or SystemClock(), timeout_s=timeout_s, held=held)
+        self.graph: GraphClient | None = CloudGraphClient(self._calls)
 
     async def open(self) -> None:
         """Create the connection pool."""

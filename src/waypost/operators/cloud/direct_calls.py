@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
@@ -11,21 +11,19 @@ from waypost.domain.direct_calls import account as account_calls
 from waypost.domain.direct_calls import call as call_calls
 from waypost.domain.direct_calls import calling as calling_calls
 from waypost.domain.direct_calls import flows as flows_calls
-from waypost.domain.direct_calls import groups as groups_calls
 from waypost.domain.direct_calls import marketing as marketing_calls
 from waypost.domain.direct_calls import media as media_calls
-from waypost.domain.direct_calls import names as names_calls
 from waypost.domain.direct_calls import onboarding as onboarding_calls
-from waypost.domain.direct_calls import payments as payments_calls
 from waypost.domain.direct_calls import profile as profile_calls
 from waypost.domain.direct_calls import subscriptions as subscriptions_calls
 from waypost.domain.direct_calls import templates as templates_calls
 from waypost.domain.direct_calls.call import CallFailure, OperatorCall, Response, unsupported_call
 from waypost.domain.direct_calls.templates import TemplateDetail
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome
-from waypost.operators.cloud import direct_responses, name_responses
+from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
 from waypost.operators.cloud.error_codes import name_conflict
+from waypost.operators.cloud.graph_client import OPERATOR_CALL_TIMEOUT_S
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
@@ -33,8 +31,6 @@ from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
-OPERATOR_CALL_TIMEOUT_S: Final = 10
-"""Of each request of a direct call. Source: decision 0026."""
 MAX_FLOWS: Final = "1000"
 FLOW_FILE: Final = "flow.json"
 FLOW_TYPE: Final = "FLOW_JSON"
@@ -50,7 +46,6 @@ _NUMBER: Final = (  # Source: operator's facts 1, "Phone node"
     "id,display_phone_number,verified_name,quality_rating,throughput,status,"
     "whatsapp_business_manager_messaging_limit,health_status"
 )
-_NAME: Final = "verified_name,name_status,new_display_name,new_name_status"  # Source: its page "Display names"
 _NUMBERS: Final = (
     "id,display_phone_number,verified_name,quality_rating,status,code_verification_status,name_status,"
     "platform_type,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
@@ -216,11 +211,6 @@ async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request
             return outcome
 
 
-def _segment(name: str) -> str:
-    """Return a name as one segment of a path."""
-    return quote(name, safe="")
-
-
 def _omit_none(**members: Any) -> dict[str, Any]:
     """Return the members that are not None."""
     return {name: value for name, value in members.items() if value is not None}
@@ -297,24 +287,6 @@ def _flow_members(request: flows_calls.CreateFlow | flows_calls.ChangeFlow) -> d
     return _omit_empty(
         clone_flow_id=request.clone_flow_id, endpoint_uri=request.endpoint_uri, flow_json=request.flow_json
     )
-
-
-def _group_form(request: groups_calls.ChangeGroup) -> list[FormPart]:
-    fields = _PRODUCT | _omit_none(subject=request.subject, description=request.description)
-    form = [FormPart(name, text) for name, text in fields.items()]
-    if request.picture is not None:
-        picture = request.picture
-        form.append(FormPart("profile_picture_file", picture.content, picture.file_name, picture.mime_type))
-    return form
-
-
-async def _list_group_subjects(
-    calls: CloudHttpClient, account: OperatorAccount, request: groups_calls.ListGroupSubjects
-) -> dict[str, str] | Outcome:
-    groups = await whole_list(
-        calls, account, f"{request.number_id}/groups", {}, name="groups", business="", timeout_s=OPERATOR_CALL_TIMEOUT_S
-    )
-    return direct_responses.group_subjects(groups) if isinstance(groups, list) else groups
 
 
 def _flow_file(request: flows_calls.PutFlowAssets) -> list[FormPart]:
@@ -444,17 +416,6 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     _exchange(profile_calls.GetComponents,        "GET",    lambda request: request.number_id,                                  direct_responses.components,        query=lambda request, _: {"fields": "conversational_automation"}),
     _exchange(profile_calls.SetComponents,        "POST",   lambda request: f"{request.number_id}/conversational_automation",   direct_responses.call_result,       body=_components),
     _exchange(profile_calls.MarkRead,             "POST",   lambda request: f"{request.number_id}/messages",                    direct_responses.call_result,       body=_read_receipt, category=CallCategory.MESSAGES),
-    # names, usernames, public key. Source: its pages "Display names", "Official business accounts", "Business usernames", "Business encryption"
-    _exchange(names_calls.GetDisplayName, "GET", lambda request: request.number_id, name_responses.display_name, query=lambda request, _: {"fields": _NAME}),
-    _exchange(names_calls.RequestDisplayName, "POST", lambda request: request.number_id, direct_responses.call_result, body=lambda request, _: {"new_display_name": request.name, **_PRODUCT}),
-    _exchange(names_calls.GetOfficialAccount, "GET", lambda request: request.number_id, name_responses.official_status, query=lambda request, _: {"fields": "official_business_account"}),
-    _exchange(names_calls.RequestOfficialAccount, "POST", lambda request: f"{request.number_id}/official_business_account", direct_responses.call_result, body=lambda request, _: request.members),
-    _exchange(names_calls.GetUsername, "GET", lambda request: f"{request.number_id}/username", name_responses.username),
-    _exchange(names_calls.SetUsername, "POST", lambda request: f"{request.number_id}/username", name_responses.username, body=lambda request, _: _omit_empty(username=request.username, transfer_action=request.transfer_action)),
-    _exchange(names_calls.DeleteUsername, "DELETE", lambda request: f"{request.number_id}/username", direct_responses.call_result),
-    _exchange(names_calls.ListUsernameSuggestions, "GET", lambda request: f"{request.number_id}/username_suggestions", name_responses.username_suggestions),
-    _exchange(names_calls.GetPublicKey, "GET", lambda request: f"{request.number_id}/whatsapp_business_encryption", name_responses.public_key),
-    _exchange(names_calls.SetPublicKey, "POST", lambda request: f"{request.number_id}/whatsapp_business_encryption", direct_responses.call_result, body=lambda request, _: {"business_public_key": request.key}),
     # flows
     _exchange(flows_calls.CreateFlow,             "POST",   lambda request: f"{request.business_account_id}/flows",             direct_responses.created_flow,      body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_members(request)}, business=lambda request: request.business_account_id),
     _exchange(flows_calls.FindDraftFlow,          "GET",    lambda request: f"{request.business_account_id}/flows",             direct_responses.draft_flow,        query=lambda request, _: {"limit": MAX_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
@@ -470,28 +431,11 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     # voice calls. Source: its page "Calling API"
     _exchange(calling_calls.ApplyCallAction,      "POST",   lambda request: f"{request.number_id}/calls",                       direct_responses.call_result,       body=_call_action, category=CallCategory.MESSAGES),
     _exchange(calling_calls.SetCalling,           "POST",   lambda request: f"{request.number_id}/settings",                    direct_responses.call_result,       body=_call_settings),
-    # groups
-    _exchange(groups_calls.CreateGroup,           "POST",   lambda request: f"{request.number_id}/groups",                      direct_responses.group_request,     body=lambda request, _: _PRODUCT | {"subject": request.subject} | _omit_empty(description=request.description)),
-    _exchange(groups_calls.ListGroups,            "GET",    lambda request: f"{request.number_id}/groups",                      direct_responses.raw_list_page,     query=lambda request, _: _omit_empty(limit=request.limit, after=request.after, before=request.before)),
-    (groups_calls.ListGroupSubjects,      _list_group_subjects),
-    _exchange(groups_calls.GetGroup,              "GET",    lambda request: request.group_id,                                   lambda response, _: call_calls.RawObject(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
-    _exchange(groups_calls.ChangeGroup,           "POST",   lambda request: request.group_id,                                   direct_responses.group_request,     form=_group_form),
-    _exchange(groups_calls.DeleteGroup,           "DELETE", lambda request: request.group_id,                                   direct_responses.group_request),
-    _exchange(groups_calls.ResetInviteLink,       "POST",   lambda request: f"{request.group_id}/invite_link",                  direct_responses.invite_link,       body=lambda _request, _account: _PRODUCT),
-    _exchange(groups_calls.RemoveParticipants,    "DELETE", lambda request: f"{request.group_id}/participants",                 direct_responses.group_request,     body=lambda request, _: _PRODUCT | {"participants": [{"user": user} for user in request.users]}),
     # onboarding
     _exchange(onboarding_calls.RegisterNumber,    "POST",   lambda request: f"{request.number_id}/register",                    direct_responses.call_result,       body=lambda request, _: {**_PRODUCT, "pin": request.pin, **({"data_localization_region": request.region} if request.region else {})}),
     _exchange(onboarding_calls.DeregisterNumber,  "POST",   lambda request: f"{request.number_id}/deregister",                  direct_responses.call_result),
     _exchange(onboarding_calls.RequestSync,       "POST",   lambda request: f"{request.number_id}/smb_app_data",                direct_responses.raw_object,        body=lambda request, _: {**_PRODUCT, "sync_type": request.sync_type.value}),
 
-    # payments
-    _exchange(payments_calls.GetPayment,          "GET",    lambda request: f"{request.number_id}/payments/{_segment(request.configuration)}/{_segment(request.reference_id)}", direct_responses.raw_object),
-    _exchange(payments_calls.RefundPayment,       "POST",   lambda request: f"{request.number_id}/payments_refund",             direct_responses.raw_object,        body=lambda request, _: dict(request.members)),
-    _exchange(payments_calls.ListPaymentConfigurations, "GET", lambda request: f"{request.business_account_id}/payment_configurations", direct_responses.raw_object, business=lambda request: request.business_account_id),
-    _exchange(payments_calls.GetPaymentConfiguration, "GET", lambda request: f"{request.business_account_id}/payment_configuration/{_segment(request.name)}", direct_responses.raw_object, business=lambda request: request.business_account_id),
-    _exchange(payments_calls.CreatePaymentConfiguration, "POST", lambda request: f"{request.business_account_id}/payment_configuration", direct_responses.raw_object, body=lambda request, _: dict(request.members), business=lambda request: request.business_account_id),
-    _exchange(payments_calls.RenewPaymentLink,    "POST",   lambda request: f"{request.business_account_id}/generate_payment_configuration_oauth_link", direct_responses.raw_object, body=lambda request, _: {"configuration_name": request.name, "redirect_url": request.redirect_url}, business=lambda request: request.business_account_id),
-    _exchange(payments_calls.RemovePaymentConfiguration, "DELETE", lambda request: f"{request.business_account_id}/payment_configuration", direct_responses.raw_object, body=lambda request, _: {"configuration_name": request.name}, business=lambda request: request.business_account_id),
     # media
     _exchange(media_calls.GetMedium,              "GET",    lambda request: request.medium_id,                                  direct_responses.medium,            query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
     _exchange(media_calls.DeleteMedium,           "DELETE", lambda request: request.medium_id,                                  direct_responses.call_result,       query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),

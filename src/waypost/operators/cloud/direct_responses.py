@@ -7,7 +7,6 @@ from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
 from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
 from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAssetsResult
-from waypost.domain.direct_calls.groups import GroupRequest
 from waypost.domain.direct_calls.media import OperatorMedium
 from waypost.domain.direct_calls.profile import BlockResult, BusinessProfile
 from waypost.domain.direct_calls.subscriptions import MissingWebhookField, WebhookSubscription
@@ -240,22 +239,6 @@ def flow_owner(response: dict[str, Any], _: _AnyCall) -> str:
 def assets_result(response: dict[str, Any], _: _AnyCall) -> FlowAssetsResult:
     """Return the operator's validation result of a flow's file."""
     return FlowAssetsResult(boolean_of(response.get("success"), default=True), response.get("validation_errors", []))
-
-
-def group_request(response: dict[str, Any], _: _AnyCall) -> GroupRequest:
-    """Return the id of an accepted change of a group; empty if the response has none."""
-    return GroupRequest(parse_text(response.get("request_id")))
-
-
-def group_subjects(groups: list[Any]) -> dict[str, str]:
-    """Return the subjects of a list of groups, by id."""
-    subjects = {parse_text(group.get("id")): parse_text(group.get("subject")) for group in objects_in(groups)}
-    return {group_id: subject for group_id, subject in subjects.items() if group_id}
-
-
-def invite_link(response: dict[str, Any], _: _AnyCall) -> str | OperatorUnavailable:
-    """Return the invite link of a group."""
-    return parse_text(response.get("invite_link")) or OperatorUnavailable("the operator's response has no invite link")
 
 
 def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:

@@ -1,0 +1,151 @@
+"""The fields of an operation: a struct whose annotations say what each is for, and how it is read and checked."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from waypost.api.request_fields import FieldType
+from waypost.domain.coercion import read_flag, read_integer
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
+from waypost.wire.forms import read_json
+
+Fields = TypeVar("Fields", bound=msgspec.Struct)
+
+_PLAIN_TYPES: Final = {
+    str: FieldType.TEXT,
+    int: FieldType.INTEGER,
+    bool: FieldType.BOOLEAN,
+    bytes: FieldType.FILE,  # of a form in parts, which the operation streams itself
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Describes a field, in its `Annotated` type; a struct without it cannot be an operation's.
+
+    Attributes:
+        meaning: one sentence.
+        example: a value as it is sent in a form.
+        accepted: for the error of a missing or invalid value; empty: the meaning.
+        max_chars: of a text.
+        strip: True if blanks around a text do not count.
+        is_required: True if the operation itself returns the error of a missing value.
+        between: the least and the greatest value of a number.
+        kind: its type in the documented error of a missing field.
+    """
+
+    meaning: str
+    example: str = ""
+    accepted: str = ""
+    max_chars: int | None = None
+    between: tuple[int, int] | None = None
+    kind: str = "String"
+    strip: bool = False
+    is_required: bool = False
+
+
+class FieldReader(NamedTuple):
+    """The reading of one field of a struct, from a form or a query.
+
+    Attributes:
+        name: in the struct.
+        wire_name: as it is sent.
+        accepted: for errors.
+        json_type: of a JSON text, what it holds.
+        is_checked: False if every text is a value of it.
+        read: returns the value of a text that is not empty; raises ApiError.
+    """
+
+    name: str
+    wire_name: str
+    is_required: bool
+    field: Field
+    accepted: str
+    type: FieldType
+    json_type: Any
+    is_checked: bool
+    read: Callable[[str], Any]
+
+
+@cache
+def field_readers(struct: type[msgspec.Struct]) -> tuple[FieldReader, ...]:
+    """Return how the fields of a struct are read, in its order.
+
+    Raises:
+        TypeError: a field has no `Field`.
+    """
+    hints = get_type_hints(struct, include_extras=True)
+    return tuple(_field_reader(struct, each, hints[each.name]) for each in msgspec.structs.fields(struct))
+
+
+def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> Fields:
+    """Return a struct of the fields of a form or a query; an empty text counts as absent.
+
+    Raises:
+        ApiError: the first field, in the struct's order, that is missing or invalid.
+    """
+    values: dict[str, Any] = {}
+    for reader in field_readers(struct):
+        text = text_of(reader.wire_name)
+        if reader.is_required and (not text or text.isspace()):
+            raise missing_parameter(reader.wire_name, reader.accepted, reader.field.kind)
+        if text:
+            values[reader.name] = reader.read(text)
+    return struct(**values)
+
+
+def omit_empty(fields: msgspec.Struct | Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that are not empty, by their wire names."""
+    members = fields if isinstance(fields, Mapping) else msgspec.to_builtins(fields)
+    return {name: value for name, value in members.items() if value not in (None, "")}
+
+
+def _field_reader(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo, hint: Any) -> FieldReader:
+    field = next((extra for extra in get_args(hint) if isinstance(extra, Field)), None)
+    if field is None:
+        raise TypeError(f"{struct.__name__}.{each.name} needs an Annotated type with a Field")
+    wire_name, type_ = each.encode_name, get_args(hint)[0]
+    if get_origin(type_) is UnionType:  # `list[str] | None`: absent
+        [type_] = [option for option in get_args(type_) if option is not NoneType]
+    accepted = field.accepted or field.meaning[:1].lower() + field.meaning[1:].rstrip(".")
+    field_type = FieldType.TEXT if get_origin(type_) is Literal else _PLAIN_TYPES.get(type_, FieldType.JSON)
+    is_checked = type_ is not str or field.max_chars is not None
+    json_type = type_ if field_type is FieldType.JSON else None
+    read = _value_reader(type_, wire_name, field, accepted)
+    return FieldReader(each.name, wire_name, each.required, field, accepted, field_type, json_type, is_checked, read)
+
+
+def _value_reader(type_: Any, name: str, field: Field, accepted: str) -> Callable[[str], Any]:
+    if get_origin(type_) is Literal:
+        return lambda text: _read_choice(text, name, get_args(type_), accepted)
+    if type_ is str:
+        return lambda text: _read_text(text.strip() if field.strip else text, name, field.max_chars)
+    if type_ is int:
+        return lambda text: _read_integer(text, name, field.between)
+    if type_ is bool:
+        return lambda text: read_flag(text, name)
+    decoder = msgspec.json.Decoder(type_)
+    return lambda text: read_json(text, decoder, name=name, accepted=accepted)
+
+
+def _read_choice(text: str, name: str, choices: tuple[str, ...], accepted: str) -> str:
+    if text not in choices:
+        raise invalid_field(name, accepted)
+    return text
+
+
+def _read_text(text: str, name: str, max_chars: int | None) -> str:
+    if max_chars is not None and len(text) > max_chars:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be at most {max_chars} characters.")
+    return text
+
+
+def _read_integer(text: str, name: str, between: tuple[int, int] | None) -> int:
+    number = read_integer(text, name)
+    if between is not None and not between[0] <= number <= between[1]:
+        raise invalid_field(name, "a number from {} to {}".format(*between))
+    return number

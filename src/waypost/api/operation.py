@@ -1,0 +1,229 @@
+"""Declares an operation of the partner API beside the function that carries it out.
+
+An operation is one declaration: method, path, credential, the structs of its fields and of its response. Routing, the
+reading and checking of fields, statuses, error codes and the OpenAPI document follow from it.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import replace
+from functools import wraps
+from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+
+from msgspec import Struct
+
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.auth.credentials import Credential
+from waypost.api.direct_calls import (
+    account_of,
+    direct_call_deadline,
+    list_graph,
+    number_of,
+    request_graph,
+    unavailable_error,
+)
+from waypost.api.fields import field_readers, read_fields
+from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.request_fields import REQUEST_FIELDS, RequestField
+from waypost.api.response_schemas import RESPONSE_SCHEMAS
+from waypost.api.responses import schema_of
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
+from waypost.api.services import Services
+from waypost.domain.app import App
+from waypost.domain.errors import ApiError, ErrorCode
+from waypost.operators.contract import GraphFile, GraphRequest
+from waypost.wire.errors import ERRORS
+
+APP: Final = "/partner/app/{app_id}"
+KEY_APP: Final = "/wa/app/{app_id}"
+_ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
+_OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
+
+Returned = TypeVar("Returned", bound=Struct)
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | ApiResponse]])
+
+
+class AppCall(NamedTuple):
+    """A call about one app, whose caller is authorised; it reaches the operator behind the app."""
+
+    services: Services
+    request: Request
+    app: App
+
+    @property
+    def number(self) -> str:
+        """The operator's id of the app's number."""
+        return number_of(self.app)
+
+    @property
+    def account(self) -> str:
+        """The id of the app's business account."""
+        return account_of(self.app)
+
+    @property
+    def was_begun_before(self) -> bool:
+        """True if the same request was begun before under its idempotency key, and may have been carried out."""
+        return self.request.idempotency is not None and self.request.idempotency.begun_before
+
+    async def graph(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        files: Mapping[str, GraphFile] | None = None,
+    ) -> dict[str, Any]:
+        """Call the operator's Graph API, and return the object of its response.
+
+        Raises:
+            ApiError: as `request_graph`.
+        """
+        return await request_graph(self.services, self.app, GraphRequest(method, path, body, query, files))
+
+    async def graph_list(self, path: str, name: str) -> list[Any]:
+        """Return all pages of a list as one; `name` is what the log calls it.
+
+        Raises:
+            ApiError: as `graph`.
+        """
+        return await list_graph(self.services, self.app, GraphRequest("GET", path), name)
+
+    async def graph_page(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return one page of a list.
+
+        Raises:
+            ApiError: as `graph`; or the response has no list, which proves nothing, least of all an empty one.
+        """
+        page = await self.graph("GET", path, query=query)
+        if not isinstance(page.get("data"), list):
+            raise self.unavailable(path, "the operator's response has no list")
+        return page
+
+    def unavailable(self, call_name: str, reason: str) -> ApiError:
+        """Return the error for a call whose response says nothing; the reason goes to our log."""
+        return unavailable_error(self.app, call_name, reason)
+
+    def deadline(self, call_name: str) -> AbstractAsyncContextManager[None]:
+        """Limit the time of all calls in the block."""
+        return direct_call_deadline(self.app, call_name)
+
+
+class Operations:
+    """The operations of one subject, in order; calling it declares the next one.
+
+    Args:
+        source: of all of them.
+        credential: that each requires, unless it says otherwise.
+    """
+
+    def __init__(self, source: str, credential: Credential = Credential.APP_TOKEN) -> None:
+        self._source = source
+        self._credential = credential
+        self.rows: list[RouteRow] = []
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        returns: type[Struct],
+        *,
+        source: str = "",
+        credential: Credential | None = None,
+        rate: str = "partner_call",
+        errors: tuple[ErrorCode, ...] = (),
+        at_operator: bool = True,
+        deadline: str = "",
+        multipart: type[Struct] | None = None,
+        idempotency: IdempotencyMode = IdempotencyMode.NO_KEY,
+    ) -> Callable[[Function], Function]:
+        """Declare an operation.
+
+        Its function takes an `AppCall`, and `fields` (of the body) or `query`, whose structs are read and checked before
+        it is called. It returns the struct of the response, or the operator's object if that is passed on.
+
+        Args:
+            method: of HTTP.
+            path: below the host.
+            returns: the struct of its response.
+            source: if it is another one than the subject's.
+            credential: likewise.
+            rate: its row in the table of rates.
+            errors: its error codes besides those that follow from its fields, its path and the operator.
+            at_operator: False if it calls nobody.
+            deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
+            multipart: the fields of a form in parts, for the reference: the function streams the body itself.
+            idempotency: its handling of an idempotency key.
+        """
+
+        def declare(function: Function) -> Function:
+            hints = get_type_hints(function)
+            fields: type[Struct] | None = hints.get("fields")
+            query: type[Struct] | None = hints.get("query")
+
+            @wraps(function)
+            async def endpoint(services: Services, request: Request) -> ApiResponse:
+                app = await authorise_app(services, request)
+                arguments: dict[str, Struct] = {}
+                if fields is not None:
+                    arguments["fields"] = read_fields(fields, request.form_or_json().text)
+                if query is not None:
+                    arguments["query"] = read_fields(query, request.query)
+                async with direct_call_deadline(app, deadline) if deadline else nullcontext():
+                    value = await function(AppCall(services, request, app), **arguments)
+                return value if isinstance(value, ApiResponse) else ApiResponse(value)
+
+            row = RouteRow(
+                method,
+                path,
+                endpoint,
+                credential or self._credential,
+                rate,
+                (),
+                _add_schema(returns),
+                source or self._source,
+                BodyFormat.MULTIPART if multipart else BodyFormat.FORM_OR_JSON if fields else BodyFormat.NOTHING,
+                _add_fields(fields or multipart),
+                _add_fields(query),
+                at_operator,
+                (*_field_errors(fields or multipart, query), *errors, *(_OPERATOR_ERRORS if at_operator else ())),
+                idempotency,
+            )
+            statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
+            self.rows.append(replace(row, statuses=(200, *sorted(statuses))))
+            return function
+
+        return declare
+
+
+def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
+    readers = [reader for struct in structs if struct is not None for reader in field_readers(struct)]
+    missing = (ErrorCode.FIELD_MISSING,) if any(reader.is_required for reader in readers) else ()
+    broken = (ErrorCode.FIELD_BROKEN,) if any(reader.is_checked for reader in readers) else ()
+    return missing + broken
+
+
+def _add_fields(struct: type[Struct] | None) -> tuple[str, ...]:
+    """Add the fields of a struct to the table of fields; return their keys there."""
+    if struct is None:
+        return ()
+    rows = {
+        f"{reader.wire_name}@{struct.__name__}": RequestField(
+            reader.type,
+            reader.is_required or reader.field.is_required,
+            reader.field.meaning,
+            reader.field.example,
+            reader.json_type,
+        )
+        for reader in field_readers(struct)
+    }
+    REQUEST_FIELDS.update(rows)
+    return tuple(rows)
+
+
+def _add_schema(struct: type[Struct]) -> str:
+    """Add the schema of a response to the table of schemas; return its key there."""
+    schema = schema_of(struct)
+    if RESPONSE_SCHEMAS.setdefault(struct.__name__, schema) != schema:
+        raise ValueError(f"two responses have the name {struct.__name__}")
+    return struct.__name__

@@ -1,0 +1,67 @@
+"""The structs of responses, and the JSON Schema that follows from a struct.
+
+A member that a response may lack has `UnsetType` in its type, and `UNSET` as its default.
+"""
+
+from types import NoneType, UnionType
+from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+
+from msgspec import Struct, UnsetType
+from msgspec.structs import fields
+
+from waypost.api.response_schemas import Schema, array_of, constant, enum_of, object_of
+
+_PLAIN_SCHEMAS: Final[dict[Any, Schema]] = {
+    str: {"type": "string"},
+    int: {"type": "integer"},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    Any: {},
+}
+
+
+class Success(Struct, kw_only=True):
+    """The usual response; a struct that extends it has its own members first."""
+
+    status: Literal["success"] = "success"
+
+
+class OperatorObject(Struct):
+    """An object of the operator that is passed on: it has the members of the struct, and others."""
+
+
+def schema_of(type_: Any) -> Schema:
+    """Return the JSON Schema of the values of a type.
+
+    Raises:
+        TypeError: responses have no such type.
+    """
+    if type_ in _PLAIN_SCHEMAS:
+        return _PLAIN_SCHEMAS[type_]
+    origin, arguments = get_origin(type_), get_args(type_)
+    if origin is Literal:
+        return constant(arguments[0]) if len(arguments) == 1 else enum_of(*arguments)
+    if origin is list:
+        return array_of(schema_of(arguments[0]))
+    if origin is dict:
+        return object_of(open=True)
+    if origin is UnionType:
+        return _union_schema([option for option in arguments if option is not UnsetType])
+    if isinstance(type_, type) and issubclass(type_, Struct):
+        hints = get_type_hints(type_)
+        members = fields(type_)
+        return object_of(
+            optional=tuple(each.encode_name for each in members if UnsetType in get_args(hints[each.name])),
+            open=issubclass(type_, OperatorObject),
+            **{each.encode_name: schema_of(hints[each.name]) for each in members},
+        )
+    raise TypeError(f"a response cannot hold {type_!r}")
+
+
+def _union_schema(options: list[Any]) -> Schema:
+    if len(options) == 1:
+        return schema_of(options[0])
+    if NoneType in options:
+        schema = _union_schema([option for option in options if option is not NoneType])
+        return schema | {"type": [schema["type"], "null"]}
+    return {"anyOf": [schema_of(option) for option in options]}
