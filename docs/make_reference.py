@@ -26,6 +26,7 @@ from waypost.admin.route import AnyFields
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.api.request_fields import wire_name
 from waypost.api.routes import ROUTES
+from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
 from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
@@ -54,7 +55,6 @@ from waypost.operators.cloud.responses import NOT_ACCEPTED_YET_STATUSES, REQUEST
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import declared_struct
 from waypost.simulator.control.media import MediaBody
-from waypost.simulator.control.request_structs import accepted_by, accepted_values
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.graph.call_names import CALL_NAMES

@@ -348,7 +348,11 @@ class Settings(BaseModel):
     @classmethod
     def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         for network in value:
-            ip_network(network)
+            try:
+                ip_network(network)
+            except ValueError as error:
+                text = f"it must be IP networks such as 10.0.0.0/8, separated by commas; {network!r} is none"
+                raise ValueError(text) from error
         return value
 
     @field_validator("rate_limits", mode="before")

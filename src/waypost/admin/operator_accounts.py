@@ -72,7 +72,7 @@ async def build_operator_account(
     if unknown is not None:
         raise ApiError(
             ErrorCode.UNREADABLE,
-            f"The body must be a JSON object of the call's fields: Object contains unknown field `{unknown}`.",
+            f"The body must be a JSON object of the call's fields: {unknown} is not one of {', '.join(names)}.",
         )
     if existing is not None:
         base_url = existing.base_url if change.base_url is None else change.base_url

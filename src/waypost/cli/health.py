@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from waypost.base.error_texts import error_text
 from waypost.cli.errors import fail
 from waypost.cli.local_address import local_host
 
@@ -47,6 +48,8 @@ def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[in
     except TimeoutError:
         fail(f"{host}:{port} did not respond within {timeout_s:g} s")
     except (OSError, http.client.HTTPException) as error:
-        fail(f"{host}:{port} cannot be reached ({error}); start the service, or check WAYPOST_HOST and WAYPOST_PORT")
+        fail(
+            f"{host}:{port} cannot be reached ({error_text(error)}); start the service, or check WAYPOST_HOST and WAYPOST_PORT"
+        )
     finally:
         connection.close()

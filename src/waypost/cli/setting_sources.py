@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from waypost.base.error_texts import error_text, toml_error_text
 from waypost.cli.variables import (
     COMMAND_SECRETS,
     FILE_SUFFIX,
@@ -30,6 +31,24 @@ CONFIG_FILE: Final = "waypost.toml"
 DEFAULT: Final = "default"
 FILE_MEMBERS: Final = {name + FILE_SUFFIX.lower(): name for name in SECRETS}
 """Names of members and, in capitals, of variables that name a file with a secret."""
+
+
+_BOUNDS: Final = {  # by pydantic's type of an error
+    "greater_than_equal": "at least",
+    "greater_than": "more than",
+    "less_than_equal": "at most",
+    "less_than": "less than",
+}
+_TYPE_RULES: Final = (  # how pydantic's type of an error begins
+    ("int", "it must be a whole number"),
+    ("float", "it must be a number"),
+    ("finite", "it must be a number"),
+    ("bool", "it must be true or false"),
+    ("path", "it must be the path of a file or folder"),
+    ("string", "it must be a text"),
+    ("tuple", "it must be a list"),
+    ("list", "it must be a list"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +97,23 @@ def read_settings(config: Path | None = None, assignments: Sequence[str] = (), *
 
 
 def _describe_invalid(error: ValidationError, given: Mapping[str, GivenValue]) -> str:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    rule = first["msg"].removeprefix("Value error, ")
-    if not first["loc"]:  # settings that do not go together
-        return rule
+    first = error.errors(include_url=False, include_input=False)[0]
+    cause = first.get("ctx", {}).get("error")
+    if cause is not None and not first["loc"]:  # settings that do not go together
+        return str(cause)
     name = str(first["loc"][0])
+    rule = str(cause) if cause is not None else _rule_of(first["type"], first.get("ctx", {}))
     value = "" if name in SECRETS else f" is {given[name].value!r}"
     return f"the setting {name} is invalid: {rule} ({given[name].source}{value})"
+
+
+def _rule_of(error_type: str, context: Mapping[str, Any]) -> str:
+    """Return what a value must be, from pydantic's type of its error."""
+    if error_type == "literal_error":
+        return f"it must be {str(context['expected']).replace(chr(39), '')}"
+    if error_type in _BOUNDS:
+        return f"it must be {_BOUNDS[error_type]} {next(iter(context.values()))}"
+    return next((rule for beginning, rule in _TYPE_RULES if error_type.startswith(beginning)), "it has another form")
 
 
 def _read_assignments(assignments: Sequence[str]) -> dict[str, GivenValue]:
@@ -128,9 +157,9 @@ def _read_toml_file(config: Path | None) -> dict[str, GivenValue]:
             raise InvalidSetting(f"the file of settings {file!r} is not there; name one that exists") from error
         return {}
     except OSError as error:
-        raise InvalidSetting(f"the file of settings {file!r} cannot be read ({error.strerror})") from error
+        raise InvalidSetting(f"the file of settings {file!r} cannot be read ({error_text(error)})") from error
     except ValueError as error:  # also a null character in the path
-        raise InvalidSetting(f"the file of settings {file!r} is not valid TOML: {error}") from error
+        raise InvalidSetting(f"the file of settings {file!r} {toml_error_text(error)}") from error
     for name in members:
         if name not in Settings.model_fields and name not in FILE_MEMBERS:
             hint = _nearest(name, (*Settings.model_fields, *FILE_MEMBERS))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from waypost.base.error_texts import error_text
+
 
 class MissingVariable(Exception):
     """A variable is missing from the environment file; the text has its source."""
@@ -20,5 +22,5 @@ def read_variables(path: Path) -> dict[str, str]:
             f"{path} is not there: start `waypost dev` first, or name its file with --env-file"
         ) from error
     except (OSError, UnicodeError) as error:
-        raise MissingVariable(f"{path} is no file of variables: {error}") from error
+        raise MissingVariable(f"{path} is no file of variables: {error_text(error)}") from error
     return dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))

@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from waypost.base.http.bodies import has_too_many_members
+from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.json_values import object_or_none
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.files import read_chunks
@@ -270,11 +271,11 @@ def decode_json(raw: bytes) -> Any:
         ValueError: it is no JSON, or not readable.
     """
     if has_too_many_members(raw):
-        raise ValueError("it has too many members")
+        raise ValueError("has too many members")
     try:
         return msgspec.json.decode(raw)
     except _JSON_ERRORS as error:
-        raise ValueError(str(error)) from error
+        raise ValueError(describe_malformed_json(error)) from error
 
 
 def _select_headers(scope: Scope) -> dict[bytes, str]:
@@ -291,7 +292,7 @@ def _read_fields(content_type: str, raw: bytes) -> dict[str, Any]:
     try:
         fields = object_or_none(decode_json(raw))
     except ValueError as error:
-        raise bad_parameter(f"The request body is not readable JSON: {error}") from error
+        raise bad_parameter(f"The request body {error}") from error
     if fields is None:
         raise bad_parameter("The request body must be a JSON object.")
     return fields

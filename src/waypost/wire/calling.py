@@ -8,7 +8,7 @@ import msgspec
 from waypost.domain.coercion import Text, coerce_text, read_flag
 from waypost.domain.direct_calls.calling import CallSession, CallSettings, SipServer
 from waypost.domain.errors import invalid_field, missing_parameter, wrong_type
-from waypost.wire.forms import Form, read_json
+from waypost.wire.forms import Form, mismatch, read_json
 
 VOICE_EVENT: Final = "voice-event"
 ACTIONS_WITH_SESSION: Final = ("accept", "pre_accept")  # the second is the operator's own
@@ -102,7 +102,9 @@ def read_voice(members: dict[str, Any]) -> CallEvent:
     try:
         voice = msgspec.convert(members.get("voice"), VoiceAction)
     except msgspec.ValidationError as error:
-        raise wrong_type("voice", f"an object with action and call_id ({error})") from error
+        raise wrong_type(
+            "voice", f"an object with action and call_id{mismatch(error, VoiceAction, 'voice')}"
+        ) from error
     if voice.messaging_product != "whatsapp":
         raise wrong_type("voice.messaging_product", "whatsapp")
     if voice.action not in CALL_ACTIONS:

@@ -11,6 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
+from waypost.base.invalid_values import describe_invalid_value
 from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 
@@ -234,16 +235,31 @@ def read_json(
         ApiError: it is not JSON or of another type, is too deep, or has a character that cannot be stored.
     """
     _check_text(text, name)
+    field = "" if " " in name else name  # `The body` is not a field name
     if has_texts and _LOSES_SPELLING.search(text):
         text = _STRINGS_AND_NUMBERS.sub(_quote_number, text)
     try:
         return decoder.decode(text)
     except msgspec.ValidationError as error:
-        detail = f": {error}"
+        detail = mismatch(error, decoder.type, field)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
         detail = ", as JSON text"
-    field = "" if " " in name else name  # `The body` is not a field name
     raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}{detail}.", field=field, accepted=accepted)
+
+
+def mismatch(error: msgspec.ValidationError, expected: Any, field: str) -> str:
+    """Return what is wrong with a JSON value, to follow what it must be: `: template.id is required`, or `, not a list`.
+
+    Args:
+        error: of decoding the value.
+        expected: the type of the whole value.
+        field: its name; empty: the value is the body.
+    """
+    invalid = describe_invalid_value(error, expected)
+    if not invalid.path and ", not " in invalid.rule:
+        return f", not {invalid.rule.partition(', not ')[2]}"
+    dot = "." if field and invalid.path and not invalid.path.startswith("[") else ""
+    return f": {f'{field}{dot}{invalid.path}' or 'it'} {invalid.rule}"
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:

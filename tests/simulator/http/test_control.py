@@ -99,7 +99,7 @@ async def test_account_can_be_created_and_used(bench: Bench) -> None:
         ("settings", {"batch_at_most": 0}, "batch_at_most", 400),
         ("settings", {"batch_at_most": 1001}, "batch_at_most", 400),
         ("settings", {"review_delay_ms": "soon"}, "review_delay_ms", 400),
-        ("settings", {"speed": 1}, "body", 400),
+        ("settings", {"speed": 1}, "speed", 400),
         ("settings", [], "body", 400),
         (f"phones/{ANN}", {"name": ""}, "name", 400),
     ],

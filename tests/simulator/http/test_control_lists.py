@@ -8,10 +8,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import fields
 
 from tests.simulator.conftest import ANN, WABA, Bench
+from waypost.base.invalid_values import accepted_by
 from waypost.console.simulator.rules import SIMULATOR_RULES
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import Endpoint, declared_struct
-from waypost.simulator.control.request_structs import accepted_by
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
@@ -74,10 +74,10 @@ async def test_templates_are_filtered_counted_and_limited_to_the_newest(bench: B
     ("method", "path", "body", "field", "accepted"),
     [
         ("PUT", "settings", {"throttle_status": 430}, "throttle_status", "400 or 429"),
-        ("PUT", "settings", {"marketing_words": [""]}, "marketing_words[0]", "a list of at most 100, each 1 to 100 characters"),
+        ("PUT", "settings", {"marketing_words": [""]}, "marketing_words[0]", "1 to 100 characters"),
         ("PUT", f"phones/{ANN}", {"read_after_ms": -1}, "read_after_ms", "0 to 604800000, or null: only by a call that reads"),
-        ("POST", "tokens/expire", {}, "body", "{token: one that GET /control/tokens shows}"),
-        ("POST", "reset", {"now": True}, "body", "an object without members"),
+        ("POST", "tokens/expire", {}, "token", "one that GET /control/tokens shows"),
+        ("POST", "reset", {"now": True}, "now", "an object without members"),
         ("GET", "chats?limit=501", None, "limit", "0 to 500"),
         ("GET", "deliveries?after=x", None, "after", "0 to 4611686018427387904"),
     ],

@@ -188,7 +188,7 @@ INVALID: list[tuple[JsonObject, int, str]] = [
     ({"open_window_to": "15550009999"},           404, "to"),
     ({"condition": "gone"},                       400, "condition"),
     ({"first": BUSINESS},                         409, "first"),
-    ({"is_offline": True},                        400, "body"),
+    ({"is_offline": True},                        400, "is_offline"),
 ]
 # fmt: on
 

@@ -178,7 +178,7 @@ async def test_inbound_options_apply_to_any_message(bench: Bench) -> None:
 # fmt: off
 INVALID: list[tuple[JsonObject, str]] = [
     ({"type": "fax"}, "type"),
-    ({"type": "location"}, "body"),
+    ({"type": "location"}, "location"),
     ({"type": "location", "location": {"latitude": 91, "longitude": 1}}, "location.latitude"),
     ({"type": "contacts", "contacts": []}, "contacts"),
     ({"type": "reaction", "reaction": {"emoji": "x"}}, "reaction.message_id"),

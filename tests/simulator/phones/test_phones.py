@@ -209,11 +209,11 @@ async def test_every_phone_is_listed(bench: Bench) -> None:
     [
         ("123/messages", {"to": BUSINESS, "text": "x"}, "phone"),
         (f"{ANN}/messages", {"to": "15559999999", "text": "x"}, "to"),
-        (f"{ANN}/messages", {"to": BUSINESS}, "body"),
+        (f"{ANN}/messages", {"to": BUSINESS}, "text"),
         (f"{ANN}/messages", {"to": BUSINESS, "text": ""}, "text"),
         (f"{ANN}/messages", {"to": BUSINESS, "text": "x", "context_id": "y"}, "context_id"),
         (f"{ANN}/tap", {"index": -1}, "index"),
-        (f"{ANN}/tap", {"button": 1}, "body"),
+        (f"{ANN}/tap", {"button": 1}, "button"),
         (f"{ANN}/read", {"wait_ms": "long"}, "wait_ms"),
     ],
 )

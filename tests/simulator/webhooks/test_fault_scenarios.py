@@ -21,8 +21,8 @@ what = { error = 131016 }
 """
 # fmt: off
 INVALID: Final = {  # the file, and text in the error
-    "no_toml":        ("faults = [",                                            "is no TOML"),
-    "no_text":        (b"\xff\xfe",                                             "is no TOML"),
+    "no_toml":        ("faults = [",                                            "is not valid TOML at its end: a value or a closing bracket is missing"),
+    "no_text":        (b"\xff\xfe",                                             "is not UTF-8 at byte 0"),
     "no_faults":      ("seed = 7",                                              "faults: is missing"),
     "a_wrong_member": ('[[faults]]\non = "call"\nwhat = { slow_ms = 0 }',       "faults[0].what.slow_ms"),
     "a_date":         ('[[faults]]\non = "call"\nwhat = { error = 1979-05-27 }', "faults[0].what.error"),

@@ -23,8 +23,24 @@ def test_responses_do_not_wait_for_an_acknowledgement_of_their_first_half() -> N
 
 
 def test_port_in_use_is_reported_with_the_option_that_sets_it() -> None:
-    with bind_socket("127.0.0.1", 0, option="--port") as bound, pytest.raises(PortInUse, match="--simulator-port"):
+    hint = "in use; stop the program that listens there, or choose another port with --simulator-port"
+    with bind_socket("127.0.0.1", 0, option="--port") as bound, pytest.raises(PortInUse, match=hint):
         bind_socket("127.0.0.1", port_of(bound), option="--simulator-port")
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        ("192.0.2.1", "192.0.2.1 is not an address of this machine; choose one of its own with --host"),
+        ("no-such-host.invalid", "(looked up.*|there is no host of this name); choose one of its own with --host"),
+        ("a..b", "(this is not the name|there is no host|cannot be looked up).*; choose one of its own with --host"),
+    ],
+)
+def test_host_that_is_not_of_this_machine_is_not_called_a_port_in_use(host: str, problem: str) -> None:
+    with pytest.raises(PortInUse, match=problem) as refused:
+        bind_socket(host, 0, option="--port")
+
+    assert "stop the program" not in str(refused.value)
 
 
 async def empty_response(_scope: Any, _receive: Any, send: Any) -> None:

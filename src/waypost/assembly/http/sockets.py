@@ -3,12 +3,14 @@
 The supervisor imports this module too, so it has no slow imports.
 """
 
-import os
+import errno
 import select
 import socket
 import struct
 import sys
 from typing import Final
+
+from waypost.base.error_texts import error_text
 
 _SO_ATTACH_FILTER: Final = 26  # Linux; the socket module has no name for it
 _DROP_CONNECTS: Final = (  # a classic BPF program: code, jump if true, jump if false, operand
@@ -23,6 +25,9 @@ _DROP_CONNECTS: Final = (  # a classic BPF program: code, jump if true, jump if 
 _MAX_UNSENT_BYTES: Final = 128 * 1024
 """What the kernel takes of a response that its client does not read; otherwise it takes megabytes, of our memory."""
 _TCP_NOTSENT_LOWAT: Final = 25  # Linux; the socket module of Python 3.11 has no name for it
+
+
+_HOST_HINT: Final = "choose one of its own with --host, such as 127.0.0.1, or 0.0.0.0 for all"
 
 
 class PortInUse(Exception):
@@ -41,15 +46,7 @@ def bind_socket(host: str, port: int, *, option: str) -> socket.socket:
         PortInUse: the port is in use, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        bound = socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise PortInUse(
-            f"cannot listen on {host}:{port} ({reason}); stop the program that listens there, or choose another port with {option}"
-        ) from error
-    _set_options(bound)
-    return bound
+    return _bind(family, host, port, option)
 
 
 def _set_options(bound: socket.socket) -> None:
@@ -91,7 +88,7 @@ def bind_for_workers(host: str, port: int, count: int, *, option: str) -> list[s
     bound_port = port_of(first)
     family = first.family
     first.close()
-    return [_bind_shared(family, host, bound_port, option) for _ in range(count)]
+    return [_bind(family, host, bound_port, option, is_shared=True) for _ in range(count)]
 
 
 def drop_connects(listening: socket.socket) -> bool:
@@ -129,13 +126,24 @@ def adopt_socket(descriptor: int) -> socket.socket:
     return socket.socket(fileno=descriptor)
 
 
-def _bind_shared(family: int, host: str, port: int, option: str) -> socket.socket:
+def _bind(family: int, host: str, port: int, option: str, *, is_shared: bool = False) -> socket.socket:
     try:
-        bound = socket.create_server((host, port), family=family, backlog=2048, reuse_port=True)
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else str(error)
-        raise PortInUse(
-            f"cannot listen on {host}:{port} ({reason}); stop the program that listens there, or choose another port with {option}"
-        ) from error
+        bound = socket.create_server((host, port), family=family, backlog=2048, reuse_port=is_shared)
+    except (OSError, UnicodeError) as error:
+        raise PortInUse(f"cannot listen on {host}:{port}: {_reason_and_hint(error, host, option)}") from error
     _set_options(bound)
     return bound
+
+
+def _reason_and_hint(error: OSError | UnicodeError, host: str, option: str) -> str:
+    """Return why a socket cannot be bound, and what to do."""
+    number = 0 if isinstance(error, UnicodeError) else error.errno
+    if number == errno.EADDRNOTAVAIL:
+        return f"{host} is not an address of this machine; {_HOST_HINT}"
+    if number == errno.EADDRINUSE:
+        return f"the port is in use; stop the program that listens there, or choose another port with {option}"
+    if number == errno.EACCES:
+        return f"only root may use a port below 1024; choose a higher one with {option}"
+    if not number or number < 0:  # of the name server
+        return f"{error_text(error)}; {_HOST_HINT}"
+    return f"{error_text(error)}; choose another port with {option}, or another address with --host"

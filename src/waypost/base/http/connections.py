@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import aiohappyeyeballs
 import httptools
 
+from waypost.base.error_texts import error_text
 from waypost.base.http.response_stream import ResponseHeaders, ResponseStream
 
 PoolKey = tuple[str, int, bool]
@@ -142,7 +143,7 @@ class ConnectionPools:
             if isinstance(error, TimeoutError):
                 raise NotConnected(f"no connection within {timeout_s:g} s") from error
             if isinstance(error, OSError):  # TLS included
-                raise NotConnected(str(error)) from error
+                raise NotConnected(error_text(error)) from error
             raise
 
     async def close(self) -> None:
@@ -416,7 +417,7 @@ class PooledConnection(asyncio.Protocol):
             if isinstance(error.__context__, ResponseTooLarge):  # raised in a callback
                 self.fail(error.__context__)
             else:
-                self.fail(InvalidHttpResponse(f"the response is not HTTP: {error}"[:300]))
+                self.fail(InvalidHttpResponse("the response is not HTTP"))
             return
         if self._is_used and self._wire_bytes - 2 * self._body_bytes > MAX_FRAMING_BYTES:
             self.fail(ResponseTooLarge(
@@ -447,7 +448,7 @@ class PooledConnection(asyncio.Protocol):
         if exc is None and self._is_final and not self._has_length:
             self._finish(keep=False)  # a response without a length ends with its connection
         else:
-            cause = f": {exc}" if exc else ""
+            cause = f": {error_text(exc)}" if exc else ""
             self.fail(ResponseLost(f"the connection was closed before the response{cause}"))
         if self in self._pool.idle:
             self._pool.idle.remove(self)

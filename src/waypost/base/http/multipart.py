@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from python_multipart import MultipartParser
-from python_multipart.exceptions import FormParserError
+from python_multipart.exceptions import FormParserError, MultipartParseError
 from python_multipart.multipart import parse_options_header
 
 MAX_PARTS: Final = 32
@@ -78,7 +78,7 @@ class MultipartReader:
                 max_header_size=MAX_PART_HEADER_BYTES,
             )
         except FormParserError as error:
-            raise make_error(str(error)) from error
+            raise make_error(_describe_broken_form(error)) from error
 
     def feed(self, chunk: bytes) -> list[PartHead | bytes]:
         """Return what these bytes complete.
@@ -89,7 +89,7 @@ class MultipartReader:
         try:
             self._parser.write(chunk)
         except FormParserError as error:
-            raise self._make_error(str(error)) from error
+            raise self._make_error(_describe_broken_form(error)) from error
         return self._events.drain()
 
     def finish(self) -> None:
@@ -101,9 +101,22 @@ class MultipartReader:
         try:
             self._parser.finalize()
         except FormParserError as error:
-            raise self._make_error(str(error)) from error
+            raise self._make_error(_describe_broken_form(error)) from error
         if not self._events.ended:
             raise self._make_error("it ends before its last boundary")
+
+
+def _describe_broken_form(error: FormParserError) -> str:
+    text = str(error)
+    if not isinstance(error, MultipartParseError) and "Boundary length" not in text:
+        return text  # ours, of `_ParserEvents`
+    if "header count" in text:
+        return f"a part has more than {MAX_PART_HEADERS} headers"
+    if "header size" in text:
+        return f"a header of a part has more than {MAX_PART_HEADER_BYTES} bytes"
+    if "Boundary length" in text:
+        return "the boundary in the Content-Type is too long"
+    return "a boundary, or the head of a part, is not as RFC 7578 has it"
 
 
 class _ParserEvents:

@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from waypost.base.error_texts import error_text
 from waypost.cli.admin_client import show
 from waypost.cli.commands.if_missing import Existing, IfMissing, add
 from waypost.cli.output.printing import AsJson
@@ -44,7 +45,7 @@ def _read_first_line(file: Path, name: str) -> str:
     try:
         return file.read_text(encoding="utf-8").partition("\n")[0].strip()
     except (OSError, UnicodeError) as error:
-        raise typer.BadParameter(f"{file} cannot be read for the {name}: {error}") from error
+        raise typer.BadParameter(f"{file} cannot be read for the {name}: {error_text(error)}") from error
 
 
 account = typer.Typer(help="Operator accounts and business accounts.", no_args_is_help=True)

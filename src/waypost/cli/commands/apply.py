@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, cast
 
 import typer
 
+from waypost.base.error_texts import error_text, toml_error_text
 from waypost.cli.admin_client import call_admin_api
 from waypost.cli.commands.accounts import read_secret
 from waypost.cli.errors import EXIT_USAGE, fail
@@ -51,9 +52,9 @@ def read_document(file: Path) -> dict[str, Any]:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
         return tomllib.loads(text)
     except (OSError, UnicodeError) as error:
-        fail(f"{file} cannot be read: {error}", code=EXIT_USAGE)
+        fail(f"{file} cannot be read: {error_text(error)}", code=EXIT_USAGE)
     except tomllib.TOMLDecodeError as error:
-        fail(f"{file} is not TOML: {error}", code=EXIT_USAGE)
+        fail(f"{file} {toml_error_text(error)}", code=EXIT_USAGE)
 
 
 def resolve_references(value: Any, *, base: Path, path: str = "") -> Any:

@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import typer
 
+from waypost.base.error_texts import error_text, json_error_text
 from waypost.cli.control_client import ENV_FILE, EnvFile
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.live.environment import messaging_client, partner_client, read_environment
@@ -93,6 +94,6 @@ def _read_message(file: Path) -> Any:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
         return json.loads(text)
     except (OSError, UnicodeError) as error:
-        fail(f"--message {file} cannot be read: {error}", code=EXIT_USAGE)
+        fail(f"--message {file} cannot be read: {error_text(error)}", code=EXIT_USAGE)
     except ValueError as error:
-        fail(f"--message {file} is no JSON: {error}", code=EXIT_USAGE)
+        fail(f"--message {file} {json_error_text(error)}", code=EXIT_USAGE)

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
+from waypost.base.invalid_values import describe_invalid_value
 from waypost.cli.mcp.tool_error import ToolError
 
 Arguments = TypeVar("Arguments", bound=Struct)
@@ -16,8 +17,6 @@ Amount = Annotated[int, Meta(ge=0, description="A part of the duration, a whole 
 MessageId = Annotated[str, Meta(min_length=1, description="Our id of the message, or the operator's (wamid).")]
 Phone = Annotated[str, Meta(description="Digits of a simulated phone. Default: DESTINATION of waypost-dev.env.")]
 Event = Annotated[str, Meta(description="Event of the callback, such as delivered, read, failed, text, quick_reply.")]
-_LOCATED: Final = re.compile(r"^(.*) - at `\$\.?(.*)`$")
-_NAMED: Final = re.compile(r"^Object (?:missing required|contains unknown) field `(.*)`$")
 
 
 class SendArguments(Struct, forbid_unknown_fields=True):
@@ -147,14 +146,10 @@ def read_arguments(values: Any, arguments_type: type[Arguments]) -> Arguments:
     try:
         return msgspec.convert(values or {}, arguments_type)
     except msgspec.ValidationError as error:
-        located = _LOCATED.match(str(error))
-        rule, path = (located[1], located[2]) if located else (str(error), "")
-        if named := _NAMED.match(rule):
-            field = f"{path}.{named[1]}" if path else named[1]
-            rule = "is missing" if "missing" in rule else "is unknown"
-            accepted = _describe_all(arguments_type) if rule == "is unknown" else _describe(arguments_type, field)
-            raise ToolError(field, rule, accepted) from error
-        raise ToolError(path, rule[:1].lower() + rule[1:], _describe(arguments_type, path)) from error
+        invalid = describe_invalid_value(error, arguments_type)
+        meaning = _describe(arguments_type, invalid.path)
+        accepted = f"{invalid.accepted}: {meaning[0].lower()}{meaning[1:]}" if meaning else invalid.accepted
+        raise ToolError(invalid.path, invalid.rule, accepted) from error
 
 
 def input_schema(arguments_type: type[Struct]) -> dict[str, Any]:
@@ -165,12 +160,8 @@ def input_schema(arguments_type: type[Struct]) -> dict[str, Any]:
 
 
 def _describe(arguments_type: type[Struct], path: str) -> str:
-    """Return the meaning of an argument by its path."""
+    """Return the meaning of an argument by its path; empty for one that is not there."""
     name = re.split(r"[.\[]", path, maxsplit=1)[0]
     schema = input_schema(arguments_type)["properties"].get(name, {})
     branches = [schema, *schema.get("anyOf", [])]
     return next((branch["description"] for branch in branches if "description" in branch), "").rstrip(".")
-
-
-def _describe_all(arguments_type: type[Struct]) -> str:
-    return ", ".join(input_schema(arguments_type)["properties"]) or "no arguments"

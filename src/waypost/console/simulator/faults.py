@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from starlette.responses import Response
 
+from waypost.base.invalid_values import describe_malformed_json
 from waypost.console.actions import ActionRow, action_response
 from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import call_control, get_control, render_tab, simulator_now_ms
@@ -92,7 +93,7 @@ async def arm_json(tools: PageTools, page_request: PageRequest) -> Response:
         body: object = msgspec.json.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise InvalidPageRequest(
-            f"Invalid JSON: {error}.", "Paste a fault, or an object with a list of faults."
+            f"The text {describe_malformed_json(error)}.", "Paste a fault, or an object with a list of faults."
         ) from error
     return await _arm(tools, page_request, body)
 

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.json_values import list_or_none
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
@@ -152,7 +153,9 @@ def parse_steps(text: str) -> list[Any]:
     try:
         steps: object = msgspec.json.decode(text.strip() or "[]")  # rejects lone surrogates
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise InvalidPageRequest(f"The script is not valid JSON: {error}.", "Enter a JSON list of steps.") from None
+        raise InvalidPageRequest(
+            f"The script {describe_malformed_json(error)}.", "Enter a JSON list of steps."
+        ) from None
     if not isinstance(steps, list):
         raise InvalidPageRequest("The script is not a list.", "Enter a JSON list of steps.")
     return cast("list[Any]", steps)
@@ -212,7 +215,7 @@ def _parse_option(option: StepOption, text: str, label: str) -> Any:
             try:
                 return msgspec.json.decode(text)
             except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-                problem = f"The values of the form of {label} are not valid JSON: {error}."
+                problem = f"The text of the values of the form of {label} {describe_malformed_json(error)}."
                 raise InvalidPageRequest(problem, 'Enter an object, such as {"name": "Ann"}.') from None
         case _:
             return text

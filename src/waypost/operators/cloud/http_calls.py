@@ -19,6 +19,8 @@ from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertai
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
 
+_NO_URL: Final = "the operator cannot be called: base_url of its account is not an http or https URL"
+
 CONNECT_S: Final = 5
 """For a connection: a free slot in the pool, the DNS lookup, TCP and TLS."""
 IDLE_S: Final = 2
@@ -158,8 +160,8 @@ class CloudHttpClient:
             return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
         except ResponseLost as error:
             return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
-        except ValueError as error:
-            return OperatorUnavailable(f"the operator cannot be called: {error}", retry_reason=RetryReason.NOT_REACHED)
+        except ValueError:
+            return OperatorUnavailable(_NO_URL, retry_reason=RetryReason.NOT_REACHED)
         return await self._read_response(account, response, CallCategory.MESSAGES, business)
 
     async def exchange(
@@ -194,10 +196,10 @@ class CloudHttpClient:
                 timeout_s=self._timeout_s if timeout_s is None else timeout_s,
                 read_timeout_s=read_timeout_s,
             )
-        except (NotConnected, ValueError) as error:
-            return OperatorUnavailable(
-                f"the operator was not reached: {error_text(error)}", retry_reason=RetryReason.NOT_REACHED
-            )
+        except NotConnected as error:
+            return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
+        except ValueError:
+            return OperatorUnavailable(_NO_URL, retry_reason=RetryReason.NOT_REACHED)
         except OSError as error:  # of a file that is sent, too
             return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
         return await self._read_response(account, response, category, business)

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
+from waypost.base.invalid_values import accepted_by
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
 from waypost.simulator.control.endpoints import ClientLeftDuringWork, run_while_connected
-from waypost.simulator.control.request_structs import ControlBody, accepted_by
+from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
 
@@ -56,7 +57,7 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
     """
     now_ms = travel.clock.now_ms()
     if (body.ms is UNSET) == (body.to_ms is UNSET):
-        raise ControlApiError("ms", "exactly one of ms and to_ms", accepted_by(AdvanceBody))
+        raise ControlApiError("ms", "must be sent, or to_ms, and not both", accepted_by(AdvanceBody))
     to_ms = now_ms + body.ms if body.ms is not UNSET else int(body.to_ms or 0)
     furthest_ms = min(now_ms + MAX_ADVANCE_MS, _LATEST_MS)
     if not now_ms <= to_ms <= furthest_ms:

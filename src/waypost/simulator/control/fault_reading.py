@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
+from waypost.base.error_texts import error_text, toml_error_text
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.faults.fault_kinds import (
     ANY,
@@ -84,9 +85,9 @@ def read_scenario(path: Path) -> Scenario:
             raise ControlApiError("faults", "is missing", "[[faults]] tables, at least one")  # noqa: TRY301  like the rest
         faults = read_faults(members)
     except OSError as error:
-        raise InvalidScenario(f"the scenario {path} cannot be read: {error.strerror}") from error
+        raise InvalidScenario(f"the scenario {path} cannot be read: {error_text(error)}") from error
     except ValueError as error:
-        raise InvalidScenario(f"the scenario {path} is no TOML: {error}") from error
+        raise InvalidScenario(f"the scenario {path} {toml_error_text(error)}") from error
     except ControlApiError as error:
         raise InvalidScenario(f"the scenario {path} is wrong: {error}; accepted: {error.accepted}") from error
     return Scenario(hashlib.blake2b(content, digest_size=8).hexdigest(), tuple(faults))

@@ -61,7 +61,7 @@ async def arm_faults(services: SimulatorServices, request: Request) -> dict[str,
     try:
         body: object = decode_json(await read_bytes(request) or b"null")
     except ValueError as error:
-        raise ControlApiError("body", f"is not readable JSON: {error}", _FAULT) from error
+        raise ControlApiError("body", str(error), _FAULT) from error
     if_missing = _read_if_missing(body)
     definitions = read_faults(body)
     if not if_missing:

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, field
 
+from waypost.base.invalid_values import accepted_by
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control.endpoints import business_number
 from waypost.simulator.control.phones import phone_details
-from waypost.simulator.control.request_structs import ControlBody, accepted_by
+from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.group import SimulatedGroup
@@ -155,7 +156,7 @@ async def send_content(
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     content = getattr(body, body.type)
     if content is None:
-        raise ControlApiError("body", f"Object missing required field `{body.type}`", accepted_by(type(body)))
+        raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(type(body)))
     message = build_message(body.type, content)
     return await services.handsets.send_message(phone, number, message, body, group=group)
 

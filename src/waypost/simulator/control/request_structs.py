@@ -1,31 +1,22 @@
-"""Request bodies and queries of the control API as structs: reading them, and the texts of their accepted values.
+"""Request bodies and queries of the control API as structs.
 
 A field's type is its only declaration: the check, the member `accepted` of an error and the reference page are
 derived from it. `field_types.accepts` adds a text where a type does not give one.
 """
 
-import re
 from collections.abc import Mapping
-from enum import Enum
-from functools import cache
-from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Final, TypeVar
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
-from msgspec.structs import asdict, fields
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict
 from starlette.requests import Request
 
 from waypost.base.http.bodies import has_too_many_members, read_limited_body
+from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
 from waypost.simulator.control_error import ControlApiError
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
-
-# fmt: off
-_TYPE_NAMES: Final = {  # types without limits
-    NoneType: "null", bool: "a boolean", int: "a number", str: "a text", bytes: "base64 text", dict: "an object",
-}
-# fmt: on
 
 
 class ControlBody(Struct, frozen=True, forbid_unknown_fields=True):
@@ -64,8 +55,7 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
     except msgspec.ValidationError as error:
         raise _field_error(struct, error) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        rule = f"is not readable JSON: {error}"
-        raise ControlApiError("body", rule, accepted_by(struct)) from error
+        raise ControlApiError("body", describe_malformed_json(error), accepted_by(struct)) from error
 
 
 def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: bool = True) -> Declared:
@@ -81,50 +71,10 @@ def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: 
 
 
 def _field_error(struct: type[Struct], error: msgspec.ValidationError) -> ControlApiError:
-    rule, _, path = str(error).partition(" - at `$.")
-    field = path.rstrip("`") or "body"
-    top = re.split(r"[.\[]", field)[0]
-    accepted = next(
-        (accepted_values(item.type) for item in fields(struct) if item.encode_name == top), accepted_by(struct)
-    )
-    return ControlApiError(field, rule, accepted)
+    invalid = describe_invalid_value(error, struct)
+    return ControlApiError(invalid.path or "body", invalid.rule, invalid.accepted)
 
 
 def present_members(body: Struct) -> dict[str, Any]:
     """Return the members that the request set."""
     return {name: value for name, value in asdict(body).items() if value is not UNSET}
-
-
-@cache
-def accepted_by(struct: type[Struct]) -> str:
-    """Return the members of a body or a query with their accepted values; `?` marks optional ones."""
-    members = (
-        f"{field.encode_name}{'' if field.required else '?'}: {accepted_values(field.type)}" for field in fields(struct)
-    )
-    return f"{{{', '.join(members)}}}" if fields(struct) else "an object without members"
-
-
-def accepted_values(type_: Any, limits: Meta | None = None) -> str:
-    """Return a text of the values that a type accepts within limits."""
-    origin, arguments, within = get_origin(type_) or type_, get_args(type_), limits or Meta()
-    if origin is Annotated:
-        texts = [meta.extra["accepted"] for meta in arguments[1:] if meta.extra]
-        return texts[-1] if texts else accepted_values(arguments[0], arguments[1])
-    if origin in (Union, UnionType):
-        types = sorted((item for item in arguments if item is not UnsetType), key=lambda item: item is not NoneType)
-        return " or ".join(map(accepted_values, types))
-    if origin is Literal or issubclass(origin, Enum):
-        *others, last = map(str, arguments if origin is Literal else type_)
-        return f"{', '.join(others)} or {last}"
-    if issubclass(origin, Struct):
-        return accepted_by(origin)
-    size = f"{within.min_length} to {within.max_length}" if within.min_length else f"at most {within.max_length}"
-    if issubclass(origin, (list, tuple)):
-        return f"a list of {size if within.max_length else 'any number'}, each {accepted_values(arguments[0])}"
-    if within.max_length is not None:
-        return f"{size} characters"
-    if within.gt is not None:
-        return f"more than {within.gt}, at most {within.le}"
-    if within.ge is not None:
-        return f"at least {within.ge}" if within.le is None else f"{within.ge} to {within.le}"
-    return _TYPE_NAMES[origin]

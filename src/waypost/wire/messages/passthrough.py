@@ -11,7 +11,7 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_pa
 from waypost.domain.message import Passthrough
 from waypost.domain.phone_number import describe_recipient, group_destination, parse_group_id, read_recipient_number
 from waypost.wire.calling import VOICE_EVENT, CallEvent, read_voice
-from waypost.wire.forms import Form, read_json, read_json_body
+from waypost.wire.forms import Form, mismatch, read_json, read_json_body
 
 Decoded = TypeVar("Decoded")
 MESSAGING_PRODUCT: Final = "whatsapp"
@@ -28,6 +28,7 @@ PASSTHROUGH_TYPES: Final = (  # Source: facts 9.3
     "text", "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction",
     "interactive", "template",
 )  # fmt: skip
+_EVENT: Final = '{"type":"message-event","message":{"status":"read","message_id":"..."}}'
 _USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}", re.ASCII)  # operator's facts 7.5
 
 
@@ -256,7 +257,9 @@ def _convert(value: Any, decoder: "msgspec.json.Decoder[Decoded]", *, name: str,
     try:
         return msgspec.convert(value, decoder.type)
     except msgspec.ValidationError as error:
-        raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}: {error}.") from error
+        raise ApiError(
+            ErrorCode.UNREADABLE, f"{name} must be {accepted}{mismatch(error, decoder.type, name)}."
+        ) from error
 
 
 def _check_callback_data(members: Members) -> None:
@@ -283,13 +286,11 @@ def read_event(body: bytes) -> ReadReceipt | CallEvent:
     try:
         event = msgspec.convert(members, ReceiptEvent, strict=False)
     except msgspec.ValidationError as error:
-        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body is not as documented: {error}.") from error
+        problem = mismatch(error, ReceiptEvent, "")
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body must be {_EVENT}{problem}.") from error
     message = event.message
     if event.type is None or message is None:
-        raise ApiError(
-            ErrorCode.INVALID_JSON_PAYLOAD,
-            'The body must be {"type":"message-event","message":{"status":"read","message_id":"..."}}.',
-        )
+        raise ApiError(ErrorCode.INVALID_JSON_PAYLOAD, f"The body must be {_EVENT}.")
     if (message.status or "").lower() != "read":
         raise _event_not_supported()
     message_id = coerce_text(message.message_id)

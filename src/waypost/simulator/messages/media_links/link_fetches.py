@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 
 from yarl import URL
 
+from waypost.base.error_texts import error_text
 from waypost.base.http.connections import AddrInfo, ConnectionPools
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.json_values import object_of, objects_in, text_or_none
@@ -81,7 +82,7 @@ class MediaLinkFetcher:
             except (OSError, ValueError) as error:
                 if isinstance(error.__cause__, _NotReachable):
                     return None
-                return f"Downloading media from weblink failed: {error}"[:200]
+                return f"Downloading media from weblink failed: {error_text(error)}"[:200]
 
     async def close(self) -> None:
         """Close the connections."""
