@@ -10,11 +10,9 @@ import pytest
 from tests.operators.conftest import TinyOperator, json_response
 from tests.support.builders import ACCOUNT, APP, AT_MS, message, template
 from waypost.base.clock import ManualClock
-from waypost.domain.direct_calls.call import RawList
-from waypost.domain.direct_calls.flows import ListFlows
 from waypost.domain.outcome import OperatorAccepted, OperatorUnavailable, RetryReason, RetryScope
 from waypost.operators.cloud.adapter import CloudOperator
-from waypost.operators.contract import LimitUsage
+from waypost.operators.contract import GraphRequest, LimitUsage
 
 SENT = {"messages": [{"id": "wamid.1"}]}
 LISTED: dict[str, Any] = {"data": []}
@@ -47,8 +45,10 @@ def account_usage(percent: float, *, type: str = "whatsapp_business_management",
     return json.dumps({ACCOUNT.id: [usage]})
 
 
-async def list_flows(tiny: TinyOperator) -> object:
-    return await tiny.adapter.call(tiny.account, ListFlows(ACCOUNT.id))
+async def list_flows(tiny: TinyOperator, account_id: str = ACCOUNT.id) -> object:
+    assert tiny.adapter.graph is not None
+    request = GraphRequest("GET", f"{account_id}/flows", business=account_id)
+    return await tiny.adapter.graph.request(tiny.account, request)
 
 
 async def test_last_usage_is_stored_by_business_account_and_type(counted: TinyOperator, clock: ManualClock) -> None:
@@ -95,8 +95,8 @@ async def test_management_call_near_the_limit_is_not_made_for_a_minute(
             RetryScope.BUSINESS,
             4001,
         )
-    assert later == RawList([])
-    assert await list_flows(counted) == RawList([])
+    assert later == LISTED
+    assert await list_flows(counted) == LISTED
 
 
 async def test_message_is_sent_even_if_management_calls_are_at_their_limit(counted: TinyOperator) -> None:
@@ -144,7 +144,7 @@ async def test_blocked_account_waits_for_the_time_that_the_operator_names(
     assert isinstance(outcome, OperatorUnavailable)
     assert outcome.retry_after_s == 60.0
     clock.advance(ms=60_000)
-    assert await list_flows(counted) == RawList([])
+    assert await list_flows(counted) == LISTED
 
 
 async def test_failed_call_with_a_retry_after_is_not_repeated_before_that_time(
@@ -163,7 +163,7 @@ async def test_failed_call_with_a_retry_after_is_not_repeated_before_that_time(
     assert (failed.retry_after_s, waiting.retry_after_s) == (20.0, 15.0)
     assert not isinstance(sent_meanwhile, OperatorUnavailable)
     clock.advance(ms=15_000)
-    assert await list_flows(counted) == RawList([])
+    assert await list_flows(counted) == LISTED
 
 
 async def test_business_account_at_its_limit_delays_no_other(counted: TinyOperator) -> None:
@@ -178,13 +178,13 @@ async def test_business_account_at_its_limit_delays_no_other(counted: TinyOperat
     await list_flows(counted)
 
     own = [await list_flows(counted), await counted.send()]
-    other = await counted.adapter.call(counted.account, ListFlows("another"))
+    other = await list_flows(counted, "another")
     others_message = await counted.adapter.send(
         counted.account, replace(APP, business_account_id="another"), message(), template=None, reply_to=None, copies={}
     )
 
     assert all(isinstance(outcome, OperatorUnavailable) for outcome in own)
-    assert other == RawList([])
+    assert other == LISTED
     assert others_message == OperatorAccepted("wamid.1")
 
 
@@ -195,7 +195,7 @@ async def test_other_operator_accounts_do_not_wait(counted: TinyOperator) -> Non
 
     outcome = await list_flows(counted)
 
-    assert outcome == RawList([])
+    assert outcome == LISTED
 
 
 async def test_account_with_a_new_base_url_has_used_nothing_there(counted: TinyOperator) -> None:
@@ -206,7 +206,7 @@ async def test_account_with_a_new_base_url_has_used_nothing_there(counted: TinyO
 
     outcome = await list_flows(counted)
 
-    assert outcome == RawList([])
+    assert outcome == LISTED
 
 
 INVALID_HEADERS = {
@@ -227,7 +227,7 @@ async def test_invalid_header_is_ignored(counted: TinyOperator, name: str) -> No
 
     outcomes = [await list_flows(counted), await list_flows(counted)]
 
-    assert outcomes == [RawList([])] * 2
+    assert outcomes == [LISTED] * 2
 
 
 async def test_unreasonable_waiting_time_is_limited_to_an_hour(counted: TinyOperator, clock: ManualClock) -> None:
@@ -237,4 +237,4 @@ async def test_unreasonable_waiting_time_is_limited_to_an_hour(counted: TinyOper
 
     clock.advance(ms=3_600_000)
 
-    assert await list_flows(counted) == RawList([])
+    assert await list_flows(counted) == LISTED

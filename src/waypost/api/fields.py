@@ -1,5 +1,7 @@
 """The fields of an operation: a struct whose annotations say what each is for, and how it is read and checked."""
 
+import datetime
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,8 +21,11 @@ _PLAIN_TYPES: Final = {
     str: FieldType.TEXT,
     int: FieldType.INTEGER,
     bool: FieldType.BOOLEAN,
+    datetime.date: FieldType.TEXT,
     bytes: FieldType.FILE,  # of a form in parts, which the operation streams itself
 }
+
+_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,13 @@ class Field:
         meaning: one sentence.
         example: a value as it is sent in a form.
         accepted: for the error of a missing or invalid value; empty: the meaning.
+        missing: for the error of a missing value, if it says less.
         max_chars: of a text.
         strip: True if blanks around a text do not count.
+        empty: the text that an empty one stands for; empty: the field counts as absent, unless it may be None and is a
+            text or has a `read` of its own.
+        read: reads a text of a rule of its own; takes the text and the name, and raises ApiError.
+        errors: the codes of its errors.
         is_required: True if the operation itself returns the error of a missing value.
         between: the least and the greatest value of a number.
         kind: its type in the documented error of a missing field.
@@ -44,7 +54,11 @@ class Field:
     max_chars: int | None = None
     between: tuple[int, int] | None = None
     kind: str = "String"
+    missing: str = ""
     strip: bool = False
+    empty: str = ""
+    read: Callable[[str, str], Any] | None = None
+    errors: tuple[ErrorCode, ...] = ()
     is_required: bool = False
 
 
@@ -56,8 +70,9 @@ class FieldReader(NamedTuple):
         wire_name: as it is sent.
         accepted: for errors.
         json_type: of a JSON text, what it holds.
-        is_checked: False if every text is a value of it.
-        read: returns the value of a text that is not empty; raises ApiError.
+        errors: the codes of a text that is no value of it.
+        keeps_empty: True if an empty text is a value, too.
+        read: returns the value of a text; raises ApiError.
     """
 
     name: str
@@ -67,7 +82,8 @@ class FieldReader(NamedTuple):
     accepted: str
     type: FieldType
     json_type: Any
-    is_checked: bool
+    errors: tuple[ErrorCode, ...]
+    keeps_empty: bool
     read: Callable[[str], Any]
 
 
@@ -83,7 +99,7 @@ def field_readers(struct: type[msgspec.Struct]) -> tuple[FieldReader, ...]:
 
 
 def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> Fields:
-    """Return a struct of the fields of a form or a query; an empty text counts as absent.
+    """Return a struct of the fields of a form or a query.
 
     Raises:
         ApiError: the first field, in the struct's order, that is missing or invalid.
@@ -92,9 +108,9 @@ def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> F
     for reader in field_readers(struct):
         text = text_of(reader.wire_name)
         if reader.is_required and (not text or text.isspace()):
-            raise missing_parameter(reader.wire_name, reader.accepted, reader.field.kind)
-        if text:
-            values[reader.name] = reader.read(text)
+            raise missing_parameter(reader.wire_name, reader.field.missing or reader.accepted, reader.field.kind)
+        if text or (text is not None and reader.keeps_empty):
+            values[reader.name] = reader.read(text or reader.field.empty)
     return struct(**values)
 
 
@@ -109,27 +125,40 @@ def _field_reader(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo,
     if field is None:
         raise TypeError(f"{struct.__name__}.{each.name} needs an Annotated type with a Field")
     wire_name, type_ = each.encode_name, get_args(hint)[0]
-    if get_origin(type_) is UnionType:  # `list[str] | None`: absent
+    may_be_none = get_origin(type_) is UnionType
+    if may_be_none:  # `list[str] | None`: None if it is absent
         [type_] = [option for option in get_args(type_) if option is not NoneType]
     accepted = field.accepted or field.meaning[:1].lower() + field.meaning[1:].rstrip(".")
     field_type = FieldType.TEXT if get_origin(type_) is Literal else _PLAIN_TYPES.get(type_, FieldType.JSON)
-    is_checked = type_ is not str or field.max_chars is not None
     json_type = type_ if field_type is FieldType.JSON else None
-    read = _value_reader(type_, wire_name, field, accepted)
-    return FieldReader(each.name, wire_name, each.required, field, accepted, field_type, json_type, is_checked, read)
+    keeps_empty = bool(field.empty) or (may_be_none and (type_ is str or field.read is not None))
+    read, errors = _value_reader(type_, wire_name, field, accepted)
+    return FieldReader(
+        each.name, wire_name, each.required, field, accepted, field_type, json_type, errors, keeps_empty, read
+    )
 
 
-def _value_reader(type_: Any, name: str, field: Field, accepted: str) -> Callable[[str], Any]:
+def _value_reader(
+    type_: Any, name: str, field: Field, accepted: str
+) -> tuple[Callable[[str], Any], tuple[ErrorCode, ...]]:
+    """Return the function that reads a text, and the codes of its errors."""
+    if field.read is not None:
+        read = field.read
+        return lambda text: read(text, name), field.errors
     if get_origin(type_) is Literal:
-        return lambda text: _read_choice(text, name, get_args(type_), accepted)
+        return lambda text: _read_choice(text, name, get_args(type_), accepted), (ErrorCode.FIELD_BROKEN,)
     if type_ is str:
-        return lambda text: _read_text(text.strip() if field.strip else text, name, field.max_chars)
+        errors = () if field.max_chars is None else (ErrorCode.FIELD_BROKEN,)
+        return lambda text: _read_text(text.strip() if field.strip else text, name, field.max_chars), errors
     if type_ is int:
-        return lambda text: _read_integer(text, name, field.between)
+        errors = (ErrorCode.WRONG_TYPE,) if field.between is None else (ErrorCode.WRONG_TYPE, ErrorCode.FIELD_BROKEN)
+        return lambda text: _read_integer(text, name, field.between, accepted), errors
     if type_ is bool:
-        return lambda text: read_flag(text, name)
+        return lambda text: read_flag(text, name), (ErrorCode.WRONG_TYPE,)
+    if type_ is datetime.date:
+        return lambda text: _read_date(text, name), (ErrorCode.FIELD_BROKEN,)
     decoder = msgspec.json.Decoder(type_)
-    return lambda text: read_json(text, decoder, name=name, accepted=accepted)
+    return lambda text: read_json(text, decoder, name=name, accepted=accepted), (ErrorCode.UNREADABLE,)
 
 
 def _read_choice(text: str, name: str, choices: tuple[str, ...], accepted: str) -> str:
@@ -144,8 +173,17 @@ def _read_text(text: str, name: str, max_chars: int | None) -> str:
     return text
 
 
-def _read_integer(text: str, name: str, between: tuple[int, int] | None) -> int:
+def _read_integer(text: str, name: str, between: tuple[int, int] | None, accepted: str) -> int:
     number = read_integer(text, name)
     if between is not None and not between[0] <= number <= between[1]:
-        raise invalid_field(name, "a number from {} to {}".format(*between))
+        raise invalid_field(name, accepted)
     return number
+
+
+def _read_date(text: str, name: str) -> datetime.date:
+    try:
+        if _DATE.fullmatch(text):
+            return datetime.date.fromisoformat(text)
+    except ValueError:
+        pass
+    raise invalid_field(name, "a date as YYYY-MM-DD")

@@ -1,82 +1,206 @@
-"""Endpoints for flows at the operator: create, list, change, publish, deprecate, delete."""
+"""Flows at the operator: create, list, change, publish, deprecate, delete."""
 
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import account_of, call_operator
+from waypost.api.fields import Field, omit_empty
 from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from waypost.api.http.requests import Request
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import OperatorObject
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.base.http.multipart import PartHead
-from waypost.domain.app import App
-from waypost.domain.direct_calls.call import CallResult, OperatorCall
-from waypost.domain.direct_calls.flows import (
-    ChangeFlow,
-    CreateFlow,
-    DeleteFlow,
-    DeprecateFlow,
-    FindDraftFlow,
-    GetFlow,
-    GetFlowOwner,
-    ListFlowAssets,
-    ListFlows,
-    PublishFlow,
-    PutFlowAssets,
-)
+from waypost.base.json_values import boolean_of, coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
-from waypost.wire.forms import Form, read_json
+from waypost.operators.contract import GraphFile
+from waypost.wire.forms import read_json
 
 MAX_FLOW_NAME_CHARS: Final = 200  # Source: spec, "Limits"
 MAX_FLOW_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
+MAX_FLOWS: Final = "1000"
 FLOW_FIELDS: Final = (  # the fields that can be requested of one flow
-    "id", "name", "status", "categories", "validation_errors", "json_version", "data_api_version",
-    "endpoint_uri", "preview", "whatsapp_business_account", "application", "updated_at",
-)  # fmt: skip
+    "id",
+    "name",
+    "status",
+    "categories",
+    "validation_errors",
+    "json_version",
+    "data_api_version",
+    "endpoint_uri",
+    "preview",
+    "whatsapp_business_account",
+    "application",
+    "updated_at",
+)
+_FILE_TEXTS: Final = {"name": "flow.json", "asset_type": "FLOW_JSON"}
 MAX_FLOW_FILES: Final = 4
 """Flow files held in memory at once: each until the operator has it."""
 _file_slots: Final = threading.BoundedSemaphore(MAX_FLOW_FILES)
 _FILE_SLOT_RETRY_S: Final = 2
 FLOW_FILE_TIMEOUT_S: Final = 60
 """For the upload of a file: a slow client occupies a slot that others need."""
+_FLOW: Final = f"{APP}/flows/{{flow_id}}"
+_NAME: Final = f"1 to {MAX_FLOW_NAME_CHARS} characters"
 _ID: Final = re.compile(r"[0-9]{1,32}")
 _list: Final = msgspec.json.Decoder(list[str])
 
+operation = Operations("facts 9.4")
 
-async def create_flow(services: Services, request: Request) -> ApiResponse:
-    """Create a flow in the app's business account; it begins as a draft.
 
-    Errors in this order: 401, 429, 400 a missing or invalid field, 400 the operator's error, 503.
+def _read_name(text: str, name: str) -> str:
+    if not text or text.isspace():
+        raise missing_parameter(name, _NAME)
+    if len(text) > MAX_FLOW_NAME_CHARS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be at most {MAX_FLOW_NAME_CHARS} characters.")
+    return text
 
-    Clients of an older shape also read `validation_errors`.
 
-    Source: ledger 1.8; facts 9.4; the name's length: spec, "Limits".
-    """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    name = _checked_name(form.required("name", f"1 to {MAX_FLOW_NAME_CHARS} characters"))
-    categories, options = _categories(form), _optional_fields(form)
-    await _check_clone(services, app, options)
-    account_id = account_of(app)
+def _read_categories(text: str, name: str) -> list[str]:
+    """Return the categories: a JSON list, or a list separated by commas."""
+    values = (
+        read_json(text, _list, name=name, accepted="a list of texts")
+        if text.lstrip().startswith("[")
+        else text.split(",")
+    )
+    categories = [value.strip().upper() for value in values if value.strip()]
+    if not categories:
+        raise missing_parameter(name, 'a list such as ["SIGN_UP"]', "List")
+    return categories
+
+
+_CATEGORIES: Final = Field(
+    "Its categories, as a JSON array; required at creation.",
+    '["SIGN_UP"]',
+    'a list such as ["SIGN_UP"]',
+    kind="List",
+    read=_read_categories,
+    errors=(ErrorCode.FIELD_MISSING,),
+)
+
+
+class FlowContent(Struct, kw_only=True):
+    """The sources of a flow."""
+
+    clone_flow_id: Annotated[str, Field("The flow to copy.")] = ""
+    endpoint_uri: Annotated[
+        str, Field("The URL from which the operator requests data, for flows with an endpoint.")
+    ] = ""
+    flow_json: Annotated[str, Field("The flow's JSON, as text.")] = ""
+
+
+class NewFlow(FlowContent, kw_only=False):
+    """A flow to create."""
+
+    name: Annotated[
+        str,
+        Field(
+            "The flow's name, 1 to 200 characters, unique within the business account.",
+            "Sign up",
+            _NAME,
+            MAX_FLOW_NAME_CHARS,
+        ),
+    ]
+    categories: Annotated[list[str], _CATEGORIES]
+
+
+class FlowChange(FlowContent, kw_only=False):
+    """A change of a draft."""
+
+    name: Annotated[
+        str | None,
+        Field("Another name, 1 to 200 characters.", "Sign up 2", read=_read_name, errors=(ErrorCode.FIELD_BROKEN,)),
+    ] = None
+    categories: Annotated[list[str] | None, _CATEGORIES] = None
+
+
+class FlowMembers(Struct):
+    """The members of a flow to return."""
+
+    fields: Annotated[str, Field("The members to return, separated by commas; all when absent.", "id,name,status")] = ""
+
+
+class FlowFile(Struct):
+    """A flow's JSON, as a form in parts."""
+
+    file: Annotated[bytes, Field("The flow's JSON, as a file of at most 10 MB.", "flow.json")]
+
+
+class CreatedFlow(Struct):
+    """The id of a created flow, with the operator's validation errors: clients of an older shape read them."""
+
+    id: str
+    status: Literal["success"]
+    validation_errors: list[Any]
+
+
+class FlowDetails(OperatorObject):
+    """A flow, with the requested members."""
+
+
+class ChangedFlow(Struct):
+    """The operator's result of a change."""
+
+    status: Literal["success"]
+    success: bool
+
+
+class FlowPreview(Struct):
+    """The URL of a flow's preview."""
+
+    id: str
+    preview: dict[str, Any]
+    status: Literal["success"]
+
+
+class CheckedFlow(Struct):
+    """The operator's validation result of a flow's file."""
+
+    status: Literal["success"]
+    success: bool
+    validation_errors: list[Any]
+
+
+@operation(
+    "POST",
+    f"{APP}/flows",
+    CreatedFlow,
+    source="ledger 1.8; facts 9.4",
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE),
+    idempotency=IdempotencyMode.MARKED_FIRST,
+)
+async def create_flow(call: AppCall, fields: NewFlow) -> CreatedFlow:
+    """Create a flow in the app's business account; it begins as a draft."""
+    await _check_clone(call, fields)
+    flows = f"{call.account}/flows"
     try:
-        flow = await call_operator(services, app, CreateFlow(account_id, name, categories, **options))
+        flow = await call.graph("POST", flows, omit_empty(fields))
     except ApiError as error:
-        if error.code is not ErrorCode.OPERATOR_REJECTED or not _was_begun(request):
+        if error.code is not ErrorCode.OPERATOR_REJECTED or not call.was_begun_before:
             raise _creation_error(error) from None
         # The draft of an earlier attempt, whose response was lost: names are unique in an account, so the operator
         # rejects the second creation. Another client may own the draft with this name, so it is returned only if
         # this request is known to have begun before.
-        draft = await call_operator(services, app, FindDraftFlow(account_id, name, categories))
-        if draft is None:
+        members = {"limit": MAX_FLOWS, "fields": "id,name,status,categories,validation_errors"}
+        drafts = objects_in((await call.graph_page(flows, members))["data"])
+        flow = next((draft for draft in drafts if _is_draft_of(fields, draft)), None)
+        if flow is None:
             raise _creation_error(error) from None
-        flow = draft
-    return ApiResponse({"id": flow.id, "status": "success", "validation_errors": flow.validation_errors})
+    return CreatedFlow(coerced_text(flow.get("id")), "success", flow.get("validation_errors", []))
+
+
+def _is_draft_of(fields: NewFlow, draft: dict[str, Any]) -> bool:
+    match draft:
+        case {"id": str(), "name": fields.name, "status": "DRAFT", "categories": [*categories]}:
+            return set(categories) == set(fields.categories)
+        case _:
+            return False
 
 
 def _creation_error(error: ApiError) -> ApiError:
@@ -89,121 +213,111 @@ def _creation_error(error: ApiError) -> ApiError:
     return error
 
 
-def _was_begun(request: Request) -> bool:
-    """True if the same request was begun before under its key and its outcome is unknown."""
-    return request.idempotency is not None and request.idempotency.begun_before
+@operation("GET", f"{APP}/flows", list[dict[str, Any]])
+async def list_flows(call: AppCall) -> list[Any]:
+    """Return the flows of the app's business account as a bare list."""
+    return (await call.graph_page(f"{call.account}/flows", {"limit": MAX_FLOWS}))["data"]
 
 
-async def list_flows(services: Services, request: Request) -> ApiResponse:
-    """Return the flows of the app's business account as a bare list. Source: facts 9.4."""
-    app = await authorise_app(services, request)
-    return ApiResponse((await call_operator(services, app, ListFlows(account_of(app)))).raw)
-
-
-async def show_flow(services: Services, request: Request) -> ApiResponse:
-    """Return one flow with the requested fields. Source: facts 9.4."""
-    app = await authorise_app(services, request)
-    requested = [name.strip() for name in (request.query("fields") or "").split(",") if name.strip()]
+@operation("GET", _FLOW, FlowDetails, errors=(ErrorCode.FIELD_BROKEN,))
+async def show_flow(call: AppCall, query: FlowMembers) -> dict[str, Any]:
+    """Return one flow with the requested fields."""
+    requested = [name.strip() for name in query.fields.split(",") if name.strip()]
     if any(name not in FLOW_FIELDS for name in requested):
         raise ApiError(ErrorCode.FIELD_BROKEN, f"fields must be some of {','.join(FLOW_FIELDS)}.")
-    flow_id = await _flow_in_path(services, app, request)
-    return ApiResponse((await call_operator(services, app, GetFlow(flow_id, requested or FLOW_FIELDS))).raw)
+    return await call.graph("GET", await _flow_in_path(call), query={"fields": ",".join(requested or FLOW_FIELDS)})
 
 
-async def change_flow(services: Services, request: Request) -> ApiResponse:
-    """Change a draft's name or categories. Source: facts 9.4."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    options = _optional_fields(form)
-    name = categories = None
-    if form.text("name") is not None:
-        name = _checked_name(form.required("name", f"1 to {MAX_FLOW_NAME_CHARS} characters"))
-    if form.text("categories") is not None or form.all_values("categories[]"):
-        categories = _categories(form)
-    if name is None and categories is None and not options:
+@operation("PUT", _FLOW, ChangedFlow, errors=(ErrorCode.FIELD_MISSING,))
+async def change_flow(call: AppCall, fields: FlowChange) -> ChangedFlow:
+    """Change a draft's name or categories."""
+    members = omit_empty(fields)
+    if not members:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name what is to change: name or categories.")
-    await _check_clone(services, app, options)
-    return await _call_for_flow(
-        services, app, request, lambda flow_id: ChangeFlow(flow_id, name, categories, **options)
-    )
+    await _check_clone(call, fields)
+    return _changed(await call.graph("POST", await _flow_in_path(call), members))
 
 
-async def delete_flow(services: Services, request: Request) -> ApiResponse:
-    """Delete a draft. Source: facts 9.4."""
-    return await _call_for_flow(services, await authorise_app(services, request), request, DeleteFlow)
+@operation("DELETE", _FLOW, ChangedFlow)
+async def delete_flow(call: AppCall) -> ChangedFlow:
+    """Delete a draft."""
+    return _changed(await call.graph("DELETE", await _flow_in_path(call)))
 
 
-async def publish_flow(services: Services, request: Request) -> ApiResponse:
-    """Publish a draft. Source: facts 9.4."""
-    return await _call_for_flow(services, await authorise_app(services, request), request, PublishFlow)
-
-
-async def deprecate_flow(services: Services, request: Request) -> ApiResponse:
-    """Deprecate a published flow. Source: facts 9.4."""
-    return await _call_for_flow(services, await authorise_app(services, request), request, DeprecateFlow)
-
-
-async def preview_flow(services: Services, request: Request) -> ApiResponse:
-    """Return the URL of a flow's preview. Source: facts 9.4."""
-    app = await authorise_app(services, request)
-    flow_id = await _flow_in_path(services, app, request)
-    flow = await call_operator(services, app, GetFlow(flow_id, ("preview",)))
-    return ApiResponse({"id": flow_id, "preview": flow.raw.get("preview", {}), "status": "success"})
-
-
-async def show_assets(services: Services, request: Request) -> ApiResponse:
+@operation("GET", f"{_FLOW}/assets", list[dict[str, Any]])
+async def show_assets(call: AppCall) -> list[Any]:
     """Return a flow's files as a bare list; the first has the URL of its JSON. Source: facts 9.4, 17."""
-    app = await authorise_app(services, request)
-    flow_id = await _flow_in_path(services, app, request)
-    return ApiResponse((await call_operator(services, app, ListFlowAssets(flow_id))).raw)
+    return (await call.graph_page(f"{await _flow_in_path(call)}/assets", {}))["data"]
 
 
-async def put_assets(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "PUT",
+    f"{_FLOW}/assets",
+    CheckedFlow,
+    source="ledger 1.8; facts 9.4",
+    body=FlowFile,
+    body_format=BodyFormat.MULTIPART,
+    errors=(ErrorCode.FLOW_FILE_TOO_LARGE,),
+)
+async def put_assets(call: AppCall) -> CheckedFlow:
     """Set a draft's JSON by a multipart form with the field `file`.
 
-    Errors in this order: 401, 429 also if too many such files are in flight, 400 no file, 400 too large,
-    400 another account's flow, 400 the operator's error, 503.
-
-    Source: facts 9.4.
+    429 also if too many such files are in flight.
     """
-    app = await authorise_app(services, request)
     with _file_slot():
-        file = await _read_file_in_time(request)
-        flow_id = await _flow_in_path(services, app, request)
-        result = await call_operator(services, app, PutFlowAssets(flow_id, *file))
-    return ApiResponse({"status": "success", "success": result.success, "validation_errors": result.validation_errors})
+        file = await _read_file_in_time(call.request)
+        path = f"{await _flow_in_path(call)}/assets"
+        response = await call.graph("POST", path, _FILE_TEXTS, files={"file": file})
+    succeeded = boolean_of(response.get("success"), default=True)
+    return CheckedFlow("success", succeeded, response.get("validation_errors", []))
 
 
-async def _call_for_flow(
-    services: Services, app: App, request: Request, call: Callable[[str], OperatorCall[CallResult]]
-) -> ApiResponse:
-    flow_id = await _flow_in_path(services, app, request)
-    result = await call_operator(services, app, call(flow_id))
-    return ApiResponse({"status": "success", "success": result.success})
+@operation("POST", f"{_FLOW}/publish", ChangedFlow)
+async def publish_flow(call: AppCall) -> ChangedFlow:
+    """Publish a draft."""
+    return _changed(await call.graph("POST", f"{await _flow_in_path(call)}/publish"))
 
 
-async def _flow_in_path(services: Services, app: App, request: Request) -> str:
+@operation("POST", f"{_FLOW}/deprecate", ChangedFlow)
+async def deprecate_flow(call: AppCall) -> ChangedFlow:
+    """Deprecate a published flow."""
+    return _changed(await call.graph("POST", f"{await _flow_in_path(call)}/deprecate"))
+
+
+@operation("GET", f"{_FLOW}/preview", FlowPreview)
+async def preview_flow(call: AppCall) -> FlowPreview:
+    """Return the URL of a flow's preview."""
+    flow_id = await _flow_in_path(call)
+    flow = await call.graph("GET", flow_id, query={"fields": "preview"})
+    return FlowPreview(flow_id, object_of(flow.get("preview")), "success")
+
+
+def _changed(response: dict[str, Any]) -> ChangedFlow:
+    return ChangedFlow("success", boolean_of(response.get("success"), default=True))
+
+
+async def _flow_in_path(call: AppCall) -> str:
     """Return the id of the flow in the path, which must belong to the app's business account.
 
     Raises:
         ApiError: it belongs to another account or does not exist; the error is the same.
     """
     unknown = ApiError(ErrorCode.OPERATOR_REJECTED, "The path must name a flow of the app's business account.")
-    return await _own_flow(services, app, request.path["flow_id"], unknown)
+    return await _own_flow(call, call.request.path["flow_id"], unknown)
 
 
-async def _check_clone(services: Services, app: App, options: dict[str, str]) -> None:
+async def _check_clone(call: AppCall, fields: FlowContent) -> None:
     """Check that the flow to copy belongs to the app's business account too.
 
     Raises:
         ApiError: it does not.
     """
-    if "clone_flow_id" in options:
+    if fields.clone_flow_id:
         unknown = ApiError(ErrorCode.FIELD_BROKEN, "clone_flow_id must name a flow of the app's business account.")
-        await _own_flow(services, app, options["clone_flow_id"], unknown)
+        await _own_flow(call, fields.clone_flow_id, unknown)
 
 
-async def _own_flow(services: Services, app: App, flow_id: str, not_found_error: ApiError) -> str:
+async def _own_flow(call: AppCall, flow_id: str, not_found_error: ApiError) -> str:
     """Return a flow's id if the flow belongs to the app's business account.
 
     Our token at the operator may open many accounts, so we request the flow's owner from the operator.
@@ -211,40 +325,16 @@ async def _own_flow(services: Services, app: App, flow_id: str, not_found_error:
     Raises:
         ApiError: `not_found_error`, if it does not.
     """
-    account = account_of(app)
+    account = call.account
     if not _ID.fullmatch(flow_id):
         raise not_found_error
     try:
-        owner = await call_operator(services, app, GetFlowOwner(flow_id))
+        flow = await call.graph("GET", flow_id, query={"fields": "id,whatsapp_business_account"})
     except ApiError as error:
         raise not_found_error if error.code is ErrorCode.OPERATOR_REJECTED else error from None
-    if owner != account:
+    if coerced_text(object_of(flow.get("whatsapp_business_account")).get("id")) != account:
         raise not_found_error
     return flow_id
-
-
-def _checked_name(name: str) -> str:
-    if len(name) > MAX_FLOW_NAME_CHARS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"name must be at most {MAX_FLOW_NAME_CHARS} characters.")
-    return name
-
-
-def _categories(form: Form) -> list[str]:
-    """Return the categories: a JSON list, a list separated by commas, or a repeated field."""
-    text = form.text("categories") or ""
-    if text.lstrip().startswith("["):
-        values = read_json(text, _list, name="categories", accepted="a list of texts")
-    else:
-        values = [part for value in form.all_values("categories", "categories[]") for part in value.split(",")]
-    categories = [value.strip().upper() for value in values if value.strip()]
-    if not categories:
-        raise missing_parameter("categories", 'a list such as ["SIGN_UP"]', "List")
-    return categories
-
-
-def _optional_fields(form: Form) -> dict[str, str]:
-    values = {name: form.text(name) for name in ("clone_flow_id", "endpoint_uri", "flow_json")}
-    return {name: text for name, text in values.items() if text}
 
 
 @contextmanager
@@ -266,7 +356,7 @@ def _file_slot() -> Generator[None]:
         _file_slots.release()
 
 
-async def _read_file_in_time(request: Request) -> tuple[str, str, bytes]:
+async def _read_file_in_time(request: Request) -> GraphFile:
     try:
         async with asyncio.timeout(FLOW_FILE_TIMEOUT_S):
             return await _read_file(request)
@@ -276,7 +366,7 @@ async def _read_file_in_time(request: Request) -> tuple[str, str, bytes]:
         ) from error
 
 
-async def _read_file(request: Request) -> tuple[str, str, bytes]:
+async def _read_file(request: Request) -> GraphFile:
     """Return name, MIME type and bytes of the part `file`.
 
     Raises:
@@ -295,4 +385,4 @@ async def _read_file(request: Request) -> tuple[str, str, bytes]:
                 raise ApiError(ErrorCode.FLOW_FILE_TOO_LARGE, f"file must be at most {MAX_FLOW_FILE_BYTES} bytes.")
     if head is None or not content:
         raise missing_parameter("file", "a part with the flow's JSON", "MultipartFile")
-    return head.file_name or "flow.json", head.content_type or "application/json", bytes(content)
+    return GraphFile(head.file_name or "flow.json", head.content_type or "application/json", bytes(content))

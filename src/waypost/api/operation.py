@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
+from types import GenericAlias, UnionType
+from typing import Any, Final, NamedTuple, Self, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
+from waypost.api.auth.authorisation import authorise_app, authorise_partner
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import (
     account_of,
@@ -37,10 +38,11 @@ from waypost.wire.errors import ERRORS
 APP: Final = "/partner/app/{app_id}"
 KEY_APP: Final = "/wa/app/{app_id}"
 _ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
-_OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
+OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 
-Returned = TypeVar("Returned", bound=Struct)
-Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | ApiResponse]])
+Returned = type[Struct] | UnionType | GenericAlias
+"""The type of a response: a struct, one of several, or a list."""
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | list[Any] | ApiResponse]])
 
 
 class AppCall(NamedTuple):
@@ -49,6 +51,15 @@ class AppCall(NamedTuple):
     services: Services
     request: Request
     app: App
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app`.
+        """
+        return cls(services, request, await authorise_app(services, request))
 
     @property
     def number(self) -> str:
@@ -109,6 +120,23 @@ class AppCall(NamedTuple):
         return direct_call_deadline(self.app, call_name)
 
 
+class PartnerCall(NamedTuple):
+    """A call about a partner, whose token it has."""
+
+    services: Services
+    request: Request
+    partner_id: int
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_partner`.
+        """
+        return cls(services, request, await authorise_partner(services, request))
+
+
 class Operations:
     """The operations of one subject, in order; calling it declares the next one.
 
@@ -126,21 +154,25 @@ class Operations:
         self,
         method: str,
         path: str,
-        returns: type[Struct],
+        returns: Returned,
         *,
         source: str = "",
         credential: Credential | None = None,
         rate: str = "partner_call",
         errors: tuple[ErrorCode, ...] = (),
         at_operator: bool = True,
+        operator_errors: tuple[ErrorCode, ...] = OPERATOR_ERRORS,
         deadline: str = "",
-        multipart: type[Struct] | None = None,
+        body: type[Struct] | None = None,
+        body_format: BodyFormat = BodyFormat.FORM_OR_JSON,
+        by_key: bool = False,
         idempotency: IdempotencyMode = IdempotencyMode.NO_KEY,
     ) -> Callable[[Function], Function]:
         """Declare an operation.
 
-        Its function takes an `AppCall`, and `fields` (of the body) or `query`, whose structs are read and checked before
-        it is called. It returns the struct of the response, or the operator's object if that is passed on.
+        Its function takes an `AppCall` or a `PartnerCall`, which is authorised, and `fields` (of the body) or `query`,
+        whose structs are read and checked before it is called. It returns the struct of the response, or the operator's
+        object if that is passed on.
 
         Args:
             method: of HTTP.
@@ -151,8 +183,11 @@ class Operations:
             rate: its row in the table of rates.
             errors: its error codes besides those that follow from its fields, its path and the operator.
             at_operator: False if it calls nobody.
+            operator_errors: the codes of failed calls, if they are not the usual ones.
             deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
-            multipart: the fields of a form in parts, for the reference: the function streams the body itself.
+            body: the fields of a body that the function reads itself, for the reference.
+            body_format: of a body.
+            by_key: True if it has the same path below `/wa` for an API key, too, as public clients call it.
             idempotency: its handling of an idempotency key.
         """
 
@@ -160,17 +195,19 @@ class Operations:
             hints = get_type_hints(function)
             fields: type[Struct] | None = hints.get("fields")
             query: type[Struct] | None = hints.get("query")
+            call_type: type[AppCall | PartnerCall] = hints["call"]
+            documented = fields or body
 
             @wraps(function)
             async def endpoint(services: Services, request: Request) -> ApiResponse:
-                app = await authorise_app(services, request)
+                call = await call_type.authorise(services, request)
                 arguments: dict[str, Struct] = {}
                 if fields is not None:
                     arguments["fields"] = read_fields(fields, request.form_or_json().text)
                 if query is not None:
                     arguments["query"] = read_fields(query, request.query)
-                async with direct_call_deadline(app, deadline) if deadline else nullcontext():
-                    value = await function(AppCall(services, request, app), **arguments)
+                async with call.deadline(deadline) if deadline and isinstance(call, AppCall) else nullcontext():
+                    value = await function(call, **arguments)
                 return value if isinstance(value, ApiResponse) else ApiResponse(value)
 
             row = RouteRow(
@@ -180,17 +217,22 @@ class Operations:
                 credential or self._credential,
                 rate,
                 (),
-                _add_schema(returns),
+                _add_schema(returns, function.__name__),
                 source or self._source,
-                BodyFormat.MULTIPART if multipart else BodyFormat.FORM_OR_JSON if fields else BodyFormat.NOTHING,
-                _add_fields(fields or multipart),
+                body_format if documented else BodyFormat.NOTHING,
+                _add_fields(documented),
                 _add_fields(query),
                 at_operator,
-                (*_field_errors(fields or multipart, query), *errors, *(_OPERATOR_ERRORS if at_operator else ())),
+                (*_field_errors(documented, query), *errors, *(operator_errors if at_operator else ())),
                 idempotency,
             )
             statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
-            self.rows.append(replace(row, statuses=(200, *sorted(statuses))))
+            row = replace(row, statuses=(200, *sorted(statuses)))
+            self.rows.append(row)
+            if by_key:
+                key_source = f"{row.source}; by API key as public clients call it"
+                key_path = path.replace(APP, KEY_APP)
+                self.rows.append(replace(row, path=key_path, credential=Credential.API_KEY, source=key_source))
             return function
 
         return declare
@@ -199,8 +241,7 @@ class Operations:
 def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
     readers = [reader for struct in structs if struct is not None for reader in field_readers(struct)]
     missing = (ErrorCode.FIELD_MISSING,) if any(reader.is_required for reader in readers) else ()
-    broken = (ErrorCode.FIELD_BROKEN,) if any(reader.is_checked for reader in readers) else ()
-    return missing + broken
+    return missing + tuple(code for reader in readers for code in reader.errors)
 
 
 def _add_fields(struct: type[Struct] | None) -> tuple[str, ...]:
@@ -221,9 +262,10 @@ def _add_fields(struct: type[Struct] | None) -> tuple[str, ...]:
     return tuple(rows)
 
 
-def _add_schema(struct: type[Struct]) -> str:
-    """Add the schema of a response to the table of schemas; return its key there."""
-    schema = schema_of(struct)
-    if RESPONSE_SCHEMAS.setdefault(struct.__name__, schema) != schema:
-        raise ValueError(f"two responses have the name {struct.__name__}")
-    return struct.__name__
+def _add_schema(returns: Returned, function_name: str) -> str:
+    """Add the schema of a response to the table of schemas; return its key there: its name, or the function's."""
+    name = returns.__name__ if isinstance(returns, type) else function_name
+    schema = schema_of(returns)
+    if RESPONSE_SCHEMAS.setdefault(name, schema) != schema:
+        raise ValueError(f"two responses have the name {name}")
+    return name

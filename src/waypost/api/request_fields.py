@@ -5,8 +5,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat
-from waypost.wire.account import BlockedUser, ChatCommand
-from waypost.wire.calling import SipAccount, VoiceAction, VoiceParameters
+from waypost.wire.calling import VoiceAction
 from waypost.wire.messages.passthrough import MessageContext, ReadMessage, TemplateObject, TypingIndicator
 from waypost.wire.messages.session_forms import SESSION_MESSAGE
 from waypost.wire.messages.template_forms import PostbackText, TemplateId, TemplateMessage
@@ -120,11 +119,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "type@event":               RequestField(_T, True,  "The type of event: message-event or voice-event.", "message-event"),
     "message@event":            RequestField(_O, False, "The receipt; required for message-event.", '{"messaging_product":"whatsapp","status":"read","message_id":"wamid.A"}', ReadMessage),
     "voice@event":              RequestField(_O, False, "An action on a call: accept and pre_accept with a session, reject or terminate; required for voice-event.", "", VoiceAction),
-    "enable@voice":             RequestField(_B, True,  "Whether people can call the number.", "true"),
-    "iconVisibility":           RequestField(_T, False, "Whether chats show the button that starts a call: DEFAULT or DISABLE_ALL.", "DEFAULT"),
-    "mode@voice":               RequestField(_T, False, "GS_SIP: calls go to the SIP server in `metaData`. Without it they come as events.", "GS_SIP"),
-    "metaData":                 RequestField(_J, False, "JSON text: the SIP servers; required for the mode GS_SIP. Only `host` and `port` reach the operator.", '[{"host":"sip.shop.example","port":"5071"}]', list[SipAccount]),
-    "additionalParams":         RequestField(_J, False, "JSON text: the hours in which people can call.", '{"call_hours":{"status":"ENABLED","timezone_id":"Asia/Kolkata","weekly_operating_hours":[{"day_of_week":"MONDAY","open_time":"0800","close_time":"1800"}]}}', VoiceParameters),
 
     # Media. Source: spec, "Upload media"; facts 8
     "file":                     RequestField(_F, True,  "A file, or its public URL as text.", "https://shop.example/a.png"),
@@ -275,29 +269,8 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "to@day":                   RequestField(_T, True,  "The last day; at most 91 days after the first.", "2026-11-30"),
     "year":                     RequestField(_I, True,  "The year, of four digits.", "2026"),
     "month":                    RequestField(_I, True,  "The month, 1 to 12.", "11"),
-    "addLine1":                 RequestField(_T, False, "Part of the postal address, which the operator stores as one line.", "1 Main Street"),
-    "addLine2":                 RequestField(_T, False, "Part of the postal address.", ""),
-    "city":                     RequestField(_T, False, "Part of the postal address.", "Springfield"),
-    "state":                    RequestField(_T, False, "Part of the postal address.", ""),
-    "pinCode":                  RequestField(_T, False, "Part of the postal address.", "12345"),
-    "country":                  RequestField(_T, False, "Part of the postal address.", "US"),
-    "vertical@profile":         RequestField(_T, False, "The industry of the business: one of the operator's values.", "RETAIL"),
-    "website1":                 RequestField(_T, False, "A website, with http:// or https://; both are set together.", "https://shop.example"),
-    "website2":                 RequestField(_T, False, "Another website.", ""),
-    "desc":                     RequestField(_T, False, "The description of the business.", "Everything for ships."),
-    "profileEmail":             RequestField(_T, False, "The business's e-mail address.", "shop@acme.test"),
-    "about":                    RequestField(_T, True,  "The about text under the number's name, 1 to 139 characters.", "Open all day."),
-    "file@photo":               RequestField(_F, False, "A JPEG or PNG picture, or its public URL; required unless `image` is there.", "https://shop.example/a.png"),
-    "image@photo":              RequestField(_F, False, "Another name of `file`.", ""),
     "maxResult":                RequestField(_I, False, "Users per page, 1 to 10000; 10000 when absent.", "1000"),
     "pageNo@users":             RequestField(_I, False, "The page number, from 1.", "1"),
-    "isBlocked":                RequestField(_B, True,  "true blocks the user, false unblocks it.", "true"),
-    "block_users@block":        RequestField(_J, False, "The users, as a JSON array of objects with `user`; 1 to 100. Required unless `phone` is there.", '[{"user":"15550002001"}]', list[BlockedUser]),
-    "phone@block":              RequestField(_T, False, "The older form: one user, a phone number of 8 to 15 digits.", ""),
-    "isBlocked@block":          RequestField(_B, False, "The older form: true blocks the user, false unblocks it; required with `phone`.", ""),
-    "blockEnabled":             RequestField(_B, True,  "Stored; every app can block users.", "true"),
-    "pageNo@known":             RequestField(_I, True,  "The page number, from 1.", "1"),
-    "pageSize@known":           RequestField(_I, True,  "Users per page, 1 to 1000.", "100"),
     "cap":                      RequestField(_I, True,  "The cap of the app's fees, 50 to 750; stored and shown.", "100"),
     "enableOptinMessage":       RequestField(_B, True,  "Stored; this service sends no opt-in message.", "false"),
     "enableBSUID":              RequestField(_B, False, "true: callbacks of version 2 have business-scoped user ids; for a live app.", "true"),
@@ -308,24 +281,9 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "contactName":              RequestField(_T, True,  "The contact's name, 1 to 150 characters.", "Ada Lovelace"),
     "contactNumber":            RequestField(_T, True,  "A phone number of 8 to 15 digits.", "15550009999"),
     "user@optedin":             RequestField(_T, True,  "A phone number of 8 to 15 digits.", "15550002001"),
-    "block_users":              RequestField(_J, True,  "The users, as a JSON array of objects with `user`; 1 to 100.", '[{"user":"15550002001"}]', list[BlockedUser]),
-    "limit@users":              RequestField(_I, False, "Users per page.", "100"),
-    "after":                    RequestField(_T, False, "The cursor at the end of the previous page.", ""),
-    "before":                   RequestField(_T, False, "The cursor at the start of the next page.", ""),
-    "enable_welcome_message":   RequestField(_B, False, "true makes a user's first message report that a chat was opened.", "false"),
-    "commands":                 RequestField(_J, False, "The commands, as a JSON array.", '[{"command_name":"hours","command_description":"When we are open"}]', list[ChatCommand]),
-    "prompts":                  RequestField(_J, False, "The ice breakers, as a JSON array: at most 4, of 1 to 80 characters.", '["Where is my order?"]', list[str]),
 
 
     # Flows. Source: facts 9.4
-    "name@flow":                RequestField(_T, True,  "The flow's name, 1 to 200 characters, unique within the business account.", "Sign up"),
-    "name@change_flow":         RequestField(_T, False, "Another name for the flow, while it is a draft.", "Sign up 2"),
-    "categories":               RequestField(_J, False, "Its categories, as a JSON array; required at creation.", '["SIGN_UP"]', list[str]),
-    "clone_flow_id":            RequestField(_T, False, "The flow to copy.", ""),
-    "endpoint_uri":             RequestField(_T, False, "The URL from which the operator requests data, for flows with an endpoint.", ""),
-    "flow_json":                RequestField(_T, False, "The flow's JSON, as text.", ""),
-    "fields":                   RequestField(_T, False, "The members to return, separated by commas; all when absent.", "id,name,status"),
-    "file@flow":                RequestField(_F, True,  "The flow's JSON, as a file of at most 10 MB.", "flow.json"),
 
 
 }

@@ -203,8 +203,6 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "callback":       success_object(callback=object_of(url=TEXT, custom=BOOLEAN, modes=array_of(TEXT))),
     "user_status":    success_object(optional=("message",), message=TEXT, userStatus=object_of(active=BOOLEAN, appId=TEXT, blocked=BOOLEAN, countryCode=TEXT, dialCode=TEXT, phone=TEXT, status=enum_of("OPT_IN", "OPT_OUT"))),
     "users":          success_object(users=array_of(object_of(countryCode=TEXT, phoneCode=TEXT, optinStatus=enum_of("OPT_IN", "OPT_OUT"), optinSource=TEXT, optinTimeStamp=INTEGER, lastMessageTimeStamp=INTEGER))),
-    "known_users":    success_object(users=array_of(object_of(phone=TEXT, blocked=BOOLEAN))),
-    "known_user":     success_object(user=object_of(phone=TEXT, blocked=BOOLEAN)),
     "contact":        success_object(contact=object_of(contactEmail=TEXT, contactName=TEXT, contactNumber=TEXT)),
     "cap":            success_object(cap=INTEGER),
     "balance":        success_object(balance=NUMBER),
@@ -214,26 +212,11 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "wallet":         success_object(walletResponse=object_of(currency=TEXT, currentBalance=NUMBER, overDraftLimit=NUMBER)),
     "usage":          success_object(partnerAppUsageList=array_of(_USAGE)),
     "discount":       success_object(dailyAppDiscountList=array_of(ANY)),
-    "health":         success_object(healthy=enum_of("true", "false")),
-    "ratings":        {"anyOf": [success_object(message=TEXT), object_of(oldLimit=TEXT, currentLimit=TEXT, event=TEXT, eventTime=INTEGER, phoneQuality=enum_of("Green", "Yellow", "Red", "Unknown"))]},
-    "waba_info":      success_object(wabaInfo=_WABA),
-    "profile":        success_object(profile=object_of(address=TEXT, addressLine1=TEXT, desc=TEXT, profileEmail=TEXT, vertical=TEXT, website1=TEXT, website2=TEXT)),
-    "about":          success_object(about=object_of(message=TEXT)),
-    "photo":          success_object(message=TEXT),
-    "blocked":        object_of(open=True, status=constant("success")),
-    "block_list":     object_of(open=True, status=constant("success"), data=array_of(ANY)),
-    "components":     object_of(conversational_automation=object_of(open=True), id=TEXT),
     "prefilled":      success_object(appId=TEXT, businessName=TEXT, email=TEXT, website=TEXT, businessPhoneCode=TEXT, businessPhoneNumber=TEXT, streetAddress1=TEXT, streetAddress2=TEXT, city=TEXT, state=TEXT, zipPostal=TEXT, country=TEXT, timezone=TEXT, phoneDisplayName=TEXT, phoneCategory=TEXT, phoneDescription=TEXT),
     "sync":           success_object(data=object_of(open=True)),
     "done":           success_object(success=BOOLEAN),
 
     # Flows. Source: facts 9.4
-    "created_flow":   success_object(id=TEXT, validation_errors=array_of(ANY)),
-    "flows":          array_of(object_of(open=True)),
-    "flow":           object_of(open=True),
-    "flow_assets":    array_of(object_of(open=True)),
-    "flow_file":      success_object(success=BOOLEAN, validation_errors=array_of(ANY)),
-    "flow_preview":   success_object(id=TEXT, preview=object_of(open=True)),
 
 }
 # fmt: on

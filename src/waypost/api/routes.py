@@ -2,29 +2,8 @@
 
 from typing import Final
 
-from waypost.api.account import groups, names, payments, usernames
-from waypost.api.account.blocks import (
-    block_users,
-    enable_blocking,
-    list_blocked_users,
-    list_known_users,
-    set_user_blocked,
-    show_user,
-    unblock_users,
-)
-from waypost.api.account.calling import set_calling
-from waypost.api.account.numbers import show_business_account, show_health, show_ratings
-from waypost.api.account.profile import (
-    change_about,
-    change_components,
-    change_photo,
-    change_profile,
-    delete_photo,
-    show_about,
-    show_components,
-    show_photo,
-    show_profile,
-)
+from waypost.api import flows
+from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usernames
 from waypost.api.account.usage import show_discounts, show_messaging_wallet_balance, show_usage, show_wallet_balance
 from waypost.api.apps.apps import (
     create_app,
@@ -54,18 +33,6 @@ from waypost.api.apps.universal_tokens import list_universal_tokens, mint_univer
 from waypost.api.apps.users import list_users, opt_in, opt_in_by_app_name, opt_out_by_app_name, show_user_status
 from waypost.api.auth.credentials import Credential
 from waypost.api.auth.login import log_in, show_app_token
-from waypost.api.flows import (
-    change_flow,
-    create_flow,
-    delete_flow,
-    deprecate_flow,
-    list_flows,
-    preview_flow,
-    publish_flow,
-    put_assets,
-    show_assets,
-    show_flow,
-)
 from waypost.api.media.endpoints import (
     delete_media,
     download_media,
@@ -167,7 +134,6 @@ _PREFILLED_FIELDS: Final = (
     "streetAddress2", "city@prefilled", "state@prefilled", "zipPostal", "country@prefilled", "timezone",
     "phoneDisplayName", "phoneCategory", "phoneDescription",
 )
-_FLOW: Final = ("categories", "clone_flow_id", "endpoint_uri", "flow_json")
 _SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
 _SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "version", "active", "showOnUI", "meta", "doCheck")
 # fmt: on
@@ -210,7 +176,6 @@ _KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
 _ACCOUNT: Final = "/partner/account/api"
 _PARTNER_PATH: Final = "/partner/{partner_id}"
 _ONE_GROUP: Final = f"{_APP}/group/{{group_id}}"
-_ONE_FLOW: Final = f"{_APP}/flows/{{flow_id}}"
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
 _ONE_SUBSCRIPTION: Final = f"{_APP}/subscription/{{subscription_id}}"
@@ -272,7 +237,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("PUT",    f"{_KEY_MESSAGE}/read",                               put_message_read,                    _KEY,       "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts", calls_out=True, errors=_READ_ERRORS),
     RouteRow("GET",    _KEY_MESSAGE,                                         show_message,                        _KEY,       "partner_call",  (200, 400, 401),      "message_state",  "facts 9.1; the response format is ours", errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)),
     RouteRow("POST",   f"{_APP}/v1/event",                                   post_event,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts; ledger 1.7, voice-event", _JSON, ("type@event", "message@event", "voice@event"), calls_out=True, errors=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, ErrorCode.WRONG_TYPE, *_READ_ERRORS)),
-    RouteRow("POST",   f"{_APP}/voice",                                      set_calling,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "message",        "ledger 1.7, `voice`", _FORM_OR_JSON, ("enable@voice", "iconVisibility", "mode@voice", "metaData", "additionalParams"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # The deprecated paths of the messaging API. Source: facts 9.2; public clients; decision 0065
     RouteRow("POST",   "/sm/api/v1/msg",                                     send_older_session_message,          _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
@@ -372,49 +336,14 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/discount",                                   show_discounts,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "discount",       "facts 13", query=("year", "month"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
     RouteRow("GET",    f"{_APP}/capping",                                    show_cap,                            _APP_TOKEN, "app_token",     (200, 401),           "cap",            "facts 13; decision 0065"),
     RouteRow("PUT",    f"{_APP}/capping",                                    set_cap,                             _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.9; decision 0065", _FORM_OR_JSON, ("cap",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("GET",    f"{_APP}/health",                                     show_health,                         _APP_TOKEN, "app_token",     (200, 400, 401),      "health",         "facts 13", calls_out=True, errors=(ErrorCode.APP_NOT_LIVE, ErrorCode.NO_BUSINESS_ACCOUNT, ErrorCode.WRONG_BUSINESS_ACCOUNT, ErrorCode.BUSINESS_ACCOUNT_UNKNOWN,)),
-    RouteRow("GET",    f"{_APP}/ratings",                                    show_ratings,                        _APP_TOKEN, "ratings",       (200, 401),           "ratings",        "ledger 1.9; facts 13", calls_out=True),
-    RouteRow("GET",    f"{_APP}/waba/info",                                  show_business_account,               _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "waba_info",      "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
     RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
-    RouteRow("GET",    f"{_APP}/business/profile",                           show_profile,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "profile",        "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_APP}/business/profile",                           change_profile,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "profile",        "facts 13", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/business/profile/about",                     show_about,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "about",          "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_APP}/business/profile/about",                     change_about,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "about",          "facts 13", _FORM_OR_JSON, ("about",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("GET",    f"{_APP}/business/profile/photo",                     show_photo,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_APP}/business/profile/photo",                     change_photo,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "facts 13", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("DELETE", f"{_APP}/business/profile/photo",                     delete_photo,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "photo",          "ledger 1.9; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/user/block",                                 block_users,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "blocked",        "ledger 1.9; facts 13", _FORM_OR_JSON, ("messaging_product", "block_users@block", "phone@block", "isBlocked@block"), calls_out=True, errors=(ErrorCode.WRONG_TYPE, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("POST",   f"{_APP}/user/unblock",                               unblock_users,                       _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("GET",    f"{_APP}/user/blocklist",                             list_blocked_users,                  _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "block_list",     "facts 13", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("PUT",    f"{_APP}/block",                                      set_user_blocked,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "ledger 0, 1.9", _FORM_OR_JSON, ("phone", "isBlocked"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/user/list",                                  list_known_users,                    _APP_TOKEN, "app_token",     (200, 400, 401),      "known_users",    "ledger 1.9", query=("pageNo@known", "pageSize@known"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE)),
-    RouteRow("GET",    f"{_APP}/user/{{phone}}",                             show_user,                           _APP_TOKEN, "app_token",     (200, 400, 401),      "known_user",     "ledger 1.9", errors=(ErrorCode.WRONG_TYPE,)),
-    RouteRow("PUT",    "/partner/account/config/block/user",                 enable_blocking,                     _PARTNER,   "partner_call",  (200, 400, 401),      "success",        "ledger 1.9", _FORM_OR_JSON, ("blockEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.WRONG_TYPE)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile",                       show_profile,                        _KEY,       "partner_call",  (200, 400, 401, 503), "profile",        "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile",                       change_profile,                      _KEY,       "partner_call",  (200, 400, 401, 503), "profile",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, _PROFILE, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile/about",                 show_about,                          _KEY,       "partner_call",  (200, 400, 401, 503), "about",          "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/about",                 change_about,                        _KEY,       "partner_call",  (200, 400, 401, 503), "about",          "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("about",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("GET",    f"{_KEY_APP}/business/profile/photo",                 show_photo,                          _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_KEY_APP}/business/profile/photo",                 change_photo,                        _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "facts 13; by API key as public clients call it", _MULTIPART, _PHOTO, calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("DELETE", f"{_KEY_APP}/business/profile/photo",                 delete_photo,                        _KEY,       "partner_call",  (200, 400, 401, 503), "photo",          "ledger 1.9; by API key as public clients call it; decision 0065", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_KEY_APP}/user/block",                             block_users,                         _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "ledger 1.9; facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users@block", "phone@block", "isBlocked@block"), calls_out=True, errors=(ErrorCode.WRONG_TYPE, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("POST",   f"{_KEY_APP}/user/unblock",                           unblock_users,                       _KEY,       "partner_call",  (200, 400, 401, 503), "blocked",        "facts 13; by API key as public clients call it", _FORM_OR_JSON, ("messaging_product", "block_users"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("GET",    f"{_KEY_APP}/user/blocklist",                         list_blocked_users,                  _KEY,       "partner_call",  (200, 400, 401, 503), "block_list",     "facts 13; by API key as public clients call it", query=("limit@users", "after", "before"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("GET",    f"{_KEY_APP}/business",                               show_business_account,               _KEY,       "partner_call",  (200, 400, 401, 503), "waba_info",      "facts 13; by API key as public clients call it", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_APP}/conversational/component",                   show_components,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "components",     "facts 13", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/conversational/component",                   change_components,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "ledger 1.9; facts 13", _FORM_OR_JSON, ("enable_welcome_message", "commands", "prompts"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.OPERATOR_ERROR_OBJECT, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("POST",   f"{_APP}/flows",                                      create_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "created_flow",   "ledger 1.8; facts 9.4", _FORM_OR_JSON, ("name@flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE, *_DIRECT_CALL_ERRORS,), idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/flows",                                      list_flows,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flows",          "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    _ONE_FLOW,                                            show_flow,                           _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow",           "facts 9.4", query=("fields",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("PUT",    _ONE_FLOW,                                            change_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", _FORM_OR_JSON, ("name@change_flow", *_FLOW), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS,)),
-    RouteRow("DELETE", _ONE_FLOW,                                            delete_flow,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_ONE_FLOW}/assets",                                show_assets,                         _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_assets",    "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("PUT",    f"{_ONE_FLOW}/assets",                                put_assets,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_file",      "ledger 1.8; facts 9.4", _MULTIPART, ("file@flow",), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.FLOW_FILE_TOO_LARGE, *_DIRECT_CALL_ERRORS)),
-    RouteRow("POST",   f"{_ONE_FLOW}/publish",                               publish_flow,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_ONE_FLOW}/deprecate",                             deprecate_flow,                      _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "done",           "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("GET",    f"{_ONE_FLOW}/preview",                               preview_flow,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "flow_preview",   "facts 9.4", calls_out=True, errors=_DIRECT_CALL_ERRORS),
 
+    *numbers.operation.rows,
+    *profile.operation.rows,
+    *blocks.operation.rows,
+    *calling.operation.rows,
+    *flows.operation.rows,
     *names.operation.rows,
     *usernames.operation.rows,
     *groups.operation.rows,

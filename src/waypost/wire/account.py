@@ -5,17 +5,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import msgspec
-
 from waypost.base.json_values import object_of
 from waypost.domain.app import App
 from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
-from waypost.domain.direct_calls.profile import BusinessProfile, SetProfile
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.event import LimitEvent
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category
-from waypost.wire.forms import Form
 
 MAX_REPORT_DAYS: Final = 92
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -33,21 +29,6 @@ _DOCKER_STATUS_OF: Final = {  # other statuses of the operator, as documented on
 # fmt: on
 _BANNED: Final = ("BANNED",)
 _QUALITIES: Final = ("GREEN", "YELLOW", "RED")
-_ADDRESS: Final = ("addLine1", "addLine2", "city", "state", "pinCode", "country")
-PROFILE_FIELDS: Final = (*_ADDRESS, "vertical", "website1", "website2", "desc", "profileEmail")
-
-
-class BlockedUser(msgspec.Struct):
-    """A user to block or unblock."""
-
-    user: str
-
-
-class ChatCommand(msgspec.Struct):
-    """A command that users can choose. The operator checks its lengths."""
-
-    command_name: str
-    command_description: str
 
 
 def messaging_wallet_object(wallet: Wallet) -> dict[str, Any]:
@@ -135,41 +116,6 @@ def usage_item(
         "waFees": 0,
         "totalFees": 0,
         "cumulativeBill": 0,
-    }
-
-
-def read_profile(form: Form) -> SetProfile:
-    """Return the profile change in a form, still without a number.
-
-    The address lines are joined in their order; both web sites are one list.
-    """
-    lines = [form.text(name) for name in _ADDRESS]
-    sites = [form.text(name) for name in ("website1", "website2")]
-    return SetProfile(
-        address=None if set(lines) == {None} else ", ".join(line.strip() for line in lines if line and line.strip()),
-        websites=None if set(sites) == {None} else [site for site in sites if site],
-        description=form.text("desc"),
-        email=form.text("profileEmail"),
-        vertical=form.text("vertical"),
-    )
-
-
-def profile_object(profile: BusinessProfile) -> dict[str, Any]:
-    """Return the profile for the partner; unset fields are empty.
-
-    Clients of an older shape read the address in lines. The operator has one line, so the first is the whole.
-
-    Source: facts 13, `business/profile`; public clients: `addressLine1`.
-    """
-    first, second, *_ = (*profile.websites, "", "")
-    return {
-        "address": profile.address,
-        "addressLine1": profile.address,
-        "desc": profile.description,
-        "profileEmail": profile.email,
-        "vertical": profile.vertical,
-        "website1": first,
-        "website2": second,
     }
 
 

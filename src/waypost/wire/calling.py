@@ -1,12 +1,13 @@
 """Voice calls in the formats of the partner API: the event of a call, and the form of the settings."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import msgspec
 
 from waypost.domain.coercion import Text, coerce_text, read_flag
-from waypost.domain.direct_calls.calling import CallSession, CallSettings, SipServer
+from waypost.domain.direct_calls.calling import CallSession
 from waypost.domain.errors import invalid_field, missing_parameter, wrong_type
 from waypost.wire.forms import Form, mismatch, read_json
 
@@ -18,6 +19,30 @@ SIP_MODE: Final = "GS_SIP"
 _MAX_PORT: Final = 65535
 _SERVERS: Final = "a list of objects with host and port"
 _PARAMETERS: Final = "an object with call_hours"
+
+
+@dataclass(frozen=True, slots=True)
+class SipServer:
+    """A SIP server that gets a number's calls."""
+
+    hostname: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """A number's settings for calls; None leaves one as it is.
+
+    Attributes:
+        icon_visibility: of the button that starts a call.
+        hours: the hours in which people can call, as the operator has them.
+        sip_servers: the servers that get the calls by SIP; empty: calls come as events.
+    """
+
+    is_enabled: bool
+    icon_visibility: str | None = None
+    hours: dict[str, Any] | None = None
+    sip_servers: Sequence[SipServer] | None = None
 
 
 @dataclass(frozen=True, slots=True)

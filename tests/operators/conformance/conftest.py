@@ -19,11 +19,9 @@ from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import account, flows, media, profile, subscriptions, templates
+from waypost.domain.direct_calls import account, media, profile, subscriptions, templates
 from waypost.domain.direct_calls.account import CheckToken
 from waypost.domain.direct_calls.call import OperatorCall
-from waypost.domain.direct_calls.flows import ListFlows
-from waypost.domain.direct_calls.profile import GetComponents, GetProfile, ListBlocked
 from waypost.domain.direct_calls.templates import ListLibrary
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
@@ -35,7 +33,7 @@ EventT = TypeVar("EventT")
 
 DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
     name: call_type
-    for module in (account, flows, media, profile, subscriptions, templates)
+    for module in (account, media, profile, subscriptions, templates)
     for name, call_type in vars(module).items()
     if isinstance(call_type, type) and issubclass(call_type, OperatorCall) and call_type is not OperatorCall
 }
@@ -158,7 +156,7 @@ ADAPTERS: Final = {
         stand_in=ExampleStandIn.start,
         credential="key",
         handshake_secret="seal",
-        not_offered=frozenset({CheckToken, GetProfile, GetComponents, ListBlocked, ListFlows, ListLibrary}),
+        not_offered=frozenset({CheckToken, ListLibrary}),
     ),
 }
 

@@ -20,10 +20,9 @@ from waypost.domain.direct_calls.account import (
     ListNumbers,
     TokenStatus,
 )
-from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, RawList, RawObject, Response
-from waypost.domain.direct_calls.flows import ListFlows
+from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, RawList, Response
 from waypost.domain.direct_calls.media import DeleteMedium
-from waypost.domain.direct_calls.profile import BusinessProfile, GetComponents, GetProfile, ListBlocked, MarkRead
+from waypost.domain.direct_calls.profile import MarkRead
 from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe
 from waypost.domain.direct_calls.templates import GetTemplate, ListLibrary, ListTemplates, TemplateDetail
 from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
@@ -193,10 +192,6 @@ async def test_number_and_business_account_are_those_of_the_app(harness: Adapter
 # fmt: off
 READ_CALLS: dict[OperatorCall[Any], type[Any]] = {  # read-only calls, and the types of their responses
     CheckToken():                                      TokenStatus,
-    GetProfile(NUMBER):                                BusinessProfile,
-    GetComponents(NUMBER):                             RawObject,
-    ListBlocked(NUMBER):                               RawObject,
-    ListFlows(ACCOUNT.id):                             RawList,
     ListLibrary():                                     RawList,
     ListTemplates(ACCOUNT.id, TemplateDetail.REVIEW):  list,
 }

@@ -21,7 +21,7 @@ from tests.support.builders import ANN, APP, AT_MS, OPERATOR, message, template
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Passthrough
-from waypost.operators.contract import Operator
+from waypost.operators.contract import GraphRequest, Operator
 
 FOLDER: Final = Path(__file__).parent.parent / "recorded"
 RECORDED: Final = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
@@ -190,6 +190,9 @@ async def make_call(adapter: Operator, harness: ReplayHarness, do: dict[str, Any
             return await adapter.upload_media(account, APP, *picture(harness.folder))
         case {"call": "upload_sample"}:
             return await adapter.upload_sample(account, *picture(harness.folder))
+        case {"call": "graph", **graph}:
+            assert adapter.graph is not None
+            return await adapter.graph.request(account, GraphRequest(**graph))
         case {"call": str(kind), **fields} if kind in DIRECT_CALLS:
             return await adapter.call(account, msgspec.convert(fields, DIRECT_CALLS[kind]))
         case _:
@@ -218,6 +221,9 @@ def picture(folder: Path) -> tuple[UploadedMedia, Path]:
 def assert_is(value: object, expected: dict[str, Any]) -> None:
     """Assert that a value has this type and these attributes or items; other attributes are ignored."""
     assert type(value).__name__ == expected["is"], value
+    if isinstance(value, dict):
+        assert value == expected["members"]
+        return
     if isinstance(value, list):
         items = cast("list[object]", value)
         assert len(items) == len(expected["items"])

@@ -16,7 +16,7 @@ class Order(Struct, rename="camel"):
     """An order."""
 
     order_name: Annotated[str, Field("The name.", "Tea", "1 to 5 characters", 5, strip=True)]
-    size: Annotated[int, Field("The size.", "2", between=(1, 9))] = 1
+    size: Annotated[int, Field("The size.", "2", "a number from 1 to 9", between=(1, 9))] = 1
     kind: Annotated[Literal["", "small", "large"], Field("The kind.", "small", "small or large")] = ""
     is_urgent: Annotated[bool, Field("Whether it is urgent.", "true")] = False
     items: Annotated[list[str] | None, Field("The items.", '["tea"]', "a list of texts")] = None

@@ -1,108 +1,244 @@
-"""Endpoints for the users whom an app's number has blocked, in their newer and their older form."""
+"""The users whom an app's number has blocked, in the newer and the older form of the calls."""
 
 from functools import partial
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
-import msgspec
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app, authorise_partner
-from waypost.api.direct_calls import call_operator, number_of
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.app import App
-from waypost.domain.direct_calls.profile import Block, BlockResult, ListBlocked, Unblock
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field, omit_empty, read_fields
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import APP, AppCall, Operations, PartnerCall
+from waypost.api.responses import OperatorObject, Success
+from waypost.base.json_values import coerced_text, object_of, objects_in
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import set_block_enabled
 from waypost.store.apps.users import app_user, list_users, set_blocked
-from waypost.wire.account import BlockedUser
-from waypost.wire.forms import read_json
 
 MAX_BLOCKED_USERS: Final = 100
 MAX_PAGE_SIZE: Final = 1000
 MAX_PAGE: Final = 1_000_000
+_FIELD_BROKEN: Final = (ErrorCode.FIELD_BROKEN,)
+_WRONG_TYPE: Final = (ErrorCode.WRONG_TYPE,)
 _PHONE: Final = "a phone number of 8 to 15 digits"
-_PRODUCT: Final = "whatsapp"
+_USERS: Final = '[{"user":"15550002001"}]'
 _STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept; every app can block users in this service."),)
-_users: Final = msgspec.json.Decoder(list[BlockedUser])
+
+operation = Operations("facts 13")
 
 
-async def block_users(services: Services, request: Request) -> ApiResponse:
-    """Block users of the number; the older form of the request names one user to block or unblock.
-
-    Source: facts 13, `user/block`; ledger 1.9, `POST user/block`, old form.
-    """
-    if request.form_or_json().text("phone") is not None:
-        return await set_user_blocked(services, request)
-    return await _change_block_list(services, request, Block)
+def _read_number(text: str, name: str, *, at_most: int) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= at_most):
+        raise ApiError(ErrorCode.WRONG_TYPE, f"{name} must be a whole number from 1 to {at_most}.")
+    return int(text)
 
 
-async def set_user_blocked(services: Services, request: Request) -> ApiResponse:
+def _read_limit(text: str, name: str) -> int:
+    if not text.isdecimal():
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a number.")
+    return int(text)
+
+
+class BlockedUser(Struct):
+    """A user to block or unblock."""
+
+    user: str
+
+
+class BlockList(Struct):
+    """The users to block or unblock."""
+
+    messaging_product: Annotated[Literal["whatsapp"], Field("The product: whatsapp.", "whatsapp", "whatsapp")]
+    block_users: Annotated[
+        list[BlockedUser],
+        Field(
+            "The users, as a JSON array of objects with `user`; 1 to 100.",
+            _USERS,
+            "a list of objects with user, a phone number",
+            kind="List",
+            missing="a list of objects with user",
+        ),
+    ]
+
+
+class UserBlock(Struct, rename="camel"):
+    """A user to block or unblock, in the older form."""
+
+    phone: Annotated[str, Field("A phone number of 8 to 15 digits.", "15550002001", _PHONE)]
+    is_blocked: Annotated[
+        bool, Field("true blocks the user, false unblocks it.", "true", "true or false", kind="Boolean")
+    ]
+
+
+class EitherBlock(Struct):
+    """Users to block, or one user in the older form: the fields of both."""
+
+    messaging_product: Annotated[str, Field("The product: whatsapp.", "whatsapp")] = ""
+    block_users: Annotated[
+        list[BlockedUser] | None,
+        Field("The users, as a JSON array of objects with `user`; 1 to 100. Required unless `phone` is there.", _USERS),
+    ] = None
+    phone: Annotated[str, Field("The older form: one user, a phone number of 8 to 15 digits.")] = ""
+    isBlocked: Annotated[  # noqa: N815  the other names of this form have underscores
+        bool, Field("The older form: true blocks the user, false unblocks it; required with `phone`.")
+    ] = False
+
+
+class BlockedPage(Struct):
+    """A page of the blocked users; the cursors are the operator's."""
+
+    limit: Annotated[int | None, Field("Users per page.", "100", read=_read_limit, errors=_FIELD_BROKEN)] = None
+    after: Annotated[str, Field("The cursor at the end of the previous page.")] = ""
+    before: Annotated[str, Field("The cursor at the start of the next page.")] = ""
+
+
+class KnownPage(Struct, rename="camel"):
+    """A page of the users that are known to the app."""
+
+    page_no: Annotated[
+        int,
+        Field(
+            "The page number, from 1.",
+            "1",
+            f"1 to {MAX_PAGE}",
+            kind="Integer",
+            read=partial(_read_number, at_most=MAX_PAGE),
+            errors=_WRONG_TYPE,
+        ),
+    ]
+    page_size: Annotated[
+        int,
+        Field(
+            "Users per page, 1 to 1000.",
+            "100",
+            f"1 to {MAX_PAGE_SIZE}",
+            kind="Integer",
+            read=partial(_read_number, at_most=MAX_PAGE_SIZE),
+            errors=_WRONG_TYPE,
+        ),
+    ]
+
+
+class BlockingSwitch(Struct, rename="camel"):
+    """The switch of blocking for all apps."""
+
+    block_enabled: Annotated[bool, Field("Stored; every app can block users.", "true", "true or false", kind="Boolean")]
+
+
+class BlockedUsers(OperatorObject):
+    """The operator's response to a change of the blocked users."""
+
+    status: Literal["success"]
+
+
+class BlockedUserList(OperatorObject):
+    """A page of the operator's list."""
+
+    status: Literal["success"]
+    data: list[Any]
+
+
+class KnownUser(Struct):
+    """A user that is known to the app."""
+
+    phone: str
+    blocked: bool
+
+
+class KnownUserPage(Struct):
+    """A page of the users that are known to the app."""
+
+    status: Literal["success"]
+    users: list[KnownUser]
+
+
+class OneUser(Struct):
+    """One user."""
+
+    status: Literal["success"]
+    user: KnownUser
+
+
+@operation(
+    "POST",
+    f"{APP}/user/block",
+    BlockedUsers,
+    source="ledger 1.9; facts 13",
+    body=EitherBlock,
+    errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN),
+    by_key=True,
+)
+async def block_users(call: AppCall) -> dict[str, Any] | Success:
+    """Block users of the number; the older form of the request names one user to block or unblock."""
+    form = call.request.form_or_json()
+    if form.text("phone") is not None:
+        return await set_user_blocked(call, read_fields(UserBlock, form.text))
+    return await _change_block_list(call, "POST", read_fields(BlockList, form.text))
+
+
+@operation("PUT", f"{APP}/block", Success, source="ledger 0, 1.9")
+async def set_user_blocked(call: AppCall, fields: UserBlock) -> Success:
     """Block or unblock one user of the number.
 
-    Errors in this order: 401, 429, 400 fields, 400 the operator's error, also if it lists the user
-    as one that could not be blocked, 503.
-
-    Source: ledger 0; 1.9, `PUT block`.
+    An error, too, if the operator lists the user as one that failed.
     """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    phone = _read_phone(form.required("phone", _PHONE))
-    form.required("isBlocked", "true or false", "Boolean")
-    call = Block if form.flag("isBlocked") else Unblock
-    result = await _call_block(services, app, call, [phone])
-    if result.failure is not None:
-        raise ApiError(ErrorCode.OPERATOR_REJECTED, result.failure)
-    return ApiResponse({"status": "success"})
+    phone = _read_phone(fields.phone)
+    response = await _change_users(call, "POST" if fields.is_blocked else "DELETE", [phone])
+    failed = objects_in(object_of(response.get("block_users")).get("failed_users"))
+    if failed:
+        raise ApiError(ErrorCode.OPERATOR_REJECTED, _failure_text(failed[0]))
+    return Success()
 
 
-async def unblock_users(services: Services, request: Request) -> ApiResponse:
-    """Unblock users of the number. Source: facts 13, `user/unblock`."""
-    return await _change_block_list(services, request, Unblock)
+@operation("POST", f"{APP}/user/unblock", BlockedUsers, errors=(ErrorCode.FIELD_BROKEN,), by_key=True)
+async def unblock_users(call: AppCall, fields: BlockList) -> dict[str, Any]:
+    """Unblock users of the number."""
+    return await _change_block_list(call, "DELETE", fields)
 
 
-async def list_blocked_users(services: Services, request: Request) -> ApiResponse:
-    """Return a page of the users that the number has blocked, as the operator lists them. Source: facts 13."""
-    app = await authorise_app(services, request)
-    page = {name: request.query(name) or "" for name in ("limit", "after", "before")}
-    if page["limit"] and not page["limit"].isdecimal():
-        raise ApiError(ErrorCode.FIELD_BROKEN, "limit must be a number.")
-    page_of_users = await call_operator(services, app, ListBlocked(number_of(app), **page))
-    return ApiResponse({"data": [], **page_of_users.raw, "status": "success"})
+@operation("GET", f"{APP}/user/blocklist", BlockedUserList, by_key=True)
+async def list_blocked_users(call: AppCall, query: BlockedPage) -> dict[str, Any]:
+    """Return a page of the users that the number has blocked, as the operator lists them."""
+    page = await call.graph_page(f"{call.number}/block_users", omit_empty(query))
+    return {**page, "status": "success"}
 
 
-async def list_known_users(services: Services, request: Request) -> ApiResponse:
-    """Return a page of the users that are known to the app: who has opted in or out, or was blocked.
-
-    Source: ledger 1.9, `user/list`.
-    """
-    app = await authorise_app(services, request)
-    page, size = (
-        _read_number(request, name, at_most) for name, at_most in (("pageNo", MAX_PAGE), ("pageSize", MAX_PAGE_SIZE))
-    )
-    users = await services.database.read(partial(list_users, app=app, offset=(page - 1) * size, at_most=size))
-    return ApiResponse(
-        {"status": "success", "users": [{"phone": user.phone_number, "blocked": user.blocked} for user in users]}
-    )
+@operation("GET", f"{APP}/user/list", KnownUserPage, source="ledger 1.9", rate="app_token", at_operator=False)
+async def list_known_users(call: AppCall, query: KnownPage) -> KnownUserPage:
+    """Return a page of the users that are known to the app: who has opted in or out, or was blocked."""
+    offset = (query.page_no - 1) * query.page_size
+    users = await call.services.database.read(partial(list_users, app=call.app, offset=offset, at_most=query.page_size))
+    return KnownUserPage("success", [KnownUser(user.phone_number, user.blocked) for user in users])
 
 
-async def show_user(services: Services, request: Request) -> ApiResponse:
-    """Return whether a user is blocked, known or not. Source: ledger 1.9, `user/{phone}`."""
-    app = await authorise_app(services, request)
-    user = await services.database.read(app_user, app, _read_phone(request.path["phone"]))
-    return ApiResponse({"status": "success", "user": {"phone": user.phone_number, "blocked": user.blocked}})
+@operation(
+    "GET",
+    f"{APP}/user/{{phone}}",
+    OneUser,
+    source="ledger 1.9",
+    rate="app_token",
+    errors=(ErrorCode.WRONG_TYPE,),
+    at_operator=False,
+)
+async def show_user(call: AppCall) -> OneUser:
+    """Return whether a user is blocked, known or not."""
+    user = await call.services.database.read(app_user, call.app, _read_phone(call.request.path["phone"]))
+    return OneUser("success", KnownUser(user.phone_number, user.blocked))
 
 
-async def enable_blocking(services: Services, request: Request) -> ApiResponse:
-    """Store whether the partner's apps may block users; here they always can.
-
-    Source: ledger 1.9, `config/block/user`.
-    """
-    partner_id = await authorise_partner(services, request)
-    form = request.form_or_json()
-    form.required("blockEnabled", "true or false", "Boolean")
-    await services.database.write(set_block_enabled, partner_id, form.flag("blockEnabled"))
-    return ApiResponse({"status": "success"}, headers=_STORED_ONLY_HEADERS)
+@operation(
+    "PUT",
+    "/partner/account/config/block/user",
+    Success,
+    source="ledger 1.9",
+    credential=Credential.PARTNER_TOKEN,
+    at_operator=False,
+)
+async def enable_blocking(call: PartnerCall, fields: BlockingSwitch) -> ApiResponse:
+    """Store whether the partner's apps may block users; here they always can."""
+    await call.services.database.write(set_block_enabled, call.partner_id, fields.block_enabled)
+    return ApiResponse(Success(), headers=_STORED_ONLY_HEADERS)
 
 
 def _read_phone(text: str) -> str:
@@ -117,36 +253,30 @@ def _read_phone(text: str) -> str:
     return phone
 
 
-def _read_number(request: Request, name: str, at_most: int) -> int:
-    text = request.query(name)
-    if not text:
-        raise missing_parameter(name, f"1 to {at_most}", "Integer")
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and 1 <= int(text) <= at_most):
-        raise ApiError(ErrorCode.WRONG_TYPE, f"{name} must be a whole number from 1 to {at_most}.")
-    return int(text)
-
-
-async def _change_block_list(services: Services, request: Request, call: type[Block | Unblock]) -> ApiResponse:
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    if form.required("messaging_product", _PRODUCT) != _PRODUCT:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"messaging_product must be {_PRODUCT}.")
-    users = read_json(
-        form.required("block_users", "a list of objects with user", "List"),
-        _users,
-        name="block_users",
-        accepted="a list of objects with user, a phone number",
-    )
-    if not 1 <= len(users) <= MAX_BLOCKED_USERS:
+async def _change_block_list(call: AppCall, method: Literal["POST", "DELETE"], fields: BlockList) -> dict[str, Any]:
+    if not 1 <= len(fields.block_users) <= MAX_BLOCKED_USERS:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"block_users must name 1 to {MAX_BLOCKED_USERS} users.")
-    result = await _call_block(services, app, call, [user.user for user in users])
-    return ApiResponse({**result.raw, "status": "success"})
+    response = await _change_users(call, method, [user.user for user in fields.block_users])
+    return {**response, "status": "success"}
 
 
-async def _call_block(services: Services, app: App, call: type[Block | Unblock], users: list[str]) -> BlockResult:
+async def _change_users(call: AppCall, method: Literal["POST", "DELETE"], users: list[str]) -> dict[str, Any]:
     """Block or unblock users at the operator, and store the users that it changed, for `userStatus`."""
-    result = await call_operator(services, app, call(number_of(app), users))
-    if result.users:
-        is_blocked = call is Block
-        await services.database.write(partial(set_blocked, app=app, phone_numbers=result.users, blocked=is_blocked))
-    return result
+    body = {"messaging_product": "whatsapp", "block_users": [{"user": user} for user in users]}
+    response = await call.graph(method, f"{call.number}/block_users", body)
+    is_blocked = method == "POST"
+    changed = objects_in(object_of(response.get("block_users")).get("added_users" if is_blocked else "removed_users"))
+    phones = {phone for user in changed if (phone := read_phone_number(coerced_text(user.get("wa_id"))))}
+    if phones:
+        await call.services.database.write(partial(set_blocked, app=call.app, phone_numbers=phones, blocked=is_blocked))
+    return response
+
+
+def _failure_text(user: dict[str, Any]) -> str:
+    match user.get("errors"):
+        case [{"error_data": {"details": str(details)}}, *_]:
+            return details
+        case [{"message": str(message)}, *_]:
+            return message
+        case _:
+            return "The operator could not block or unblock the user."

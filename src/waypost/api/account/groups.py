@@ -10,7 +10,7 @@ from waypost.api.http.multipart import PartHead, read_parts
 from waypost.api.http.requests import Request
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.responses import OperatorObject, Success
-from waypost.api.route import IdempotencyMode
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.base.json_values import coerced_text, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.operators.contract import GraphFile
@@ -60,7 +60,9 @@ class NewGroup(Product):
 class GroupPage(Struct):
     """A page of the list; the cursors are the operator's."""
 
-    limit: Annotated[int, Field("Groups per page, 1 to 100; 10 when absent.", "10", between=(1, 100))] = 10
+    limit: Annotated[
+        int, Field("Groups per page, 1 to 100; 10 when absent.", "10", "a number from 1 to 100", between=(1, 100))
+    ] = 10
     after: Annotated[str, Field("The cursor at the end of the previous page.")] = ""
     before: Annotated[str, Field("The cursor at the start of the next page.")] = ""
 
@@ -172,7 +174,8 @@ async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
     return {**_PRODUCT, **group, "status": "success"}
 
 
-@operation("PUT", _GROUP, GroupRequest, multipart=GroupChange, errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE))  # fmt: skip
+@operation("PUT", _GROUP, GroupRequest, body=GroupChange,
+    body_format=BodyFormat.MULTIPART, errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE))  # fmt: skip
 async def change_group(call: AppCall) -> GroupRequest:
     """Change subject, description or picture of a group, by a multipart form."""
     texts, picture = await _read_form_in_time(call.request)

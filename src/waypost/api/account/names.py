@@ -10,7 +10,7 @@ from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.responses import Success
-from waypost.base.json_values import coerced_text, list_of, object_of, objects_in
+from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 
 MIN_NAME_CHARS, MAX_NAME_CHARS = 3, 249  # Source: ledger 1.9, `profile/displayName`
@@ -157,7 +157,7 @@ async def show_official_account(call: AppCall) -> OfficialAccount:
 async def request_official_account(call: AppCall, fields: NewOfficialAccount) -> RequestAccepted:
     """Request that the number becomes an official business account."""
     response = await call.graph("POST", f"{call.number}/official_business_account", omit_empty(fields))
-    return RequestAccepted(response.get("success") is not False)
+    return RequestAccepted(boolean_of(response.get("success"), default=True))
 
 
 @operation("GET", f"{APP}/flows/publicKey", PublicKey, source=_KEY_SOURCE)

@@ -1,136 +1,304 @@
-"""Endpoints for an app's number at the operator: profile and conversational components."""
+"""An app's number at the operator: its business profile and its conversational components."""
 
-from dataclasses import replace
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
-import msgspec
+from msgspec import Struct, to_builtins
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.direct_calls import call_operator, direct_call_deadline, number_of, unavailable_error
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.app import App
-from waypost.domain.direct_calls.profile import GetComponents, GetProfile, SetComponents, SetProfile
+from waypost.api.direct_calls import unavailable_error
+from waypost.api.fields import Field
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.route import BodyFormat
+from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.operators.contract import OperatorUpload
-from waypost.wire.account import ChatCommand, profile_object, read_profile
-from waypost.wire.forms import Form, read_json
 
 MAX_ABOUT_CHARS: Final = 139  # Source: the operator's page "Business profiles"
 PHOTO_TYPES: Final = ("image/jpeg", "image/png")
+_ADDRESS: Final = ("add_line1", "add_line2", "city", "state", "pin_code", "country")
+_MEMBERS: Final = "about,address,description,email,profile_picture_url,websites,vertical"
+_UPLOAD_ERRORS: Final = (
+    ErrorCode.FIELD_MISSING,
+    ErrorCode.FIELD_BROKEN,
+    ErrorCode.WRONG_FILE_TYPE,
+    ErrorCode.FILE_TOO_LARGE,
+    ErrorCode.NO_ROOM,
+    ErrorCode.MEDIA_QUOTA,
+    ErrorCode.MEDIA_NOT_FETCHED,
+)
+_PHOTO_MEMBER: Final = "profile_picture_handle"
+
+operation = Operations("facts 13")
 
 
-_commands: Final = msgspec.json.Decoder(list[ChatCommand])
-_prompts: Final = msgspec.json.Decoder(list[str])
+class ProfileChange(Struct, rename="camel"):
+    """Fields of the profile to change; absent ones stay as they are, and empty ones are cleared."""
+
+    add_line1: Annotated[
+        str | None, Field("Part of the postal address, which the operator stores as one line.", "1 Main Road")
+    ] = None
+    add_line2: Annotated[str | None, Field("Part of the postal address.")] = None
+    city: Annotated[str | None, Field("Part of the postal address.", "Springfield")] = None
+    state: Annotated[str | None, Field("Part of the postal address.")] = None
+    pin_code: Annotated[str | None, Field("Part of the postal address.", "12345")] = None
+    country: Annotated[str | None, Field("Part of the postal address.", "US")] = None
+    vertical: Annotated[str | None, Field("The industry of the business: one of the operator's values.", "RETAIL")] = (
+        None
+    )
+    website1: Annotated[
+        str | None, Field("A website, with http:// or https://; both are set together.", "https://shop.example")
+    ] = None
+    website2: Annotated[str | None, Field("Another website.")] = None
+    desc: Annotated[str | None, Field("The description of the business.", "Everything for ships.")] = None
+    profile_email: Annotated[str | None, Field("The business's e-mail address.", "shop@acme.test")] = None
 
 
-async def show_profile(services: Services, request: Request) -> ApiResponse:
-    """Return the number's business profile. Source: facts 13, `business/profile`."""
-    app = await authorise_app(services, request)
-    return await _profile_response(services, app)
+class NewAbout(Struct):
+    """An about text."""
+
+    about: Annotated[
+        str,
+        Field(
+            "The about text under the number's name, 1 to 139 characters.",
+            "Open all day.",
+            f"1 to {MAX_ABOUT_CHARS} characters",
+            MAX_ABOUT_CHARS,
+        ),
+    ]
 
 
-async def change_profile(services: Services, request: Request) -> ApiResponse:
-    """Change the number's business profile; absent fields stay unchanged. Source: facts 13."""
-    app = await authorise_app(services, request)
-    change = read_profile(request.form_or_json())
-    if change == SetProfile():
+class NewPhoto(Struct):
+    """A picture, as a form in parts."""
+
+    file: Annotated[
+        bytes,
+        Field(
+            "A JPEG or PNG picture, or its public URL; required unless `image` is there.", "https://shop.example/a.png"
+        ),
+    ] = b""
+    image: Annotated[bytes, Field("Another name of `file`.")] = b""
+    file_type: Annotated[str, Field("The file's MIME type; detected from the bytes when absent.", "image/png")] = ""
+
+
+class ChatCommand(Struct):
+    """A command that users can choose. The operator checks its lengths."""
+
+    command_name: str
+    command_description: str
+
+
+class ComponentChange(Struct):
+    """Conversational components to set; absent ones stay as they are."""
+
+    enable_welcome_message: Annotated[
+        bool | None, Field("true makes a user's first message report that a chat was opened.", "false")
+    ] = None
+    commands: Annotated[
+        list[ChatCommand] | None,
+        Field(
+            "The commands, as a JSON array.",
+            '[{"command_name":"hours","command_description":"When we are open"}]',
+            "a list of objects with command_name and command_description",
+            empty="[]",
+        ),
+    ] = None
+    prompts: Annotated[
+        list[str] | None,
+        Field(
+            "The ice breakers, as a JSON array: at most 4, of 1 to 80 characters.",
+            '["Where is my order?"]',
+            "a list of texts",
+            empty="[]",
+        ),
+    ] = None
+
+
+class Profile(Struct, rename="camel"):
+    """A number's profile; unset fields are empty.
+
+    Clients of an older shape read the address in lines. The operator has one line, so the first is the whole.
+
+    Source: facts 13, `business/profile`; public clients: `addressLine1`.
+    """
+
+    address: str
+    address_line1: str
+    desc: str
+    profile_email: str
+    vertical: str
+    website1: str
+    website2: str
+
+
+class StoredProfile(Struct):
+    """The response about a profile."""
+
+    status: Literal["success"]
+    profile: Profile
+
+
+class AboutText(Struct):
+    """An about text."""
+
+    message: str
+
+
+class About(Struct):
+    """The response about an about text."""
+
+    status: Literal["success"]
+    about: AboutText
+
+
+class Photo(Struct):
+    """The response about a picture: its URL, or what was done."""
+
+    status: Literal["success"]
+    message: str
+
+
+class Components(Struct):
+    """The conversational components of a number."""
+
+    conversational_automation: dict[str, Any]
+    id: str
+
+
+class ChangedComponents(Struct):
+    """The operator's result of a change of the components."""
+
+    status: Literal["success"]
+    success: bool
+
+
+@operation("GET", f"{APP}/business/profile", StoredProfile, by_key=True)
+async def show_profile(call: AppCall) -> StoredProfile:
+    """Return the number's business profile."""
+    members = await _profile_members(call)
+    first, second, *_ = (*texts_in(members.get("websites")), "", "")
+    address, description, email, vertical = (
+        coerced_text(members.get(name)) for name in ("address", "description", "email", "vertical")
+    )
+    return StoredProfile("success", Profile(address, address, description, email, vertical, first, second))
+
+
+@operation(
+    "PUT",
+    f"{APP}/business/profile",
+    StoredProfile,
+    errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE),
+    by_key=True,
+)
+async def change_profile(call: AppCall, fields: ProfileChange) -> StoredProfile:
+    """Change the number's business profile; absent fields stay unchanged.
+
+    The address lines are joined in their order; both web sites are one list.
+    """
+    lines = [getattr(fields, name) for name in _ADDRESS]
+    sites = [fields.website1, fields.website2]
+    change = {
+        "address": None if set(lines) == {None} else ", ".join(line.strip() for line in lines if line and line.strip()),
+        "description": fields.desc,
+        "email": fields.profile_email,
+        "websites": None if set(sites) == {None} else [site for site in sites if site],
+        "vertical": fields.vertical,
+    }
+    members = {name: value for name, value in change.items() if value is not None}
+    if not members:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one field of the profile.")
-    await call_operator(services, app, replace(change, number_id=number_of(app)))
-    return await _profile_response(services, app)
+    await _set_profile(call, members)
+    return await show_profile(call)
 
 
-async def show_about(services: Services, request: Request) -> ApiResponse:
-    """Return the number's about text. Source: facts 13, `business/profile/about`."""
-    app = await authorise_app(services, request)
-    profile = await call_operator(services, app, GetProfile(number_of(app)))
-    return ApiResponse({"status": "success", "about": {"message": profile.about}})
+@operation("GET", f"{APP}/business/profile/about", About, by_key=True)
+async def show_about(call: AppCall) -> About:
+    """Return the number's about text."""
+    return About("success", AboutText(coerced_text((await _profile_members(call)).get("about"))))
 
 
-async def change_about(services: Services, request: Request) -> ApiResponse:
-    """Set the number's about text. Source: facts 13."""
-    app = await authorise_app(services, request)
-    about = request.form_or_json().required("about", f"1 to {MAX_ABOUT_CHARS} characters")
-    if len(about) > MAX_ABOUT_CHARS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"about must be at most {MAX_ABOUT_CHARS} characters.")
-    await call_operator(services, app, SetProfile(number_of(app), about=about))
-    return ApiResponse({"status": "success", "about": {"message": about}})
+@operation("PUT", f"{APP}/business/profile/about", About, by_key=True)
+async def change_about(call: AppCall, fields: NewAbout) -> About:
+    """Set the number's about text."""
+    await _set_profile(call, {"about": fields.about})
+    return About("success", AboutText(fields.about))
 
 
-async def show_photo(services: Services, request: Request) -> ApiResponse:
-    """Return the URL of the number's picture; empty if it has none. Source: facts 13."""
-    app = await authorise_app(services, request)
-    profile = await call_operator(services, app, GetProfile(number_of(app)))
-    return ApiResponse({"status": "success", "message": profile.picture_url})
+@operation("GET", f"{APP}/business/profile/photo", Photo, by_key=True)
+async def show_photo(call: AppCall) -> Photo:
+    """Return the URL of the number's picture; empty if it has none."""
+    return Photo("success", coerced_text((await _profile_members(call)).get("profile_picture_url")))
 
 
-async def change_photo(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "PUT",
+    f"{APP}/business/profile/photo",
+    Photo,
+    body=NewPhoto,
+    body_format=BodyFormat.MULTIPART,
+    errors=_UPLOAD_ERRORS,
+    by_key=True,
+)
+async def change_photo(call: AppCall) -> Photo:
     """Set the number's picture from a file or a public URL; some clients call the part `image`.
 
-    Errors in this order: 401, 429, 400 no file or another type, 413, 400 the operator's error, 503
-    also if the operator takes longer than 10 s for the file and the change together.
-
-    Source: facts 13, `business/profile/photo`.
+    503 also if the operator takes longer than 10 s for the file and the change together.
     """
-    app = await authorise_app(services, request)
-    number = number_of(app)
-    account = await services.directory.operator_account_of(app)
-    if account is None:
+    services, app = call.services, call.app
+    account = call.number and await services.directory.operator_account_of(app)
+    if not account:
         raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
-    media = await services.uploads.store_from_request(app, request, for_handle=True, names=("file", "image"))
+    media = await services.uploads.store_from_request(app, call.request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")
-    async with direct_call_deadline(app, "business photo"):
+    async with call.deadline("business photo"):
         path = await services.files.local_path(media.sha256)
-        sample = await services.operators.adapter(account).upload_sample(account, media, path)
-        match sample:
+        match await services.operators.adapter(account).upload_sample(account, media, path):
             case OperatorUpload(operator_id=handle):
-                await call_operator(services, app, SetProfile(number, picture=handle))
+                await _set_profile(call, {_PHOTO_MEMBER: handle})
             case OperatorRejected(text=text):
                 raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
             case OperatorUnavailable(text=text):
                 raise unavailable_error(app, "business photo", text)
-    return ApiResponse({"status": "success", "message": "profile picture updated successfully"})
+    return Photo("success", "profile picture updated successfully")
 
 
-async def delete_photo(services: Services, request: Request) -> ApiResponse:
+@operation("DELETE", f"{APP}/business/profile/photo", Photo, source="ledger 1.9; decision 0065", by_key=True)
+async def delete_photo(call: AppCall) -> Photo:
     """Remove the number's picture; the response is the same if it has none.
 
-    Source: ledger 1.9; decision 0065: the operator accepts an empty handle for it.
+    The operator accepts an empty handle for it (decision 0065).
     """
-    app = await authorise_app(services, request)
-    await call_operator(services, app, SetProfile(number_of(app), picture=""))
-    return ApiResponse({"status": "success", "message": "profile photo deleted successfully"})
+    await _set_profile(call, {_PHOTO_MEMBER: ""})
+    return Photo("success", "profile photo deleted successfully")
 
 
-async def show_components(services: Services, request: Request) -> ApiResponse:
-    """Return the number's ice breakers, commands and welcome message. Source: facts 13."""
-    app = await authorise_app(services, request)
-    number = number_of(app)
-    components = await call_operator(services, app, GetComponents(number))
-    return ApiResponse({"conversational_automation": components.raw, "id": number})
+@operation("GET", f"{APP}/conversational/component", Components)
+async def show_components(call: AppCall) -> Components:
+    """Return the number's ice breakers, commands and welcome message."""
+    number = await call.graph("GET", call.number, query={"fields": "conversational_automation"})
+    return Components(object_of(number.get("conversational_automation")), call.number)
 
 
-async def change_components(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/conversational/component",
+    ChangedComponents,
+    source="ledger 1.9; facts 13",
+    errors=(ErrorCode.FIELD_MISSING, ErrorCode.OPERATOR_ERROR_OBJECT),
+)
+async def change_components(call: AppCall, fields: ComponentChange) -> ChangedComponents:
     """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
     The rules are the operator's, so its error object is the response, as documented; `message` has its text.
-
-    Source: ledger 1.9, `conversational/component`; facts 13.
     """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    welcome = form.flag("enable_welcome_message") if form.text("enable_welcome_message") else None
-    commands = _read_commands(form) if form.text("commands") is not None else None
-    prompts = _read_prompts(form) if form.text("prompts") is not None else None
-    if welcome is None and commands is None and prompts is None:
+    members = {name: value for name, value in to_builtins(fields).items() if value is not None}
+    if not members:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
     try:
-        result = await call_operator(services, app, SetComponents(number_of(app), welcome, commands, prompts))
+        response = await call.graph("POST", f"{call.number}/conversational_automation", members)
     except ApiError as error:
         raise _error_object(error) from None
-    return ApiResponse({"status": "success", "success": result.success})
+    return ChangedComponents("success", boolean_of(response.get("success"), default=True))
 
 
 def _error_object(error: ApiError) -> ApiError:
@@ -144,20 +312,11 @@ def _error_object(error: ApiError) -> ApiError:
     return ApiError(ErrorCode.OPERATOR_ERROR_OBJECT, error.explanation, members={"error": members})
 
 
-def _read_commands(form: Form) -> list[tuple[str, str]]:
-    commands = read_json(
-        form.text("commands") or "[]",
-        _commands,
-        name="commands",
-        accepted="a list of objects with command_name and command_description",
-    )
-    return [(command.command_name, command.command_description) for command in commands]
+async def _profile_members(call: AppCall) -> dict[str, Any]:
+    """Return the operator's members of the number's profile; none if it has no profile."""
+    page = await call.graph_page(f"{call.number}/whatsapp_business_profile", {"fields": _MEMBERS})
+    return object_of(next(iter(list_of(page["data"])), None))
 
 
-def _read_prompts(form: Form) -> list[str]:
-    return read_json(form.text("prompts") or "[]", _prompts, name="prompts", accepted="a list of texts")
-
-
-async def _profile_response(services: Services, app: App) -> ApiResponse:
-    profile = await call_operator(services, app, GetProfile(number_of(app)))
-    return ApiResponse({"status": "success", "profile": profile_object(profile)})
+async def _set_profile(call: AppCall, members: dict[str, Any]) -> None:
+    await call.graph("POST", f"{call.number}/whatsapp_business_profile", {"messaging_product": "whatsapp", **members})

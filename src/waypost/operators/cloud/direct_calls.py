@@ -10,7 +10,6 @@ from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import account as account_calls
 from waypost.domain.direct_calls import call as call_calls
 from waypost.domain.direct_calls import calling as calling_calls
-from waypost.domain.direct_calls import flows as flows_calls
 from waypost.domain.direct_calls import marketing as marketing_calls
 from waypost.domain.direct_calls import media as media_calls
 from waypost.domain.direct_calls import onboarding as onboarding_calls
@@ -31,9 +30,6 @@ from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
-MAX_FLOWS: Final = "1000"
-FLOW_FILE: Final = "flow.json"
-FLOW_TYPE: Final = "FLOW_JSON"
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
 
 Request = TypeVar("Request", bound=OperatorCall[Any])
@@ -41,7 +37,6 @@ _MakeMembers = Callable[[Request, OperatorAccount], dict[str, Any]]
 _Handler = Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]
 _CallEntry = tuple[type[OperatorCall[Any]], _Handler]
 
-_PROFILE: Final = "about,address,description,email,profile_picture_url,websites,vertical"
 _NUMBER: Final = (  # Source: operator's facts 1, "Phone node"
     "id,display_phone_number,verified_name,quality_rating,throughput,status,"
     "whatsapp_business_manager_messaging_limit,health_status"
@@ -65,8 +60,6 @@ _TEMPLATES: Final = {  # Source: operator's facts 2.1
     ),
     TemplateDetail.TEXTS: "name,language,status,components",
 }
-_CALLING_STATUSES: Final = {True: "ENABLED", False: "DISABLED"}
-_DRAFT: Final = "id,name,status,categories,validation_errors"
 
 
 async def call(
@@ -221,33 +214,6 @@ def _omit_empty(**members: str) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-def _profile(request: profile_calls.SetProfile, _account: OperatorAccount) -> dict[str, Any]:
-    return _PRODUCT | _omit_none(
-        about=request.about,
-        address=request.address,
-        websites=request.websites,
-        description=request.description,
-        email=request.email,
-        vertical=request.vertical,
-        profile_picture_handle=request.picture,
-    )
-
-
-def _users(request: profile_calls.Block | profile_calls.Unblock, _account: OperatorAccount) -> dict[str, Any]:
-    return _PRODUCT | {"block_users": [{"user": user} for user in request.users]}
-
-
-def _components(request: profile_calls.SetComponents, _account: OperatorAccount) -> dict[str, Any]:
-    commands = request.commands
-    return _omit_none(
-        enable_welcome_message=request.enable_welcome_message,
-        commands=None
-        if commands is None
-        else [{"command_name": name, "command_description": description} for name, description in commands],
-        prompts=request.prompts,
-    )
-
-
 def _read_receipt(request: profile_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
     body = _PRODUCT | {"status": "read", "message_id": request.message_id}
     return body | {"typing_indicator": {"type": "text"}} if request.typing else body
@@ -259,20 +225,6 @@ def _call_action(request: calling_calls.ApplyCallAction, _account: OperatorAccou
     return body if session is None else body | {"session": {"sdp_type": session.sdp_type, "sdp": session.sdp}}
 
 
-def _call_settings(request: calling_calls.SetCalling, _account: OperatorAccount) -> dict[str, Any]:
-    settings = request.settings
-    servers = settings.sip_servers
-    calling = _omit_none(
-        status=_CALLING_STATUSES[settings.is_enabled],
-        call_icon_visibility=settings.icon_visibility,
-        call_hours=settings.hours,
-        sip=None if servers is None else {"status": _CALLING_STATUSES[bool(servers)]},
-    )
-    if servers:
-        calling["sip"]["servers"] = [{"hostname": server.hostname, "port": server.port} for server in servers]
-    return {"calling": calling}
-
-
 def _library_template(request: templates_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
     body: dict[str, Any] = {
         "name": request.name,
@@ -281,20 +233,6 @@ def _library_template(request: templates_calls.CreateFromLibrary, _account: Oper
         "library_template_name": request.library_name,
     }
     return body | {"library_template_button_inputs": request.button_inputs} if request.button_inputs else body
-
-
-def _flow_members(request: flows_calls.CreateFlow | flows_calls.ChangeFlow) -> dict[str, str]:
-    return _omit_empty(
-        clone_flow_id=request.clone_flow_id, endpoint_uri=request.endpoint_uri, flow_json=request.flow_json
-    )
-
-
-def _flow_file(request: flows_calls.PutFlowAssets) -> list[FormPart]:
-    return [
-        FormPart("name", FLOW_FILE),
-        FormPart("asset_type", FLOW_TYPE),
-        FormPart("file", request.content, request.file_name, request.mime_type),
-    ]
 
 
 async def _get_marketing_terms(
@@ -408,29 +346,9 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operat
     (marketing_calls.GetMarketingTerms,   _get_marketing_terms),
     (marketing_calls.GetTemplateInsights, _get_template_insights),
     # business profile, block list, components of chats
-    _exchange(profile_calls.GetProfile,           "GET",    lambda request: f"{request.number_id}/whatsapp_business_profile",   direct_responses.profile,           query=lambda request, _: {"fields": _PROFILE}),
-    _exchange(profile_calls.SetProfile,           "POST",   lambda request: f"{request.number_id}/whatsapp_business_profile",   direct_responses.call_result,       body=_profile),
-    _exchange(profile_calls.Block,                "POST",   lambda request: f"{request.number_id}/block_users",                 lambda response, _: direct_responses.block_result(response, "added_users"), body=_users),
-    _exchange(profile_calls.Unblock,              "DELETE", lambda request: f"{request.number_id}/block_users",                 lambda response, _: direct_responses.block_result(response, "removed_users"), body=_users),
-    _exchange(profile_calls.ListBlocked,          "GET",    lambda request: f"{request.number_id}/block_users",                 direct_responses.raw_list_page,     query=lambda request, _: _omit_empty(limit=request.limit, after=request.after, before=request.before)),
-    _exchange(profile_calls.GetComponents,        "GET",    lambda request: request.number_id,                                  direct_responses.components,        query=lambda request, _: {"fields": "conversational_automation"}),
-    _exchange(profile_calls.SetComponents,        "POST",   lambda request: f"{request.number_id}/conversational_automation",   direct_responses.call_result,       body=_components),
     _exchange(profile_calls.MarkRead,             "POST",   lambda request: f"{request.number_id}/messages",                    direct_responses.call_result,       body=_read_receipt, category=CallCategory.MESSAGES),
-    # flows
-    _exchange(flows_calls.CreateFlow,             "POST",   lambda request: f"{request.business_account_id}/flows",             direct_responses.created_flow,      body=lambda request, _: {"name": request.name, "categories": request.categories, **_flow_members(request)}, business=lambda request: request.business_account_id),
-    _exchange(flows_calls.FindDraftFlow,          "GET",    lambda request: f"{request.business_account_id}/flows",             direct_responses.draft_flow,        query=lambda request, _: {"limit": MAX_FLOWS, "fields": _DRAFT}, business=lambda request: request.business_account_id),
-    _exchange(flows_calls.ListFlows,              "GET",    lambda request: f"{request.business_account_id}/flows",             direct_responses.raw_list,          query=lambda request, _: {"limit": MAX_FLOWS}, business=lambda request: request.business_account_id),
-    _exchange(flows_calls.GetFlow,                "GET",    lambda request: request.flow_id,                                    lambda response, _: call_calls.RawObject(response), query=lambda request, _: {"fields": ",".join(request.fields)}),
-    _exchange(flows_calls.GetFlowOwner,           "GET",    lambda request: request.flow_id,                                    direct_responses.flow_owner,        query=lambda request, _: {"fields": "id,whatsapp_business_account"}),
-    _exchange(flows_calls.ChangeFlow,             "POST",   lambda request: request.flow_id,                                    direct_responses.call_result,       body=lambda request, _: _flow_members(request) | _omit_none(name=request.name, categories=request.categories)),
-    _exchange(flows_calls.DeleteFlow,             "DELETE", lambda request: request.flow_id,                                    direct_responses.call_result),
-    _exchange(flows_calls.PublishFlow,            "POST",   lambda request: f"{request.flow_id}/publish",                       direct_responses.call_result),
-    _exchange(flows_calls.DeprecateFlow,          "POST",   lambda request: f"{request.flow_id}/deprecate",                     direct_responses.call_result),
-    _exchange(flows_calls.ListFlowAssets,         "GET",    lambda request: f"{request.flow_id}/assets",                        direct_responses.raw_list),
-    _exchange(flows_calls.PutFlowAssets,          "POST",   lambda request: f"{request.flow_id}/assets",                        direct_responses.assets_result,     form=_flow_file),
     # voice calls. Source: its page "Calling API"
     _exchange(calling_calls.ApplyCallAction,      "POST",   lambda request: f"{request.number_id}/calls",                       direct_responses.call_result,       body=_call_action, category=CallCategory.MESSAGES),
-    _exchange(calling_calls.SetCalling,           "POST",   lambda request: f"{request.number_id}/settings",                    direct_responses.call_result,       body=_call_settings),
     # onboarding
     _exchange(onboarding_calls.RegisterNumber,    "POST",   lambda request: f"{request.number_id}/register",                    direct_responses.call_result,       body=lambda request, _: {**_PRODUCT, "pin": request.pin, **({"data_localization_region": request.region} if request.region else {})}),
     _exchange(onboarding_calls.DeregisterNumber,  "POST",   lambda request: f"{request.number_id}/deregister",                  direct_responses.call_result),

@@ -6,9 +6,7 @@ from typing import Any, Final
 from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
 from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
-from waypost.domain.direct_calls.flows import CreatedFlow, FindDraftFlow, FlowAssetsResult
 from waypost.domain.direct_calls.media import OperatorMedium
-from waypost.domain.direct_calls.profile import BlockResult, BusinessProfile
 from waypost.domain.direct_calls.subscriptions import MissingWebhookField, WebhookSubscription
 from waypost.domain.direct_calls.templates import (
     CreatedTemplate,
@@ -18,7 +16,6 @@ from waypost.domain.direct_calls.templates import (
     OperatorTemplate,
 )
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, OperatorUnavailable
-from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.numbers import operator_number, webhook_url
 from waypost.operators.cloud.templates.contents import parse_template
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
@@ -170,75 +167,6 @@ def created_template(response: dict[str, Any], _: _AnyCall) -> CreatedTemplate |
     if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
         return OperatorUnavailable("its response has no template id")
     return CreatedTemplate(operator_id, _text(response.get("status")))
-
-
-def profile(response: dict[str, Any], _: _AnyCall) -> BusinessProfile | OperatorUnavailable:
-    """Return a number's profile; a missing profile has no values."""
-    if not isinstance(response.get("data"), list):
-        return OperatorUnavailable(_NO_LIST)
-    members = object_of(next(iter(list_of(response.get("data"))), None))
-    return BusinessProfile(
-        about=parse_text(members.get("about")),
-        address=parse_text(members.get("address")),
-        description=parse_text(members.get("description")),
-        email=parse_text(members.get("email")),
-        vertical=parse_text(members.get("vertical")),
-        websites=[site for site in list_of(members.get("websites")) if isinstance(site, str)],
-        picture_url=parse_text(members.get("profile_picture_url")),
-    )
-
-
-def block_result(response: dict[str, Any], member: str) -> BlockResult:
-    """Return the users that were blocked or unblocked: those under `added_users` or `removed_users`."""
-    block_users = object_of(response.get("block_users"))
-    phones = {read_phone_number(parse_text(user.get("wa_id"))) for user in _member_objects(block_users, member)}
-    failures = [_failure_text(user) for user in _member_objects(block_users, "failed_users")]
-    return BlockResult(frozenset(user for user in phones if user), next(iter(failures), None), response)
-
-
-def _failure_text(user: dict[str, Any]) -> str:
-    match user.get("errors"):
-        case [{"error_data": {"details": str(details)}}, *_]:
-            return details
-        case [{"message": str(message)}, *_]:
-            return message
-        case _:
-            return "The operator could not block or unblock the user."
-
-
-def components(response: dict[str, Any], _: _AnyCall) -> RawObject:
-    """Return ice breakers, commands and welcome message; empty if none are set."""
-    return RawObject(object_of(response.get("conversational_automation")))
-
-
-def created_flow(response: dict[str, Any], _: _AnyCall) -> CreatedFlow:
-    """Return the id of a created flow, with the operator's validation errors."""
-    return CreatedFlow(parse_text(response.get("id")), response.get("validation_errors", []))
-
-
-def draft_flow(response: dict[str, Any], request: FindDraftFlow) -> CreatedFlow | OperatorUnavailable | None:
-    """Return the requested draft flow."""
-    if not isinstance(response.get("data"), list):
-        return OperatorUnavailable(_NO_LIST)
-    for flow in _member_objects(response, "data"):
-        match flow:
-            case {"id": str(), "name": request.name, "status": "DRAFT", "categories": [*categories]} if set(
-                categories
-            ) == set(request.categories):
-                return created_flow(flow, request)
-            case _:
-                continue
-    return None
-
-
-def flow_owner(response: dict[str, Any], _: _AnyCall) -> str:
-    """Return the business account of a flow."""
-    return parse_text(object_of(response.get("whatsapp_business_account")).get("id"))
-
-
-def assets_result(response: dict[str, Any], _: _AnyCall) -> FlowAssetsResult:
-    """Return the operator's validation result of a flow's file."""
-    return FlowAssetsResult(boolean_of(response.get("success"), default=True), response.get("validation_errors", []))
 
 
 def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:
