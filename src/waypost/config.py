@@ -124,7 +124,8 @@ class Settings(BaseModel):
     show_text: bool = Field(
         default=False,
         description="Show the text of messages to everybody with access to them, without a reveal; one-time codes "
-        "stay hidden. `waypost dev` shows text unless this is set to false.",
+        "stay hidden. The request log then has the text of requests and responses. `waypost dev` shows text unless "
+        "this is set to false.",
     )
     rates: bool = Field(
         default=True, description="Apply the rate limits: the documented ones, with the changes of `rate_limits`."
@@ -325,7 +326,8 @@ class Settings(BaseModel):
     request_log_sample: int = Field(
         default=200,
         ge=0,
-        description="One of how many successful requests is in the request log. 0: none. Failed ones are all logged.",
+        description="One of how many successful requests is in the request log. 0: none. Failed ones are all logged. "
+        "`waypost dev` logs all unless this is set.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="Minimum level of log records."

@@ -135,6 +135,15 @@ class Tab:
         )
 
 
+async def answer_question(page: Page, button: str) -> str:
+    """Press a button of the console's own question before an action; return the question."""
+    question = page.get_by_role("alertdialog")
+    text = await question.inner_text()
+    await question.get_by_role("button", name=button).click()
+    await expect(question).to_have_count(0)
+    return text
+
+
 @dataclass
 class Tabs:
     """Opens tabs, each in a browser context of its own, so that cookies are separate."""

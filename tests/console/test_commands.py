@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 import pytest
-from playwright.async_api import Dialog, Locator, Route
+from playwright.async_api import Locator, Route, expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs
 from waypost.assembly.dev import demo
@@ -135,23 +135,20 @@ async def test_faults_are_disarmed_only_after_confirmation(tabs: Tabs, console: 
     fault = {"on": "call", "call": "messages.send", "when": {"next": 2}, "what": {"error": 131016}}
     await console.control.json("POST", "/control/faults", fault)
     tab = await tabs("/settings")
-    messages: list[str] = []
-    decisions = iter((False, True))
-
-    async def respond(dialog: Dialog) -> None:
-        messages.append(dialog.message)
-        await (dialog.accept() if next(decisions) else dialog.dismiss())
-
-    tab.page.on("dialog", respond)
     results = await search_palette(tab, "disarm")
     await results.get_by_text("Disarm all faults").wait_for()
     await tab.page.keyboard.press("Enter")
+    question = tab.page.get_by_role("alertdialog")
+    await expect(question).to_contain_text("Disarm all")
+    await tab.page.keyboard.press("Escape")
+    await expect(question).to_have_count(0)
     armed = (await console.control.json("GET", "/control/faults"))["faults"]
+    await tab.page.keyboard.press("Enter")
+    await expect(question.get_by_role("button", name="Disarm all faults")).to_be_focused()
     await tab.page.keyboard.press("Enter")
     await tab.page.get_by_text("All faults disarmed.").wait_for()
 
     assert len(armed) == 1
-    assert len(messages) == 2
     assert (await console.control.json("GET", "/control/faults"))["faults"] == []
 
 

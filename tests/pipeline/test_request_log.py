@@ -9,11 +9,15 @@ import pytest
 
 from tests.conftest import MakePipeline
 from tests.support.builders import ANN, APP, PARTNER, id_number
+from tests.support.builders import template as make_template
 from tests.support.pipeline import API_KEY, PipelineHarness
 from waypost.api import request_recorder
 from waypost.base.encryption import hash_secret
-from waypost.store.accounts.partners import add_app, add_partner
+from waypost.domain.templates.template import Category
+from waypost.store.accounts.partners import add_app, add_partner, add_partner_token
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_page
+from waypost.store.templates.templates import record_template
+from waypost.wire.login import issue_partner_token
 
 SEND: Final = "/wa/api/v1/msg"
 FORM: Final = {"channel": "whatsapp", "source": APP.phone_number, "src.name": APP.name, "destination": ANN}
@@ -75,6 +79,7 @@ async def test_no_secret_and_no_text_is_in_any_entry(pipeline: PipelineHarness) 
     entries = await read_log(pipeline)
 
     assert len(entries) == len(requests)
+    assert all(entry.response for entry in entries if entry.request)
     text = json.dumps([asdict(entry) for entry in entries])
     assert "Zebra" not in text
     assert hash_secret(API_KEY) not in text
@@ -90,6 +95,52 @@ async def test_one_of_some_successful_requests_is_in_the_log(make_pipeline: Make
     entries = await read_log(pipeline)
 
     assert [(entry.status, entry.error, entry.partner_id) for entry in entries] == [(200, "", PARTNER.id)] * 2
+
+
+async def test_response_is_in_the_log_with_its_headers(pipeline: PipelineHarness) -> None:
+    response = await pipeline.send_request("POST", SEND, FORM | {"destination": "12"}, {"apikey": API_KEY})
+
+    (entry,) = await read_log(pipeline)
+
+    logged = json.loads(entry.response)
+    assert logged["body"] == response.body
+    headers = {name.lower(): value for name, value in logged["headers"]}
+    assert headers["content-type"] == "application/json"
+    assert headers["x-request-id"] == entry.request_id
+    assert headers["waypost-reason"] == response.headers["Waypost-Reason"]
+
+
+async def test_where_text_is_shown_every_request_is_in_the_log_with_it_and_without_secrets(
+    make_pipeline: MakePipeline,
+) -> None:
+    pipeline = await make_pipeline(changes={"request_log_sample": 1, "show_text": True})
+    template = {"id": id_number(1), "params": ["Ann"]}
+    code = {"id": id_number(2), "params": ["314159"]}
+    for number, category in enumerate((Category.UTILITY, Category.AUTHENTICATION), start=1):
+        await pipeline.waypost.database.write(record_template, make_template(number, category=category))
+    text = await pipeline.send_request("POST", SEND, FORM | {"message": "Hello Ann"}, {"apikey": API_KEY})
+    for sent in (template, code):
+        form = FORM | {"template": json.dumps(sent)}
+        await pipeline.send_request("POST", "/wa/api/v1/template/msg", form, {"apikey": API_KEY})
+    database, now_ms = pipeline.waypost.database, pipeline.clock.now_ms()
+    token = issue_partner_token(pipeline.waypost.admin_context.secret_box, PARTNER, jti="log", now_ms=now_ms)
+    await database.write(add_partner_token, hash_secret(token), PARTNER.id, now_ms, now_ms + 60_000, None)
+    given = await pipeline.send_request("GET", f"/partner/app/{APP.id}/token", None, {"Authorization": token})
+
+    entries = await read_log(pipeline)
+
+    (of_token,) = (entry for entry in entries if entry.route.endswith("/token"))
+    (of_text,) = (entry for entry in entries if entry.route.endswith("/v1/msg"))
+    of_code, of_template = (entry for entry in entries if entry.route.endswith("/template/msg"))
+    assert json.loads(of_text.request)["body"]["message"] == "Hello Ann"
+    assert json.loads(of_text.response)["body"] == text.body
+    assert of_text.request_id == text.headers["X-Request-Id"]
+    assert json.loads(of_template.request)["body"]["template"] == template
+    assert json.loads(of_code.request)["body"]["template"] == {"id": code["id"], "params": ["(6 characters)"]}
+    assert json.loads(of_token.response)["body"]["token"] == "(hidden)"
+    everything = json.dumps([asdict(entry) for entry in entries])
+    assert "314159" not in everything
+    assert given.body["token"]["token"] not in everything
 
 
 @pytest.mark.parametrize("changes", [{"request_log_rows": 0}])

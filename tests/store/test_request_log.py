@@ -31,7 +31,7 @@ def make_entry(number: int, **changes: Any) -> RequestLogEntry:
     entry = RequestLogEntry(
         id=uuid7_text(at_ms, bytes(10)), at_ms=at_ms, partner_id=7, app_id="app-1", route="POST /partner/app/{app_id}/msg",
         credential="app token", status=400, error="field broken", message="", explanation="", field="", accepted="",
-        request="", recipient="", size_bytes=0, took_us=900, request_id=f"r-{number}",
+        request="", response="", recipient="", size_bytes=0, took_us=900, request_id=f"r-{number}",
     )  # fmt: skip
     return replace(entry, **changes)
 

@@ -32,7 +32,7 @@ from waypost.api.http.requests import (
 )
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
 from waypost.api.limits.rejections import SPENT_DELAY_S
-from waypost.api.request_recorder import RequestRecorder
+from waypost.api.request_recorder import LoggedResponse, RequestRecorder
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
@@ -155,26 +155,33 @@ class ApiEndpoint:
         took_s = time.perf_counter() - began_s
         request_id = "" if request is None else request.request_id
         recorder = self._recorder
-        if recorder is not None and (status >= 400 or recorder.is_sampled()):
-            request_id = self._response_id(scope, request_id, status)
-            recorder.record(scope, request, self._row, status, api_error, took_s=took_s, request_id=request_id)
-        if has_spent:
-            request = None  # it waits without its body
-            await asyncio.sleep(SPENT_DELAY_S)
+        is_logged = recorder is not None and (status >= 400 or recorder.is_sampled())
+        if recorder is not None and is_logged:
+            request_id = self._response_id(scope, request_id, always=status >= 400 or recorder.show_text)
         if request_id and ACCESS_RECORD not in scope:
             headers.append((REQUEST_ID_HEADER, request_id.encode()))
         if self.deprecation is not None:
             headers.append(self.deprecation)
+        if file is not None:
+            headers.insert(0, kind)
+        elif body:
+            headers.append(kind)
+            headers.extend(_SAFE_HEADERS)
+        if file is None and status != 204:
+            headers.append((b"content-length", str(len(body)).encode()))
+        if recorder is not None and is_logged:
+            logged = LoggedResponse(headers, body, is_file=file is not None)
+            recorder.record(
+                scope, request, self._row, status, api_error, took_s=took_s, request_id=request_id, response=logged
+            )
+        if has_spent:
+            request = None  # it waits without its body
+            await asyncio.sleep(SPENT_DELAY_S)
         self.statuses[status] += 1
         self.took_s.add(took_s)
         if file is not None:
-            await send_file(send, status, file, [kind, *headers])
+            await send_file(send, status, file, headers)
             return
-        if body:
-            headers.append(kind)
-            headers.extend(_SAFE_HEADERS)
-        if status != 204:
-            headers.append((b"content-length", str(len(body)).encode()))
         await send_response(send, status, body, headers)
 
     def _spend_rejection(self, scope: Scope, request: Request | None, error: ApiError) -> bool:
@@ -192,12 +199,12 @@ class ApiEndpoint:
     def _address_of(self, scope: Scope) -> str:
         return rate_limit_address(self._services.proxies.client_address(scope))
 
-    def _response_id(self, scope: Scope, request_id: str, status: int) -> str:
-        """Return the id that a logged response has: an error response always has one."""
+    def _response_id(self, scope: Scope, request_id: str, *, always: bool) -> str:
+        """Return the id that a logged response has; empty if it needs none and the client sent none."""
         record: AccessRecord | None = scope.get(ACCESS_RECORD)
         if record is not None:
             return record.request_id
-        return request_id or (self._services.ids.new() if status >= 400 else "")
+        return request_id or (self._services.ids.new() if always else "")
 
     def _request_id(self, request: Request) -> str:
         """Return the id of a request that has the header: the access log's, where there is one."""

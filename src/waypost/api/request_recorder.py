@@ -36,7 +36,7 @@ from waypost.store.requests.request_log import (
     trim_request_log,
 )
 from waypost.wire.errors import ERRORS, INTERNAL_TEXT
-from waypost.wire.redaction import HIDDEN_SECRET, mask_logged_request
+from waypost.wire.redaction import HIDDEN_SECRET, TextVisibility, mask_logged_request, mask_logged_response
 
 MAX_QUEUED: Final = 2_000
 """Requests that wait to be written; further ones are counted and not logged."""
@@ -65,6 +65,20 @@ _defects: Final = log("api")
 _log: Final = ThrottledLog(_defects)
 
 
+class LoggedResponse(NamedTuple):
+    """The response to a request that is logged.
+
+    Attributes:
+        headers: as they are sent, except those of the server.
+        body: JSON; empty: none, or a file.
+        is_file: True if a file is sent.
+    """
+
+    headers: Sequence[tuple[bytes, bytes]]
+    body: bytes
+    is_file: bool = False
+
+
 class _Recorded(NamedTuple):
     """A request that waits to be written: texts and numbers only.
 
@@ -74,6 +88,10 @@ class _Recorded(NamedTuple):
         recipient: the phone number or user id that it names.
         source: the phone number of the app.
         content: redacted, as JSON; empty without a valid credential.
+        template_id: of the template that it sends.
+        content_with_params: the same with the template's values, for a template without one-time codes; empty: the
+            values are not shown.
+        response: headers and body, redacted, as JSON; empty without a valid credential.
     """
 
     id: str
@@ -92,6 +110,9 @@ class _Recorded(NamedTuple):
     token_hashes: tuple[str, ...]
     size_bytes: int
     content: str = ""
+    template_id: str = ""
+    content_with_params: str = ""
+    response: str = ""
     recipient: str = ""
     source: str = ""
 
@@ -106,14 +127,25 @@ class RequestRecorder:
         proxies: those in front of the service.
         sample: one of how many successful requests is logged; 0: none.
         max_rows: how many entries a partner has at most.
+        show_text: True if texts are stored, without secrets and one-time codes.
 
     Attributes:
+        show_text: as given.
         counts: entries written, and those that were not, by reason.
     """
 
     def __init__(
-        self, database: Database, clock: Clock, ids: Ids, proxies: TrustedProxies, *, sample: int, max_rows: int
+        self,
+        database: Database,
+        clock: Clock,
+        ids: Ids,
+        proxies: TrustedProxies,
+        *,
+        sample: int,
+        max_rows: int,
+        show_text: bool = False,
     ) -> None:
+        self.show_text = show_text
         self._database = database
         self._clock = clock
         self._ids = ids
@@ -146,6 +178,7 @@ class RequestRecorder:
         *,
         took_s: float,
         request_id: str,
+        response: LoggedResponse,
     ) -> None:
         """Queue one request to be written; count it if there is no room."""
         if UNCOUNTED in scope:
@@ -174,7 +207,10 @@ class RequestRecorder:
             size_bytes=0 if request is None else len(request.body),
         )
         if request is not None and partner_id is not None:
-            recorded = recorded._replace(**_render_content(request, row))
+            recorded = recorded._replace(
+                **_render_content(request, row, show_text=self.show_text),
+                response=_render_response(response, recorded.message, show_text=self.show_text),
+            )
         self._queue.append(recorded)
 
     async def run(self) -> None:
@@ -229,9 +265,10 @@ class RequestRecorder:
         app_ids = {one.app_id for one in batch if one.app_id}
         numbers = {one.source for one in batch if one.source}
         hashes = {token_hash for one in batch for token_hash in one.token_hashes}
-        names = CallerNames({}, {}, {})
-        if app_ids or numbers or hashes:
-            names = await self._database.read(read_caller_names, app_ids, numbers, hashes)
+        template_ids = {one.template_id for one in batch if one.content_with_params}
+        names = CallerNames({}, {}, {}, ())
+        if app_ids or numbers or hashes or template_ids:
+            names = await self._database.read(read_caller_names, app_ids, numbers, hashes, template_ids)
         entries = [_make_entry(one, names) for one in batch]
         await self._database.write_in_background(add_request_entries, entries)
         self.counts["written"] += len(entries)
@@ -268,7 +305,8 @@ def _make_entry(recorded: _Recorded, names: CallerNames) -> RequestLogEntry:
         explanation=recorded.explanation,
         field=recorded.field,
         accepted=recorded.accepted,
-        request=recorded.content,
+        request=recorded.content_with_params if recorded.template_id in names.templates else recorded.content,
+        response=recorded.response,
         recipient=_clean(recorded.recipient),
         size_bytes=recorded.size_bytes,
         took_us=recorded.took_us,
@@ -314,21 +352,24 @@ def _describe_accepted(error: ApiError, row: RouteRow) -> str:
     if known is None:
         return error.accepted
     example = f" Example: {known.example}" if known.example else ""
-    return f"{error.accepted + '. ' if error.accepted else ''}{known.meaning}{example}"
+    is_said = error.accepted.casefold() in known.meaning.casefold()
+    return f"{'' if is_said else error.accepted + '. '}{known.meaning}{example}"
 
 
-def _render_content(request: Request, row: RouteRow) -> dict[str, str]:
-    """Return the redacted request, the recipient that it names, and the phone number of the app."""
+def _render_content(request: Request, row: RouteRow, *, show_text: bool) -> dict[str, str]:
+    """Return the redacted request, the template and the recipient that it names, and the phone number of the app."""
     size_bytes = len(request.body)
     is_long = size_bytes > MAX_LOGGED_BODY_BYTES
     query = request.scope.get("query_string", b"").decode("ascii", "replace")
-    masked: Any = mask_logged_request(request.text()) if request.body and not is_long else None
+    visibility = TextVisibility(show_text, holds_code=True)
+    text = request.text() if request.body and not is_long else ""
+    masked: Any = mask_logged_request(text, visibility) if text else None
     body: Any = masked
     if row.body_format is BodyFormat.MULTIPART:
         body = "(a form in parts)"
     elif is_long or len(json.dumps(masked)) > MAX_LOGGED_CHARS:
         body = f"({size_bytes} bytes)"
-    masked_query: Any = mask_logged_request(query) if query and len(query) <= MAX_LOGGED_CHARS else None
+    masked_query: Any = mask_logged_request(query, visibility) if query and len(query) <= MAX_LOGGED_CHARS else None
     content: dict[str, Any] = {
         "path": _PARAMETER.sub(lambda match: _path_value(request.path, match[1]), row.path),
         "query": masked_query if isinstance(masked_query, dict) else {},
@@ -336,12 +377,46 @@ def _render_content(request: Request, row: RouteRow) -> dict[str, str]:
         "credential": row.credential.value,
         "body": body,
     }
-    source = cast("dict[str, Any]", masked).get("source") if isinstance(masked, dict) else None
+    members = cast("dict[str, Any]", masked if isinstance(masked, dict) else {})
+    source = members.get("source")
+    template = members.get("template")
+    template_id = cast("dict[str, Any]", template).get("id") if isinstance(template, dict) and body is masked else None
+    content_with_params = ""
+    if show_text and isinstance(template_id, str):
+        whole = content | {"body": mask_logged_request(text, TextVisibility(text=True))}
+        content_with_params = json.dumps(whole, separators=(",", ":"))
     return {
         "content": json.dumps(content, separators=(",", ":")),
+        "template_id": template_id if isinstance(template_id, str) else "",
+        "content_with_params": content_with_params,
         "recipient": _find_recipient(request.path, masked),
         "source": source if isinstance(source, str) and source.isdecimal() else "",
     }
+
+
+def _render_response(response: LoggedResponse, message: str, *, show_text: bool) -> str:
+    """Return the redacted response as JSON.
+
+    Args:
+        response: as it is sent.
+        message: of an error response: it is shown, for the entry has it anyway.
+        show_text: True if texts are stored.
+    """
+    body: Any = None
+    if response.is_file:
+        body = "(a file)"
+    elif len(response.body) > MAX_LOGGED_BODY_BYTES:
+        body = f"({len(response.body)} bytes)"
+    elif response.body:
+        body = mask_logged_response(
+            response.body.decode("utf-8", "replace"), TextVisibility(show_text, holds_code=True)
+        )
+        if message and isinstance(body, dict) and "message" in body:
+            body = cast("dict[str, Any]", body) | {"message": message}
+        if len(json.dumps(body)) > MAX_LOGGED_CHARS:
+            body = f"({len(response.body)} bytes)"
+    headers = [[_clean(text.decode("latin-1")) for text in header] for header in response.headers]
+    return json.dumps({"headers": headers, "body": body}, separators=(",", ":"))
 
 
 def _path_value(path: Mapping[str, str], name: str) -> str:

@@ -105,5 +105,6 @@ def make_console(
             demo_partner_id=options.demo_partner_id,
             hosts=settings.admin_hosts,
             show_text=settings.show_text,
+            request_log_sample=settings.request_log_sample,
         )
     )

@@ -194,6 +194,7 @@ class Waypost:
                 services.proxies,
                 sample=settings.request_log_sample,
                 max_rows=settings.request_log_rows,
+                show_text=settings.show_text,
             )
             if settings.request_log_rows and "api" in settings.stages and not settings.hold
             else None

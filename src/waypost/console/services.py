@@ -87,6 +87,7 @@ class ConsoleServices:
         demo_partner_id: partner that a demo signs in as; None under `serve`.
         hosts: allowed host names of a demo, besides loopback.
         show_text: True if message texts are shown without a click.
+        request_log_sample: one of how many successful requests is logged; 0: none.
     """
 
     database: Database
@@ -113,6 +114,7 @@ class ConsoleServices:
     demo_partner_id: int | None = None
     hosts: tuple[str, ...] = ()
     show_text: bool = False
+    request_log_sample: int = 0
 
     @property
     def is_secure(self) -> bool:

@@ -48,6 +48,16 @@ SECRET_MEMBERS: Final = frozenset({  # not even their length is shown in the log
     "apikey", "apiKey", "api_key", "key", "pin", "code", "otp", "meta", "private_key", "passphrase",
 })
 # fmt: on
+SHOWN_IN_LOGGED_RESPONSE: Final = SHOWN_IN_LOG | {
+    "messageId",
+    "appId",
+    "partnerId",
+    "handleId",
+    "createdOn",
+    "modifiedOn",
+}
+SECRET_RESPONSE_MEMBERS: Final = SECRET_MEMBERS | {"link", "invite_link", "oauth_url", "preview_url"}
+"""Addresses that let anybody in who has them, too."""
 HIDDEN_SECRET: Final = "(hidden)"  # noqa: S105  stands for one
 MAX_SHOWN_CHARS: Final = 200
 """Longer values are not shown in the log of requests, whatever their member."""
@@ -130,18 +140,37 @@ def request_without_codes(request: str) -> str:
     return urlencode({name: value if isinstance(value, str) else _json(value) for name, value in members.items()})
 
 
-def mask_logged_request(request: str) -> Any:
-    """Return a request for the log of requests: secrets without their length, other texts as their length.
+def mask_logged_request(request: str, visibility: TextVisibility) -> Any:
+    """Return a request for the log of requests: secrets without their length, hidden texts as their length.
 
     Args:
         request: a form, a query or a JSON object as received; of anything else only the length is returned.
+        visibility: what is shown of its texts; secrets never are.
     """
-    parsed = _parse_request(request)
+    return _mask_logged(request, _parse_request(request), visibility, SHOWN_IN_LOG, SECRET_MEMBERS)
+
+
+def mask_logged_response(response: str, visibility: TextVisibility) -> Any:
+    """Return the JSON of a response for the log of requests, masked likewise."""
+    parsed = _parse_value(response)
+    return _mask_logged(response, parsed, visibility, SHOWN_IN_LOGGED_RESPONSE, SECRET_RESPONSE_MEMBERS)
+
+
+def _mask_logged(
+    text: str, parsed: Any, visibility: TextVisibility, shown: frozenset[str], secrets: frozenset[str]
+) -> Any:
+    if not isinstance(parsed, (Mapping, list)):
+        return _length_text(text)
+    is_open = visibility.text
+    code_members = CODE_MEMBERS if visibility.holds_code else frozenset[str]()
+    max_shown_chars = None if is_open else MAX_SHOWN_CHARS
+    masker = _Masker(
+        shown, code_only=is_open, code_members=code_members, secrets=secrets, max_shown_chars=max_shown_chars
+    )
     try:
-        masker = _Masker(SHOWN_IN_LOG, secrets=SECRET_MEMBERS, max_shown_chars=MAX_SHOWN_CHARS)
-        return masker.mask(parsed) if isinstance(parsed, Mapping) else _length_text(request)
+        return masker.mask(cast("Any", parsed))
     except RecursionError:
-        return _length_text(request)
+        return _length_text(text)
 
 
 def redact_body(body: str, visibility: TextVisibility) -> RedactedBody:
@@ -234,6 +263,7 @@ class _Masker:
     Args:
         shown: members whose values stay.
         code_only: hide only possible one-time codes.
+        code_members: the members that may have them.
         secrets: members that are replaced whole, by a text that says nothing of them.
         max_shown_chars: longer texts are hidden in any member; None: no limit.
     """
@@ -243,18 +273,20 @@ class _Masker:
         shown: frozenset[str],
         *,
         code_only: bool = False,
+        code_members: frozenset[str] = CODE_MEMBERS,
         secrets: frozenset[str] = frozenset(),
         max_shown_chars: int | None = None,
     ) -> None:
         self._shown = shown
         self._code_only = code_only
+        self._code_members = code_members
         self._secrets = secrets
         self._max_shown_chars = max_shown_chars
         self.hidden: set[str] = set()
 
     def mask(self, value: Any, name: str = "", *, is_code: bool = False) -> Any:
         """Return a JSON value with hidden parts masked."""
-        is_code = is_code or name in CODE_MEMBERS
+        is_code = is_code or name in self._code_members
         if name in self._secrets and value not in (None, ""):
             return HIDDEN_SECRET
         if isinstance(value, Mapping):

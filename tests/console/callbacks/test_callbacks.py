@@ -11,7 +11,7 @@ import pytest_asyncio
 from sqlalchemy import Connection, insert
 from standardwebhooks import Webhook
 
-from tests.console.conftest import LOOP, ConsoleClient, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question
 from tests.support.builders import APP, PARTNER
 from tests.support.callback_sink import CallbackSink, ReceivedCallback, respond_always
 from tests.support.polling import poll_until
@@ -211,9 +211,9 @@ async def test_key_rotation_shows_both_keys_and_both_sign(
     await page.get_by_role("button", name="Show key").click()
     old = await page.locator(".key pre").text_content()
 
-    page.on("dialog", lambda dialog: dialog.accept())
     await page.locator("summary", has_text="Rotate key").click()
     await page.get_by_role("button", name="Create new key").click()
+    await answer_question(page, "Create new key")
     await page.locator(".key pre").nth(1).wait_for()
     keys = await page.locator(".key pre").all_text_contents()
 

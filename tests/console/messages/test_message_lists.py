@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import expect
 
-from tests.console.conftest import LOOP, ConsoleClient, Tabs, close_console, open_console
+from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question, close_console, open_console
 from tests.console.support.pictures import picture
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import poll_until
@@ -151,10 +151,10 @@ async def test_callbacks_of_selected_messages_are_replayed(tabs: Tabs, console: 
     await sink.wait_until(lambda: len(sink.accepted) == 4)
     tab = await tabs(LIST)
     page = tab.page
-    page.on("dialog", lambda dialog: dialog.accept())
 
     await page.locator(f"#m-{message_id} [data-pick]").check()
     await page.get_by_role("button", name="Replay callbacks").click()
+    await answer_question(page, "Replay callbacks")
 
     await page.get_by_text("Replaying 2 callbacks.").wait_for()
     await sink.wait_until(lambda: len(sink.accepted) == 6)

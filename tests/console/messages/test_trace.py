@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.console.conftest import LOOP, ConsoleClient, Tabs, close_console, open_console
+from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question, close_console, open_console
 from tests.support.builders import PARTNER
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
 from tests.support.polling import poll_until
@@ -190,9 +190,9 @@ async def test_resend_creates_a_new_message(tabs: Tabs, console: ConsoleClient) 
     message_id = await console.send_text("Once more")
     await wait_for_state(console, message_id, "delivered")
     tab = await tabs(f"{LIST}/{message_id}")
-    tab.page.on("dialog", lambda dialog: dialog.accept())
 
     await tab.page.get_by_role("button", name="Resend").click()
+    await answer_question(tab.page, "Resend")
 
     await tab.page.get_by_text("Resent as a new message").wait_for()
     resent_id = tab.page.url.rpartition("/")[2]

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 import aiohttp
 import pytest
+from playwright.async_api import expect
 
-from tests.console.conftest import LOOP, ConsoleClient, Tabs
+from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question
 from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -273,7 +274,6 @@ async def test_invalid_fleet_is_rejected_with_a_reason(
 async def test_loading_a_snapshot_restores_the_state_and_keeps_the_session(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs("/simulator/snapshots")
     other = await tabs(f"/apps/{console.app_id}")
-    tab.page.on("dialog", lambda dialog: dialog.accept())
     await tab.page.get_by_role("textbox", name="Name").fill("before")
     await tab.page.get_by_role("button", name="Save").click()
     await tab.page.get_by_text("Snapshot before saved.").wait_for()
@@ -281,6 +281,7 @@ async def test_loading_a_snapshot_restores_the_state_and_keeps_the_session(tabs:
     await console.post("/simulator/clock/advance", {"by": "2", "unit": "days"})
 
     await tab.page.get_by_role("button", name="Load").click()
+    await answer_question(tab.page, "Load")
 
     await tab.page.get_by_text("Snapshot before loaded.").wait_for()
     assert (await console.control.json("GET", "/control/faults"))["faults"] == []
@@ -293,17 +294,12 @@ async def test_reset_restores_the_initial_state_and_keeps_the_session(tabs: Tabs
     await create_template(console, "soon_gone")
     await console.post("/simulator/snapshots", {"name": "kept"})
     tab = await tabs("/simulator/snapshots")
-    questions: list[str] = []
-
-    async def agree(dialog: object) -> None:
-        questions.append(dialog.message)  # type: ignore[attr-defined]
-        await dialog.accept()  # type: ignore[attr-defined]
-
-    tab.page.on("dialog", agree)
     await tab.page.get_by_role("button", name="Reset everything").click()
+    await expect(tab.page.get_by_role("button", name="Cancel")).to_be_focused()
+    question = await answer_question(tab.page, "Reset everything")
 
     await tab.page.get_by_text("Reset to the initial state.").wait_for()
-    assert "are deleted" in questions[0]
+    assert "are deleted" in question
     assert await tab.page.get_by_text("kept", exact=True).count() == 1
     templates = await console.control.json("GET", "/control/templates")
     assert "soon_gone" not in {template["name"] for template in templates["templates"]}

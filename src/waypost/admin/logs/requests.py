@@ -56,8 +56,9 @@ async def show_request(context: AdminContext, request_id: str) -> Any:
 
 
 def _entry_view(entry: RequestLogEntry) -> dict[str, Any]:
-    """Return an entry with its redacted request as an object, and its duration in milliseconds."""
+    """Return an entry with its redacted request and response as objects, and its duration in milliseconds."""
     view = asdict(entry)
     took_us = view.pop("took_us")
     request = json.loads(entry.request) if entry.request else None
-    return {**view, "request": request, "took_ms": took_us / 1000}
+    response = json.loads(entry.response) if entry.response else None
+    return {**view, "request": request, "response": response, "took_ms": took_us / 1000}

@@ -140,6 +140,9 @@ class DevServer:
                 "secret_key": self._secret_key,
                 "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
                 "show_text": settings.show_text or "show_text" not in settings.model_fields_set,
+                "request_log_sample": (
+                    settings.request_log_sample if "request_log_sample" in settings.model_fields_set else 1
+                ),
                 "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
             }
         )

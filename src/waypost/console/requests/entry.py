@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
+from waypost.api.operation_titles import operation_titles
 from waypost.console.page_tools import PageTools
 from waypost.console.requests.listing import visible_partner
 from waypost.console.web.errors import NotFound
@@ -35,10 +36,14 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     if entry is None:
         raise NotFound("Request not found.")
     sent: dict[str, Any] = json.loads(entry.request) if entry.request else {}
+    got: dict[str, Any] = json.loads(entry.response) if entry.response else {}
+    app = next((app for app in page_request.apps if app.id == entry.app_id), None)
     return await tools.page(
         page_request, "requests/entry.html",
-        entry=entry, sent=sent, operation=make_operation_id(entry.route), curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
-        app=next((app for app in page_request.apps if app.id == entry.app_id), None),
+        entry=entry, sent=sent, got=got, title=operation_titles().get(entry.route, entry.route), app=app,
+        message_id=_message_id(got) if app is not None else "", show_text=tools.services.show_text,
+        is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
+        operation=make_operation_id(entry.route), curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
     )  # fmt: skip
 
 
@@ -63,6 +68,13 @@ def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) 
         fields = cast("Mapping[str, Any]", body)
         lines += [f"--data-urlencode {shlex.quote(f'{name}={_format_value(value)}')}" for name, value in fields.items()]
     return " \\\n  ".join(lines)
+
+
+def _message_id(got: Mapping[str, Any]) -> str:
+    """Return the id of the message that a response has accepted; empty: none."""
+    body = got.get("body")
+    message_id = cast("Mapping[str, Any]", body).get("messageId") if isinstance(body, Mapping) else None
+    return message_id if isinstance(message_id, str) else ""
 
 
 def _format_value(value: Any) -> str:

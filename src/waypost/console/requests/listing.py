@@ -7,13 +7,14 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
+from waypost.api.operation_titles import operation_titles
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.requests.request_log import RequestLogFilter, read_request_page
 
 REQUESTS_PER_PAGE: Final = 50
 STATUS_CLASSES: Final = (  # query value, label
-    ("", "Any status"), ("4xx", "4xx: not accepted"), ("5xx", "5xx: failed here"), ("2xx", "2xx: accepted (sampled)"),
+    ("", "Any status"), ("4xx", "4xx: not accepted"), ("5xx", "5xx: failed here"), ("2xx", "2xx: accepted"),
 )  # fmt: skip
 _MAX_TEXT_CHARS: Final = 200
 _ENTRY_ID: Final = re.compile(r"[0-9a-f-]{1,40}")
@@ -65,7 +66,8 @@ async def show_requests(tools: PageTools, page_request: PageRequest) -> Response
     return await tools.page(
         page_request, "requests/list.html",
         filters=filters, entries=found.entries, older=found.following, statuses=STATUS_CLASSES,
-        shows_all=query.partner_id is None,
+        shows_all=query.partner_id is None, titles=operation_titles(),
+        sample=tools.services.request_log_sample,
     )  # fmt: skip
 
 

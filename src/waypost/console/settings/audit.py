@@ -5,6 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from waypost.console.page_tools import PageTools
+from waypost.console.settings.audit_texts import make_audit_row
 from waypost.console.web.page_request import PageRequest
 from waypost.store.accounts.audit_log import AuditFilter
 
@@ -27,8 +28,9 @@ async def show_audit(tools: PageTools, page_request: PageRequest) -> Response:
     )
     rows = await tools.services.audit.page(query, ENTRIES_PER_PAGE + 1)
     entries = rows[:ENTRIES_PER_PAGE]
+    app_names = {app.id: app.name for app in page_request.apps}
     return await tools.page(
         page_request, "settings/audit.html",
-        entries=entries, shows_all=shows_all, outcome=outcome if outcome in _OUTCOMES else "",
+        rows=[make_audit_row(entry, app_names) for entry in entries], shows_all=shows_all, outcome=outcome if outcome in _OUTCOMES else "",
         older=entries[-1].id if len(rows) > ENTRIES_PER_PAGE else None,
     )  # fmt: skip

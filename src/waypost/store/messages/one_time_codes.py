@@ -81,6 +81,14 @@ def callback_holds_code(connection: Connection, row: Mapping[str, Any]) -> bool:
     return bool(find_ids_with_codes(connection, row["partner_id"], ids))
 
 
+def find_templates_without_codes(connection: Connection, ids: Collection[str]) -> set[str]:
+    """Return those of these ids that belong to templates that are known, and are not for authentication."""
+    if not ids:
+        return set()
+    known = set(connection.execute(_KNOWN_TEMPLATES, {"ids": sorted(ids)}).scalars())
+    return known - _authentication_template_ids(connection, ids)
+
+
 def _template_name(row: Mapping[Any, Any]) -> str:
     """Return the template name in a passthrough; empty once retention has cleared it."""
     if not row["content"]:
@@ -124,6 +132,7 @@ _AUTHENTICATION_TEMPLATES: Final = select(templates.c.id).where(
     equals_any(templates.c.id, "ids"),
     or_(templates.c.category == _AUTHENTICATION, templates.c.old_category == _AUTHENTICATION),
 )
+_KNOWN_TEMPLATES: Final = select(templates.c.id).where(equals_any(templates.c.id, "ids"))
 _TEMPLATES_BY_NAME: Final = select(templates.c.element_name, templates.c.category, templates.c.old_category).where(
     equals_any(templates.c.element_name, "names")
 )

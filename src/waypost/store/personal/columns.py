@@ -63,6 +63,7 @@ PERSONAL_COLUMNS: Final = (
     PersonalColumn("idempotency_keys.response",           "the response to that request, encrypted"),
     PersonalColumn("rate_windows.subject",                "the number, where a limit counts by recipient"),
     PersonalColumn("request_log.request",                 "a redacted request with the number",                 "request"),
+    PersonalColumn("request_log.response",                "the redacted response, with the number",             "request"),
     PersonalColumn("request_log.recipient",               "the number or user id",                              "request"),
     PersonalColumn("request_log.explanation",             "why a request failed; it may repeat the number",     "request"),
     PersonalColumn("request_log.message",                 "the text of the error response",                     "request"),

@@ -219,7 +219,14 @@ def _erase_responses(connection: Connection, search: _Search, after: Any) -> Any
 def _erase_requests(connection: Connection, search: _Search, after: Any) -> Any:
     """Erase logged requests that name the person."""
     columns = request_log.c
-    texts = (columns.recipient, columns.request, columns.explanation, columns.message, columns.request_id)
+    texts = (
+        columns.recipient,
+        columns.request,
+        columns.response,
+        columns.explanation,
+        columns.message,
+        columns.request_id,
+    )
     rows, last = _window(connection, (columns.id, *texts), columns.id, after)
     ids = [row.id for row in rows if search.is_in(" ".join(row[1:]))]
     search.page.count(request_log, _delete(connection, columns.id, ids))

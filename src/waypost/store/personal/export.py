@@ -188,7 +188,8 @@ def is_message_of(person: Person) -> ColumnElement[bool]:
 
 def is_request_of(person: Person) -> ColumnElement[bool]:
     """Return the condition of logged requests that name a person; no index serves it."""
-    texts = (request_log.c.request, request_log.c.explanation, request_log.c.message, request_log.c.request_id)
+    columns = request_log.c
+    texts = (columns.request, columns.response, columns.explanation, columns.message, columns.request_id)
     named = [column.contains(name, autoescape=True) for column in texts for name in person.names]
     return or_(request_log.c.recipient.in_(person.names), *named)
 

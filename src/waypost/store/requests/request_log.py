@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from waypost.base.ids import uuid7_text
+from waypost.store.messages.one_time_codes import find_templates_without_codes
 from waypost.store.tables import api_keys, app_keys, apps, request_log, universal_tokens
 
 MAX_SEARCHED_ENTRIES: Final = 5_000
@@ -31,6 +32,7 @@ class RequestLogEntry:
         field: the invalid field; empty: the error is not about one field.
         accepted: what the field would accept.
         request: JSON with path, query, type and body, redacted; empty: not stored.
+        response: JSON with headers, as pairs, and body, redacted; empty: not stored.
         recipient: the phone number or user id in the request; empty: none.
         size_bytes: of the body.
         took_us: microseconds from its headers to its response.
@@ -50,6 +52,7 @@ class RequestLogEntry:
     field: str
     accepted: str
     request: str
+    response: str
     recipient: str
     size_bytes: int
     took_us: int
@@ -92,17 +95,23 @@ class CallerNames(NamedTuple):
         partners: the partner of each app, by id.
         apps: the app of each phone number.
         credentials: kind and name of each credential, by its hash.
+        templates: ids of templates that are known, and send no one-time codes.
     """
 
     partners: Mapping[str, int]
     apps: Mapping[str, str]
     credentials: Mapping[str, str]
+    templates: Collection[str]
 
 
 def read_caller_names(
-    connection: Connection, app_ids: Collection[str], numbers: Collection[str], hashes: Collection[str]
+    connection: Connection,
+    app_ids: Collection[str],
+    numbers: Collection[str],
+    hashes: Collection[str],
+    template_ids: Collection[str],
 ) -> CallerNames:
-    """Return the partners of apps, by their ids and phone numbers, and the names of credentials."""
+    """Return the partners of apps, by their ids and phone numbers, the names of credentials, and templates."""
     rows: list[Any] = []
     for column, values in ((apps.c.id, app_ids), (apps.c.phone_number, numbers)):
         if values:
@@ -115,7 +124,7 @@ def read_caller_names(
         if hashes:
             query = select(table.c.hash, table.c.name).where(table.c.hash.in_(list(hashes)))
             credentials |= {row.hash: f"{kind} {row.name}".strip() for row in connection.execute(query)}
-    return CallerNames(partners, app_of_number, credentials)
+    return CallerNames(partners, app_of_number, credentials, find_templates_without_codes(connection, template_ids))
 
 
 def add_request_entries(connection: Connection, entries: Sequence[RequestLogEntry]) -> None:

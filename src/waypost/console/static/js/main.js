@@ -33,6 +33,8 @@ async function copy(button, text) {
   setTimeout(() => button.classList.remove("is-copied"), 1500);
 }
 
+document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 const theme = document.querySelector("[data-theme-form] select");
 theme?.addEventListener("change", () => {
   document.documentElement.dataset.theme = theme.value;

@@ -1,12 +1,24 @@
 // Forms that are sent while their page stays open: <form data-quiet>. Changes arrive through the page's stream
 // or as elements in the response; an error is shown as a notice.
+import { ask } from "./ask.js";
 import { put } from "./live.js";
+
+let confirmed = null; // the form whose question was answered
 
 export function quieten() {
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
-    if (question && !window.confirm(question)) return event.preventDefault();
+    const { submitter } = event;
+    const question = submitter?.dataset.confirm ?? form.dataset.confirm;
+    if (question && confirmed !== form) {
+      event.preventDefault();
+      const label = submitter?.textContent.trim() || "Continue";
+      if (!(await ask(question, label, submitter?.classList.contains("danger")))) return;
+      confirmed = form;
+      form.requestSubmit(submitter);
+      return;
+    }
+    confirmed = null;
     if (!form.matches("[data-quiet], [data-theme-form]") && !event.submitter?.hasAttribute("data-quiet")) return;
     event.preventDefault();
     const fields = new FormData(form, event.submitter);

@@ -69,7 +69,7 @@ def upgrade() -> None:
 
 def _add_request_log() -> None:
     texts_before = ("app_id", "route", "credential")
-    texts_after = ("error", "message", "explanation", "field", "accepted", "request", "recipient")
+    texts_after = ("error", "message", "explanation", "field", "accepted", "request", "response", "recipient")
     op.create_table(
         "request_log",
         sa.Column("id", TEXT, primary_key=True),

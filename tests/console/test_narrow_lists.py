@@ -1,0 +1,51 @@
+"""On a phone: tabs are one line that scrolls, and filters fold so that the first row is in the first screen."""
+
+import pytest
+from playwright.async_api import expect
+
+from tests.console.conftest import LOOP, Tabs
+from tests.console.support.scene import Scene
+
+pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
+
+LISTS = (  # path, and its rows
+    ("/apps/{app_id}/messages", ".msg-list li"),
+    ("/apps/{app_id}/messages/received", ".msg-list li"),
+    ("/apps/{app_id}/conversations", ".msg-list li"),
+    ("/requests", ".msg-list li"),
+    ("/apps/{app_id}/callbacks/deliveries", ".list li"),
+    ("/apps/{app_id}/templates", ".gallery li"),
+    ("/settings/audit", ".list li"),
+)
+FIRST_SCREEN = 440
+"""Pixels: half of a small phone's screen, so that some rows are in it."""
+TAB_LINES = """() => new Set([...document.querySelectorAll('.tabs a')].map((tab) => tab.offsetTop)).size"""
+
+
+@pytest.mark.parametrize(("path", "rows"), LISTS)
+async def test_list_begins_in_the_first_screen_of_a_phone(scene: Scene, scene_tabs: Tabs, path: str, rows: str) -> None:
+    tab = await scene_tabs(path.format(**scene.values), width=390, height=844)
+    page = tab.page
+
+    box = await page.locator(rows).first.bounding_box()
+
+    assert box is not None
+    assert box["y"] < FIRST_SCREEN
+    assert await page.evaluate(TAB_LINES) <= 1
+    current = page.locator(".tabs [aria-current]")
+    if await current.count():
+        await expect(current).to_be_in_viewport(ratio=0.95)
+
+
+async def test_filters_unfold_with_the_keyboard(scene: Scene, scene_tabs: Tabs) -> None:
+    tab = await scene_tabs("/requests", width=390, height=844)
+    status = tab.page.get_by_label("Status")
+    await expect(status).to_be_hidden()
+
+    await tab.page.get_by_role("checkbox", name="Filters").focus()
+    await tab.page.keyboard.press("Space")
+    await status.select_option("4xx")
+    await tab.page.get_by_role("button", name="Search", exact=True).click()
+
+    await tab.page.wait_for_url("**status=4xx**")
+    await expect(tab.page.get_by_text("Filters(set)")).to_be_visible()
