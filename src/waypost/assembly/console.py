@@ -5,6 +5,7 @@ from typing import Final
 
 from waypost.api.http.proxies import TrustedProxies, rate_limit_address
 from waypost.api.http.requests import Scope
+from waypost.api.operation_titles import operation_titles
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.base.ids import Ids
@@ -101,6 +102,7 @@ def make_console(
             ),
             has_admin_token=settings.admin_token is not None,
             public_url=settings.address,
+            operation_titles=operation_titles,
             simulator_url=settings.simulator_url,
             demo_partner_id=options.demo_partner_id,
             hosts=settings.admin_hosts,

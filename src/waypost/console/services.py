@@ -1,6 +1,6 @@
 """Services that the console's endpoints use."""
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -87,6 +87,7 @@ class ConsoleServices:
         demo_partner_id: partner that a demo signs in as; None under `serve`.
         hosts: allowed host names of a demo, besides loopback.
         show_text: True if message texts are shown without a click.
+        operation_titles: returns what each operation of the API is called, by its method and path.
         request_log_sample: one of how many successful requests is logged; 0: none.
     """
 
@@ -110,6 +111,7 @@ class ConsoleServices:
     is_admin_token: Callable[[str], bool]
     has_admin_token: bool
     public_url: str
+    operation_titles: Callable[[], Mapping[str, str]]
     simulator_url: str | None = None
     demo_partner_id: int | None = None
     hosts: tuple[str, ...] = ()

@@ -8,7 +8,6 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.api.operation_titles import operation_titles
 from waypost.console.page_tools import PageTools
 from waypost.console.requests.listing import visible_partner
 from waypost.console.web.errors import NotFound
@@ -40,7 +39,7 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     app = next((app for app in page_request.apps if app.id == entry.app_id), None)
     return await tools.page(
         page_request, "requests/entry.html",
-        entry=entry, sent=sent, got=got, title=operation_titles().get(entry.route, entry.route), app=app,
+        entry=entry, sent=sent, got=got, title=tools.services.operation_titles().get(entry.route, entry.route), app=app,
         message_id=_message_id(got) if app is not None else "", show_text=tools.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
         operation=make_operation_id(entry.route), curl=render_curl(entry, sent, tools.services.public_url) if sent else "",

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from starlette.responses import RedirectResponse, Response
 
-from waypost.api.operation_titles import operation_titles
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.requests.request_log import RequestLogFilter, read_request_page
@@ -66,7 +65,7 @@ async def show_requests(tools: PageTools, page_request: PageRequest) -> Response
     return await tools.page(
         page_request, "requests/list.html",
         filters=filters, entries=found.entries, older=found.following, statuses=STATUS_CLASSES,
-        shows_all=query.partner_id is None, titles=operation_titles(),
+        shows_all=query.partner_id is None, titles=tools.services.operation_titles(),
         sample=tools.services.request_log_sample,
     )  # fmt: skip
 
