@@ -1,4 +1,4 @@
-"""What the audit log's page calls an action, its subject, its actor and the reason of a rejection."""
+"""Texts of the audit log: actions, subjects, actors and reasons of rejections in words."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, Audit
 
 # fmt: off
 AUDITED_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and what was done
-    # The console. Source: the route tables in `waypost.console`
+    # The console: its route tables
     "POST /apps/{app_id}/dead-letters/{position}/retry":                   "Retry a dead letter",
     "POST /apps/{app_id}/callbacks/new":                                   "Create a callback subscription",
     "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}":       "Change a callback subscription",
@@ -72,7 +72,7 @@ AUDITED_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and w
     "POST /simulator/reset":                                               "Reset to the initial state",
     "POST /simulator/rules":                                               "Change the rules of the simulator",
     "POST /simulator/review-delay":                                        "Change how templates are reviewed",
-    # The admin API. Source: `waypost.admin.routes`
+    # The admin API: `waypost.admin.routes`
     "POST /admin/partners":                                                "Create a partner",
     "POST /admin/partners/{partner_id}/password":                          "Set the password of a partner",
     "PUT /admin/partners/{partner_id}/quotas":                             "Change the quotas of a partner",
@@ -106,7 +106,7 @@ AUDITED_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and w
     "POST /admin/subscriptions/{subscription_id}/key/rotate":              "Replace a signing key",
     "POST /admin/callbacks/replay":                                        "Replay callbacks",
     "POST /admin/callbacks/{callback_id}/reveal":                          "Show the texts of a callback",
-    # The partner API. Source: `waypost.api.audit`
+    # The partner API: `waypost.api.audit`
     "POST /partner/app":                                                   "Create a sandbox app",
     "PUT /partner/app/{app_id}":                                           "Change an app",
     "DELETE /partner/app/{app_id}":                                        "Delete an app",
