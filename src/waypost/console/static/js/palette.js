@@ -1,6 +1,6 @@
 // The command palette: pages, actions and settings, saved filters, templates and phones by name, people, and messages
 // by number, id or text. People and messages are searched for on the server while the user types.
-import { ask } from "./ask.js";
+import { confirmAction } from "./confirmation.js";
 import { savedFilters } from "./filters.js";
 import { send } from "./quiet.js";
 
@@ -148,7 +148,7 @@ function choose(dialog, at) {
 async function follow(dialog, one) {
   if (!one) return;
   if (!one.posts) return location.assign(one.path);
-  if (one.confirmation && !(await ask(one.confirmation, one.name))) return;
+  if (one.confirmation && !(await confirmAction(one.confirmation, one.name))) return;
   dialog.close();
   if (one.stays) return send(one.path, new URLSearchParams(one.posts));
   submit(one.path, { ...one.posts, next: location.pathname + location.search });

@@ -1,9 +1,9 @@
 // Forms that are sent while their page stays open: <form data-quiet>. Changes arrive through the page's stream
 // or as elements in the response; an error is shown as a notice.
-import { ask } from "./ask.js";
+import { confirmAction } from "./confirmation.js";
 import { put } from "./live.js";
 
-let confirmed = null; // the form whose question was answered
+let confirmed = null; // the form whose action was confirmed
 
 export function quieten() {
   document.addEventListener("submit", async (event) => {
@@ -13,7 +13,7 @@ export function quieten() {
     if (question && confirmed !== form) {
       event.preventDefault();
       const label = submitter?.textContent.trim() || "Continue";
-      if (!(await ask(question, label, submitter?.classList.contains("danger")))) return;
+      if (!(await confirmAction(question, label, submitter?.classList.contains("danger")))) return;
       confirmed = form;
       form.requestSubmit(submitter);
       return;
