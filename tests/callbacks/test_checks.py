@@ -52,7 +52,7 @@ async def test_check_reports_the_response_of_a_receiver_or_its_absence(
 
 
 async def test_check_of_an_unknown_subscription_is_an_error(service: CallbackService) -> None:
-    with pytest.raises(ApiResponseError, match="no such subscription"):
+    with pytest.raises(ApiResponseError, match="There is no subscription "):
         await service.admin("POST", "subscriptions/77/check", {})
 
 

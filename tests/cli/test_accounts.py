@@ -125,9 +125,9 @@ INVALID_COMMANDS: Final = (
     (("account", "token", "nobody", "--token", "t"),                    "base_url is required"),
     (("account", "token", "main"),                                      "--token-file"),
     (("account", "token", "main", "--token-file", "not-there.txt"),     "cannot be read"),
-    (("account", "numbers", "nobody", "1"),                             "must name an operator account"),
+    (("account", "numbers", "nobody", "1"),                             "There is no operator account nobody. (404); accepted: one that `waypost account list` lists"),
     (("account", "numbers", "main", "424242"),                          "The operator returned an error"),
-    (("account", "subscribe", "424242"),                                "no such business account"),
+    (("account", "subscribe", "424242"),                                "There is no business account 424242."),
     (("account", "business", "424242", str(PARTNER.id), "main"),        "The operator returned an error"),
 )
 # fmt: on

@@ -176,7 +176,7 @@ def test_port_in_use_is_reported_in_one_line_with_its_option(shell: Shell, optio
         )
 
     assert (code, printed) == (1, "")
-    assert re.fullmatch(rf"waypost: cannot listen on 127\.0\.0\.1:{port} .*another port with {option}\n", errors)
+    assert re.fullmatch(rf"waypost: cannot listen on 127\.0\.0\.1:{port}: .*another port with {option}\n", errors)
 
 
 def test_serve_without_an_instance_key_names_the_variable_to_set(shell: Shell) -> None:

@@ -101,7 +101,7 @@ def test_connecting_an_unknown_app_is_an_error(commands: Commands) -> None:
     result = commands.run("app", "connect", "none", "15550001111", "2", "1")
 
     assert result.exit_code == 1
-    assert "There is no such app." in result.output
+    assert "There is no app none." in result.output
 
 
 def test_app_can_be_made_a_sandbox_app_and_live_again(commands: Commands) -> None:

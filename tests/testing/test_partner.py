@@ -134,7 +134,7 @@ def test_partner_without_a_password_logs_in_with_its_client_secret_only(partner:
 
 @pytest.mark.parametrize("what", ["messages", "templates"])
 def test_unknown_app_is_an_error_of_the_admin_api(service: Service, what: str) -> None:
-    with pytest.raises(ApiResponseError, match="no such app"):
+    with pytest.raises(ApiResponseError, match="There is no app nobody"):
         service.admin.json("GET", f"/apps/nobody/{what}")
 
 

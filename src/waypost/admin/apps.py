@@ -149,7 +149,7 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
         raise ApiError(ErrorCode.ALREADY_EXISTS, text, field="phone_number") from error
     context.directory.invalidate()
     if changed is None:
-        raise resource_not_found("app", "app_id")
+        raise resource_not_found("app", "app_id", app_id)
     return msgspec.to_builtins(changed)
 
 
@@ -210,7 +210,7 @@ async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) 
     app = await context.database.write(change_app, app_id, set_own)
     context.directory.invalidate()
     if app is None:
-        raise resource_not_found("app", "app_id")
+        raise resource_not_found("app", "app_id", app_id)
     return _rates_view(context, app)
 
 
@@ -236,7 +236,7 @@ def _rate_errors() -> Generator[None]:
 async def _find_app(context: AdminContext, app_id: str) -> App:
     app = await context.database.read(stored.app_by_id, app_id)
     if app is None:
-        raise resource_not_found("app", "app_id")
+        raise resource_not_found("app", "app_id", app_id)
     return app
 
 

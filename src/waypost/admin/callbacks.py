@@ -109,7 +109,7 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     subscription = subscriptions.get(subscription_id)
     app = None if subscription is None else await read(app_by_id, subscription.app_id)
     if subscription is None or app is None:
-        raise resource_not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id", subscription_id)
     call_id, at_s = context.ids.new(), machine_ms() // 1000
     now_ms = context.clock.now_ms()
     body = callback_v2.check_body(app, now_ms) if subscription.version == 2 else callback_v3.check_body(app)
@@ -145,7 +145,7 @@ async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
 
     changed = await context.database.write(change)
     if changed is None:
-        raise resource_not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id", subscription_id)
     was_paused, after = changed
     return _subscription_view(context, after) | {"was_paused": was_paused}
 
@@ -159,7 +159,7 @@ async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_
     """Rotate a subscription's key. For a while both keys sign; any key before the old one no longer signs."""
     until_ms = context.clock.now_ms() + rotation.keep_old_for_s * 1000
     if not await context.database.write(rotate_signing_key, subscription_id, until_ms):
-        raise resource_not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id", subscription_id)
     return _key_view(context, await _find_subscription(context, subscription_id))
 
 
@@ -221,7 +221,7 @@ async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
 async def _callback_view(context: AdminContext, callback_id: str, *, text: bool) -> Any:
     callback = await context.database.read(callback_with_attempts, callback_id)
     if callback is None:
-        raise resource_not_found("callback", "callback_id")
+        raise resource_not_found("callback", "callback_id", callback_id)
     return redact_callback(callback, text=text)
 
 
@@ -232,7 +232,7 @@ def _receiver_filter(query: SubscriptionQuery | ReportQuery) -> SubscriptionFilt
 async def _find_subscription(context: AdminContext, subscription_id: int) -> dict[str, Any]:
     rows = await context.database.read(list_receivers, SubscriptionFilter(id=subscription_id))
     if not rows:
-        raise resource_not_found("subscription", "subscription_id")
+        raise resource_not_found("subscription", "subscription_id", subscription_id)
     return rows[0]
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from waypost.admin.provisioning import AdminContext
-from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
+from waypost.domain.errors import resource_not_found
 from waypost.store.console.trace import message_counts, message_trace
 from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
 from waypost.store.queue.jobs import count_jobs_by_state
@@ -40,14 +40,14 @@ async def list_dead_letters(context: AdminContext) -> Any:
 async def retry_dead_letter(context: AdminContext, position: int) -> Any:
     """Put a dead letter back into its queue, to be retried."""
     if not await context.database.write(reopen_dead_letter, position, context.clock.now_ms()):
-        raise _unknown_job_error()
+        raise resource_not_found("dead letter", "position", position)
     return {"retried": position}
 
 
 async def delete_dead_letter(context: AdminContext, position: int) -> Any:
     """Delete a dead letter; its work is not done."""
     if not await context.database.write(remove_dead_letter, position, context.clock.now_ms()):
-        raise _unknown_job_error()
+        raise resource_not_found("dead letter", "position", position)
     return {"deleted": position}
 
 
@@ -60,9 +60,5 @@ async def show_message(context: AdminContext, message_id: str) -> Any:
     """Return one message's states, callbacks and attempts, without its text."""
     trace = await context.database.read(message_trace, message_id)
     if trace is None:
-        raise resource_not_found("message", "message_id")
+        raise resource_not_found("message", "message_id", message_id)
     return trace
-
-
-def _unknown_job_error() -> ApiError:
-    return ApiError(ErrorCode.NOT_FOUND, "There is no such dead letter.", field="position")

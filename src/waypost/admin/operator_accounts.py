@@ -11,7 +11,7 @@ from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls.account import GetBusinessAccount, ListNumbers
 from waypost.domain.direct_calls.subscriptions import Subscribe
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.store.accounts.partners import all_apps, all_business_accounts, all_operator_accounts
 
 WEBHOOK_PATH: Final = "/operator/webhook"
@@ -156,7 +156,7 @@ async def subscribe(context: AdminContext, business_account_id: str) -> str:
     """
     owner = await context.directory.business_account(business_account_id)
     if owner is None:
-        raise ApiError(ErrorCode.NOT_FOUND, "There is no such business account.")
+        raise resource_not_found("business account", "business_account_id", business_account_id)
     account = await _find_operator_account(context, owner.operator_account_id)
     address = callback_url(context, account.id)
     try:
@@ -201,5 +201,5 @@ async def account_overviews(context: AdminContext) -> list[AccountOverview]:
 async def _find_operator_account(context: AdminContext, account_id: str) -> OperatorAccount:
     account = await context.directory.operator_account(account_id)
     if account is None:
-        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+        raise resource_not_found("operator account", "operator_account_id", account_id)
     return account

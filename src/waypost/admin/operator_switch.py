@@ -17,7 +17,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls.account import GetBusinessAccount, ListNumbers, OperatorNumber
 from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
@@ -96,14 +96,14 @@ async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest)
     """
     app = await context.database.read(app_by_id, app_id)
     if app is None:
-        raise ApiError(ErrorCode.NOT_FOUND, "There is no such app.")
+        raise resource_not_found("app", "app_id", app_id)
     stored = await context.database.read(business_account_with_apps, app.business_account_id)
     if stored is None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "The app has no business account yet; connect it to one first.")
     before, apps = stored
     account = await context.directory.operator_account(request.operator_account_id)
     if account is None:
-        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+        raise resource_not_found("operator account", "operator_account_id", request.operator_account_id)
     is_move = before.operator_account_id != account.id
     previous = await context.database.read(former_operator_ids, [each_app.id for each_app in apps], account.id)
     target_id = request.business_account_id or (

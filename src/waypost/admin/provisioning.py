@@ -92,7 +92,7 @@ async def add_business_account(context: AdminContext, account: BusinessAccount) 
         raise invalid_field("id", "the operator's id of the business account")
     operator_account = await context.directory.operator_account(account.operator_account_id)
     if operator_account is None:
-        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+        raise resource_not_found("operator account", "operator_account_id", account.operator_account_id)
     if not await context.database.write(stored.add_business_account, account):
         raise ApiError(ErrorCode.ALREADY_EXISTS, "id is taken by another business account.")
 
@@ -125,7 +125,7 @@ async def partner_with_email(context: AdminContext, email: str) -> Partner:
     """
     partner = await context.database.read(stored.partner_by_email, email)
     if partner is None:
-        raise resource_not_found("partner", "email")
+        raise resource_not_found("partner", "email", email)
     return partner
 
 
@@ -137,5 +137,5 @@ async def partner_of(context: AdminContext, partner_id: int) -> Partner:
     """
     partner = await context.database.read(stored.partner_by_id, partner_id)
     if partner is None:
-        raise resource_not_found("partner", "partner_id")
+        raise resource_not_found("partner", "partner_id", partner_id)
     return partner

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import is_uuid
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import resource_not_found
 from waypost.store.console.trace import full_message_trace
 from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
 
@@ -25,8 +25,7 @@ async def reveal_trace(context: AdminContext, message_id: str) -> Any:
 async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
     trace = await context.database.read(full_message_trace, message_id)
     if trace is None:
-        message = "There is no message of this id, ours or the operator's."
-        raise ApiError(ErrorCode.NOT_FOUND, message, field="message_id")
+        raise resource_not_found("message", "message_id", message_id)
     own_id = trace["id"]
     trace_id = own_id.replace("-", "") if is_uuid(own_id) else None
     request = (

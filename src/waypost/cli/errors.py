@@ -20,6 +20,22 @@ EXIT_USAGE = 2
 _UNAUTHORIZED = 401
 
 
+class CommandError(Exception):
+    """A command or a tool cannot do what it was called for.
+
+    Args:
+        field: the invalid argument, or the field of the API; empty: the error is not about one.
+        rule: the rule that it breaks.
+        accepted: what would be accepted, or what to do; empty: the rule says it.
+    """
+
+    def __init__(self, field: str, rule: str, accepted: str) -> None:
+        super().__init__(rule + (f"; accepted: {accepted}" if accepted else ""))
+        self.field = field
+        self.rule = rule
+        self.accepted = accepted
+
+
 class _ErrorOutput:
     """The output of a command's error: standard error, or the log of a process whose output programs read."""
 
@@ -97,7 +113,8 @@ def report_api_errors(*foreseen: type[Exception], address: str, credential: str 
     except ApiUnreachable as error:
         fail(f"{error}; start the service, or check that {address} is right")
     except ApiResponseError as error:
+        text = str(error) if error.accepted in str(error) else f"{error}; accepted: {error.accepted}"
         is_unknown = credential and error.status == _UNAUTHORIZED
-        fail(f"{error}; check that {credential} is right" if is_unknown else str(error))
-    except (MissingVariable, *foreseen) as error:
+        fail(f"{error}; check that {credential} is right" if is_unknown else text)
+    except (CommandError, MissingVariable, *foreseen) as error:
         fail(str(error))

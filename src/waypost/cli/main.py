@@ -23,6 +23,7 @@ from waypost.cli.commands.requests import requests
 from waypost.cli.commands.secret import secret
 from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
+from waypost.cli.commands.templates import template
 from waypost.cli.commands.trace import trace
 from waypost.cli.completion import completion, prepare_completion
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
@@ -30,6 +31,7 @@ from waypost.cli.health import health
 from waypost.cli.live.listen import listen
 from waypost.cli.live.send import send
 from waypost.cli.live.tail import tail
+from waypost.cli.live.tap import tap
 from waypost.cli.live.trigger import trigger
 from waypost.cli.mcp.command import mcp
 from waypost.cli.recipients import recipient
@@ -187,7 +189,7 @@ def simulator(
     )
 
 
-for _exchange in (send, listen, tail, trigger, replay):
+for _exchange in (send, tap, listen, tail, trigger, replay):
     app.command(rich_help_panel=EXCHANGE)(_exchange)
 app.command(rich_help_panel=SET_UP)(apply)
 app.command(rich_help_panel=INSPECT)(message)
@@ -231,6 +233,7 @@ def options(
 app.add_typer(partner, name="partner", cls=SubjectGroup, rich_help_panel=SET_UP)
 app.add_typer(account, name="account", cls=SubjectGroup, rich_help_panel=SET_UP)
 app.add_typer(apps, name="app", cls=SubjectGroup, rich_help_panel=SET_UP)
+app.add_typer(template, name="template", cls=SubjectGroup, rich_help_panel=EXCHANGE)
 app.add_typer(recipient, name="recipient", cls=SubjectGroup, rich_help_panel=STORE)
 app.add_typer(callbacks, name="callbacks", cls=SubjectGroup, rich_help_panel=INSPECT)
 app.add_typer(dead_letter, name="dead-letter", cls=SubjectGroup, rich_help_panel=INSPECT)

@@ -185,6 +185,28 @@ def missing_parameter(name: str, accepted: str, kind: str = "String") -> ApiErro
     )
 
 
-def resource_not_found(resource: str, field: str = "") -> ApiError:
-    """Return the error of a request for a resource that does not exist."""
-    return ApiError(ErrorCode.NOT_FOUND, f"There is no such {resource}.", field=field)
+def resource_not_found(resource: str, field: str = "", value: object = "") -> ApiError:
+    """Return the error of a request for a resource that does not exist.
+
+    Args:
+        resource: its kind.
+        field: the field that names it.
+        value: the name or id; empty: it is a secret.
+    """
+    shown = f"{resource} {value}" if value else f"such {resource}"
+    accepted = _LISTED_BY.get(resource, "")
+    return ApiError(ErrorCode.NOT_FOUND, f"There is no {shown}.", field=field, accepted=accepted)
+
+
+_LISTED_BY: Final = {
+    "partner": "one that `waypost partner list` lists",
+    "app": "one that `waypost app list` lists",
+    "subscription": "one that `waypost callbacks list` lists",
+    "message": "an id that a send has returned, or the operator's id; `waypost tail` shows the newest",
+    "callback": "an id that `waypost trace` of its message shows",
+    "request": "an id that `waypost requests` lists, or the X-Request-Id of a response",
+    "dead letter": "a position that `waypost dead-letter list` lists",
+    "operator account": "one that `waypost account list` lists",
+    "business account": "one that `waypost account list` lists",
+}
+"""Where the ids of a resource are found."""

@@ -330,7 +330,7 @@ async def test_dry_run_reports_what_a_switch_would_do_and_changes_nothing(
 @pytest.mark.parametrize(
     ("change", "status", "error"),
     [
-        ({"operator_account_id": "nobody"}, 404, "must name an operator account"),
+        ({"operator_account_id": "nobody"}, 404, "There is no operator account nobody."),
         ({"operator_account_id": 7}, 400, "The body"),
         ({"operator_account_id": OPERATOR.id, "phone_number_id": "2000000000000002"}, 409, "operator account main"),
     ],

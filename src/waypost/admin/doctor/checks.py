@@ -22,7 +22,7 @@ from waypost.admin.doctor.templates import check_templates
 from waypost.admin.doctor.webhook import check_handshake, check_webhook_fields, check_webhook_subscription
 from waypost.admin.operator_accounts import AccountOverview, account_overviews
 from waypost.admin.provisioning import AdminContext
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import resource_not_found
 
 ACCOUNT_CHECKS_TIMEOUT_S: Final = 30
 """For all checks of one operator account; each of its calls takes at most 10 s."""
@@ -72,7 +72,7 @@ async def run_account_checks(context: AdminContext, account_id: str) -> list[Che
     """
     overviews = [overview for overview in await account_overviews(context) if overview.account.id == account_id]
     if not overviews:
-        raise ApiError(ErrorCode.NOT_FOUND, "operator_account_id must name an operator account.")
+        raise resource_not_found("operator account", "operator_account_id", account_id)
     return await _check_account_in_time(context, overviews[0])
 
 

@@ -51,7 +51,7 @@ async def show_request(context: AdminContext, request_id: str) -> Any:
         page = await context.database.read(read_request_page, RequestLogFilter(request_id=request_id), 1)
         entry = next(iter(page.entries), None)
     if entry is None:
-        raise resource_not_found("request", "request_id")
+        raise resource_not_found("request", "request_id", request_id)
     return _entry_view(entry)
 
 

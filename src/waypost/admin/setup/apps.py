@@ -175,7 +175,7 @@ async def _subscribe(
     partner = await partner_with_email(context, email)
     app = await context.database.read(app_by_name, partner.id, app_name)
     if app is None:
-        raise resource_not_found("app", "name")
+        raise resource_not_found("app", "name", app_name)
     now_ms = context.clock.now_ms()
     subscription = Subscription(
         id="",

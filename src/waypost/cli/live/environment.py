@@ -1,4 +1,4 @@
-"""The service that `send`, `listen` and `trigger` use: that of an environment file, as `waypost dev` writes it."""
+"""The service that `send`, `listen`, `tap`, `template` and `trigger` use: that of an environment file, as `waypost dev` writes it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,6 +28,12 @@ def partner_client(variables: Mapping[str, str]) -> ApiClient:
 def messaging_client(variables: Mapping[str, str]) -> ApiClient:
     """Return a client of the messaging API with the partner's key; needs API_URL and API_KEY."""
     return ApiClient(HttpTransport(variables["API_URL"]), {"apikey": variables["API_KEY"]})
+
+
+def admin_client(variables: Mapping[str, str]) -> ApiClient:
+    """Return a client of the admin API; needs ADMIN_URL and ADMIN_TOKEN."""
+    headers = {"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"}
+    return ApiClient(HttpTransport(variables["ADMIN_URL"].removesuffix("/admin")), headers)
 
 
 def control_client(variables: Mapping[str, str]) -> ApiClient:

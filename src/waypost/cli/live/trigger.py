@@ -14,27 +14,20 @@ import typer
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.control_client import ENV_FILE, EnvFile
-from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
+from waypost.cli.errors import EXIT_USAGE, CommandError, fail, report_api_errors
 from waypost.cli.live.environment import control_client, partner_client, read_environment
+from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
+from waypost.cli.live.messages import find_operator_id
 from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
 from waypost.cli.live.send import send_content, send_template_by_id
 from waypost.cli.live.trigger_events import EVENTS, TriggerEvent
 from waypost.cli.output.printing import AsJson, print_view
-from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
+from waypost.client.api_client import ApiClient, ApiResponseError
 
 NEEDED: Final = (
-    *NEEDED_TO_SEND, "CONTROL_URL", "WABA_ID", "PHONE_NUMBER_ID", "DESTINATION", "TEMPLATE_ID", "ADMIN_URL",
-    "ADMIN_TOKEN",
+    *NEEDED_TO_SEND, *NEEDED_TO_FIND, "CONTROL_URL", "WABA_ID", "PHONE_NUMBER_ID", "DESTINATION", "TEMPLATE_ID",
 )  # fmt: skip
-POLL_S: Final = 0.1
-MESSAGE_TIMEOUT_S: Final = 15
-"""How long a message that is sent first may take to reach the operator."""
 _PARAMETER: Final = re.compile(r"\{\{(\d+)\}\}")
-_NOT_ACCEPTED: Final = "the message is not accepted by the operator"
-
-
-class NotCaused(Exception):
-    """An event lacks what it needs: a template, or a message that the operator accepts; the text has the reason."""
 
 
 def trigger(
@@ -47,7 +40,8 @@ def trigger(
     ] = None,
     to: Annotated[str | None, typer.Option(help="The simulated phone. [default: DESTINATION of the file]")] = None,
     message: Annotated[
-        str | None, typer.Option(help="The operator's id of the message that it is about. [default: a new one]")
+        str | None,
+        typer.Option(help="Id of the message that it is about, ours or the operator's. [default: a new one]"),
     ] = None,
     env_file: EnvFile = ENV_FILE,
     as_json: AsJson = False,
@@ -63,7 +57,7 @@ def trigger(
         hint = f"Did you mean {similar[0]}? " if similar else ""
         fail(f"there is no event {event}. {hint}`waypost trigger` lists the events", code=EXIT_USAGE)
     changes = _parse_assignments(assignments or [])
-    with report_api_errors(NotCaused, address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
+    with report_api_errors(address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
         variables = read_environment(env_file, *NEEDED)
         variables |= {"DESTINATION": to} if to else {}
         result = asyncio.run(cause_event(variables, chosen, changes, message=message))
@@ -79,13 +73,13 @@ async def cause_event(
         variables: of the environment file.
         event: the event.
         changes: members of the call's body by dotted name; they replace those of the table.
-        message: the operator's id of the message; None: one is sent if the event needs it.
+        message: id of the message, ours or the operator's; None: one is sent if the event needs it.
 
     Returns:
         The id of the message, if one was sent or named, and the simulator's response.
 
     Raises:
-        NotCaused: the operator did not accept the message that was sent first.
+        CommandError: the operator does not accept the message, or there is no approved template.
         ApiResponseError: a call was rejected.
         ApiUnreachable: service or simulator do not respond.
     """
@@ -120,7 +114,7 @@ async def _cause(
     known |= {"now_s": str(SystemClock().now_ms() // 1000), "unique": ids.new()}
     result: dict[str, Any] = {}
     if event.needs_message:
-        message = message or await _send_first(variables, control, event)
+        message = await find_operator_id(variables, message or await _send_first(variables, control, event))
         known["message"] = result["operator_message_id"] = message
     if "{template}" in event.path:
         known["template"] = await _find_template(control, variables["WABA_ID"])
@@ -139,7 +133,7 @@ async def _cause(
 
 
 async def _send_first(variables: Mapping[str, str], control: ApiClient, event: TriggerEvent) -> str:
-    """Send the message of an event, and return the operator's id of it once it has one."""
+    """Send the message of an event, and return our id of it."""
     recipient = variables["DESTINATION"]
     if event.sends is None:
         template_id = variables["TEMPLATE_ID"]
@@ -151,19 +145,7 @@ async def _send_first(variables: Mapping[str, str], control: ApiClient, event: T
         opening = {"to": variables["SOURCE"], "type": "text", "text": "Hello"}
         await control.json("POST", f"/control/phones/{recipient}/messages", opening)
         sent = await send_content(variables, recipient, event.sends)
-    admin = ApiClient(
-        HttpTransport(variables["ADMIN_URL"].removesuffix("/admin")),
-        {"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"},
-    )
-    deadline_ms = SystemClock().now_ms() + MESSAGE_TIMEOUT_S * 1000
-    while True:
-        state = await admin.json("GET", f"/admin/messages/{sent['messageId']}")
-        if state["operator_message_id"]:
-            return state["operator_message_id"]
-        if state["state"] == "failed" or SystemClock().now_ms() > deadline_ms:
-            reason = state["reason"] or f"it is {state['state']}"
-            raise NotCaused(f"{_NOT_ACCEPTED}: {reason}; `waypost trace {sent['messageId']}` shows it")
-        await asyncio.sleep(POLL_S)
+    return sent["messageId"]
 
 
 async def _find_template(control: ApiClient, waba_id: str) -> str:
@@ -171,7 +153,7 @@ async def _find_template(control: ApiClient, waba_id: str) -> str:
     query = urlencode({"waba_id": waba_id, "status": "APPROVED", "limit": 1})
     templates = (await control.json("GET", f"/control/templates?{query}"))["templates"]
     if not templates:
-        raise NotCaused("no template of the app is approved; create one first")
+        raise CommandError("template", "no template of the app is approved", "create one: `waypost template create`")
     return templates[-1]["id"]
 
 

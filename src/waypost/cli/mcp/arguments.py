@@ -25,6 +25,7 @@ class SendArguments(Struct, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="A text; the recipient has written within 24 hours.")] | None = None
     template: Annotated[str, Meta(description="A template: its id or element name.")] | None = None
     params: Annotated[list[str], Meta(description="Parameters of the template, in order.")] = []
+    postbacks: Annotated[list[str], Meta(description="Texts that taps on its buttons return, in order.")] = []
     message: Annotated[dict[str, Any], Meta(description="A session message of any type.")] | None = None
     to: Annotated[str, Meta(description="The recipient. Default: DESTINATION of waypost-dev.env.")] | None = None
 
@@ -35,7 +36,9 @@ class TapArguments(Struct, forbid_unknown_fields=True):
     text: Annotated[str, Meta(description="The text on the button.")] | None = None
     index: Annotated[int, Meta(ge=0, description="Number of the button, from 0.")] | None = None
     phone: Phone | None = None
-    message_id: Annotated[str, Meta(description="The operator's id (wamid). Default: the newest.")] | None = None
+    message_id: (
+        Annotated[str, Meta(description="Id of the message, ours or the operator's. Default: the newest.")] | None
+    ) = None
     wait_s: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait for the message, 0 to 60.")] = 5
 
 
@@ -48,7 +51,9 @@ class TriggerArguments(Struct, forbid_unknown_fields=True):
         Meta(description='Members of the call by dotted name, such as {"text": "Hi"} or {"code": 131026}.'),
     ] = {}
     phone: Phone | None = None
-    message_id: Annotated[str, Meta(description="The operator's id (wamid). Default: a new message.")] | None = None
+    message_id: (
+        Annotated[str, Meta(description="Id of a message, ours or the operator's. Default: a new one.")] | None
+    ) = None
 
 
 class WaitForMessageArguments(Struct, forbid_unknown_fields=True):

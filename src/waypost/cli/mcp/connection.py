@@ -1,24 +1,19 @@
 """The service and the simulator that the tools use, with the credentials that the commands use."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
-from waypost.base.clock import SystemClock
 from waypost.cli.admin_client import find_admin_api
 from waypost.cli.control_client import CONTROL_CALL_TIMEOUT_S, control_address, control_headers
 from waypost.cli.live.environment import read_environment
+from waypost.cli.polling import poll
 from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
 from waypost.client.dev_variables import MissingVariable
 
 if TYPE_CHECKING:
     from waypost.config import Settings
 
-Value = TypeVar("Value")
-
-POLL_INTERVAL_S: Final = 0.1
 REQUEST_LOG_DELAY_S: Final = 3
 """A failed request is in the request log after this time: entries are written about once a second."""
 BUSY_REQUEST_LOG_DELAY_S: Final = 15
@@ -83,14 +78,3 @@ class ServiceConnection:
                 return None
 
         return await poll(read, lambda entry: entry is not None, within_s)
-
-
-async def poll(read: Callable[[], Awaitable[Value]], is_complete: Callable[[Value], bool], within_s: float) -> Value:
-    """Call `read` until its value is complete or the time has passed, and return the last value."""
-    clock = SystemClock()
-    deadline_ms = clock.now_ms() + within_s * 1000
-    while True:
-        value = await read()
-        if is_complete(value) or clock.now_ms() >= deadline_ms:
-            return value
-        await asyncio.sleep(POLL_INTERVAL_S)

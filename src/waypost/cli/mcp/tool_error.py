@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from waypost.cli.live.trigger import NotCaused
+from waypost.cli.errors import CommandError
 from waypost.cli.mcp.connection import BUSY_REQUEST_LOG_DELAY_S, ServiceConnection
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.client.dev_variables import MissingVariable
 
-REPORTED_ERRORS = (ApiResponseError, ApiUnreachable, MissingVariable, NotCaused)
+REPORTED_ERRORS = (ApiResponseError, ApiUnreachable, MissingVariable, CommandError)
 """Errors whose text is for the caller of a tool; any other exception is a defect."""
 
 
@@ -41,6 +41,8 @@ async def describe_error(connection: ServiceConnection, error: Exception) -> Too
         case ApiResponseError():
             rule = str(error) if error.rule in ("", error.message) or not error.expected else error.rule
             return ToolError(error.field, rule, error.accepted, message=error.message, status=error.status)
+        case CommandError():
+            return ToolError(error.field, error.rule, error.accepted)
         case ApiUnreachable():
             return ToolError("", str(error), "a running service: start `waypost dev`")
         case _:

@@ -10,6 +10,8 @@ from waypost.cli.commands.clock import clock_line
 from waypost.cli.commands.trace import format_trace
 from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
 from waypost.cli.live.send import send_content, send_template
+from waypost.cli.live.tap import NEEDED as NEEDED_TO_TAP
+from waypost.cli.live.tap import tap_button
 from waypost.cli.live.trigger import NEEDED as NEEDED_TO_TRIGGER
 from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
@@ -64,7 +66,7 @@ async def send(connection: ServiceConnection, arguments: SendArguments) -> ToolO
     if not recipient:
         raise ToolError("to", "is missing", "the digits of the recipient")
     if arguments.template is not None:
-        response = await send_template(variables, recipient, arguments.template, arguments.params)
+        response = await send_template(variables, recipient, arguments.template, arguments.params, arguments.postbacks)
     else:
         content = arguments.message or {"type": "text", "text": arguments.text}
         response = await send_content(variables, recipient, content)
@@ -75,14 +77,10 @@ async def tap(connection: ServiceConnection, arguments: TapArguments) -> ToolOut
     """Tap a button on a simulated phone, by its text or its number; waits for the message to arrive."""
     if (arguments.text is None) == (arguments.index is None):
         raise ToolError("text", "a button has one description", "one of text and index")
-    body = {
-        "text": arguments.text,
-        "index": arguments.index,
-        "message_id": arguments.message_id,
-        "wait_ms": arguments.wait_s * 1000,
-    }
-    path = f"/control/phones/{_phone(connection, arguments.phone)}/tap"
-    return ToolOutput(await connection.control.json("POST", path, _drop_none(body)))
+    variables = connection.variables(*NEEDED_TO_TAP)
+    variables |= {"DESTINATION": arguments.phone} if arguments.phone else {}
+    button = {"text": arguments.text, "index": arguments.index}
+    return ToolOutput(await tap_button(variables, button, message_id=arguments.message_id, wait_s=arguments.wait_s))
 
 
 async def trigger(connection: ServiceConnection, arguments: TriggerArguments) -> ToolOutput:

@@ -5,9 +5,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from waypost.cli.mcp.arguments import WaitForCallbackArguments, WaitForMessageArguments
-from waypost.cli.mcp.connection import ServiceConnection, poll
+from waypost.cli.mcp.connection import ServiceConnection
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.cli.mcp.tool_output import ToolOutput
+from waypost.cli.polling import poll
 from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
 
 _PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent", "delivered", "read", "deleted")

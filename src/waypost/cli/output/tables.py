@@ -44,6 +44,7 @@ class Columns:
 # fmt: off
 TABLES: Final[tuple[tuple[str, Columns], ...]] = (  # the first of a name whose columns occur is used
     # name of the list    columns, each with its heading if that is not its name
+    ("templates",         Columns(("elementName:name", "status", "category", "templateType:type", "languageCode:language", "reason", "id"))),
     ("partners",          Columns(("id", "name", "email", "contact_name", "phone_number", "admin"))),
     ("client_secrets",    Columns(("id", "created_on_ms", "expires_on_ms", "expired"))),
     ("api_keys",          Columns(("id", "name", "created_on_ms"))),
