@@ -68,9 +68,8 @@ def describe_invalid_value(error: msgspec.ValidationError, expected: Any) -> Inv
         if is_missing:
             return InvalidValue(path, "is required", accepted_values(_type_at(expected, path)))
         parent = _type_at(expected, path.removesuffix(name).removesuffix("."))
-        names = [field.encode_name for field in fields(_structs_of(parent)[0])]
-        rule = f"is not one of {', '.join(names)}" if names else "is not accepted: there are no members"
-        return InvalidValue(path, rule, accepted_values(parent))
+        names = [field.encode_name for struct in _structs_of(parent) for field in fields(struct)]
+        return InvalidValue(path, "is unknown", ", ".join(names) or accepted_values(parent))
     accepted = accepted_values(_type_at(expected, path))
     if wrong := _WRONG_TYPE.fullmatch(text):
         types = [_JSON_TYPES.get(name, name) for name in wrong[1].split(" | ") if name != "null"] or ["null"]

@@ -259,7 +259,8 @@ def mismatch(error: msgspec.ValidationError, expected: Any, field: str) -> str:
     if not invalid.path and ", not " in invalid.rule:
         return f", not {invalid.rule.partition(', not ')[2]}"
     dot = "." if field and invalid.path and not invalid.path.startswith("[") else ""
-    return f": {f'{field}{dot}{invalid.path}' or 'it'} {invalid.rule}"
+    rule = f"is not one of {invalid.accepted}" if invalid.rule == "is unknown" else invalid.rule
+    return f": {f'{field}{dot}{invalid.path}' or 'it'} {rule}"
 
 
 def read_json_body(body: bytes) -> dict[str, Any]:
