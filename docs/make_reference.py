@@ -18,6 +18,7 @@ from msgspec import Meta
 from msgspec.structs import fields
 
 from docs.coverage import coverage_parts
+from docs.error_texts import case_texts, control_texts, setting_texts
 from docs.promises import promise_parts
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
@@ -131,6 +132,35 @@ def errors_page() -> str:
         "`Waypost-Error`: JSON with `field`, `rule` (the error code) and `accepted`.",
         table(("Error code", "Status", "`message`", "Source"), rows),
     )
+
+
+def error_texts_page() -> str:
+    """Return the page of the error texts, each with an example."""
+    parts = [
+        "Each error text once, with a request or a value that causes it. The text names the field, what is wrong, and what "
+        "is accepted. [Errors](errors.md) lists the error codes with their status. `{…}` stands for a value of the request.",
+        "## Partner API, messaging API and admin API",
+    ]
+    texts = case_texts()
+    for code, shown in texts.items():
+        parts += [
+            f"### {code.value} ({ERRORS[code].status})",
+            table(("Text", "Request", "Cause"), map(_as_code, shown)),
+        ]
+    return page(
+        "Error texts",
+        *parts,
+        "## Control API",
+        "Status 400 for a member that is not of its type: `error` has the text, and `accepted` the accepted values.",
+        table(("Text", "Cause", "Accepted"), map(_as_code, control_texts())),
+        "## Settings",
+        table(("Text", "Cause"), map(_as_code, setting_texts())),
+    )
+
+
+def _as_code(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return texts as code of Markdown, in which nothing is markup."""
+    return tuple(f"`` {text} ``" if "`" in text else f"`{text}`" for text in texts)
 
 
 def admin_page() -> str:
@@ -605,6 +635,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "settings.md":       settings_page,
     "admin.md":          admin_page,
     "errors.md":         errors_page,
+    "error-texts.md":    error_texts_page,
     "callbacks.md":      callbacks_page,
     "rates.md":          rates_page,
     "template-rules.md": rules_page,

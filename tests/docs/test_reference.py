@@ -3,6 +3,7 @@
 import pytest
 
 from docs.make_reference import FOLDER, PAGES
+from tests.support.library_texts import LIBRARY_TEXTS
 from waypost.api.routes import ROUTES
 from waypost.config import Settings
 from waypost.domain.errors import ErrorCode
@@ -36,3 +37,9 @@ def test_no_two_routes_share_method_and_path() -> None:
     pairs = [(row.method, row.path) for row in ROUTES]
 
     assert len(pairs) == len(set(pairs))
+
+
+def test_no_error_text_is_that_of_a_library() -> None:
+    lines = PAGES["error-texts.md"]().splitlines()
+
+    assert [line for line in lines if LIBRARY_TEXTS.search(line)] == []

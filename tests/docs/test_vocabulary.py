@@ -57,6 +57,7 @@ WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("src/waypost/api/uploads/uploads.py",                    "answered",                                "the same"),
     ("src/waypost/wire/calling.py",                           "answer",                                  "a type of session descriptions on the wire"),
     ("src/waypost/simulator/graph/calling/calls.py",          "answer",                                  "the same"),
+    ("docs/reference/error-texts.md",                         "news somebody answer answered answers asked", "what cases send, and the texts on the wire"),
     ("docs/sources/public-pages.md",                          "answer",                                  "the same"),
     ("src/waypost/wire/media.py",                             "answers",                                 "the same"),
     ("src/waypost/wire/callbacks/inbound_v2.py",              "street",                                  "a member of an address on the wire"),

@@ -27,6 +27,7 @@ from tests.fuzz.console_forms import (
     forms_of,
 )
 from tests.fuzz.hostile_values import HOSTILE_FILES, HOSTILE_SEGMENTS, MALFORMED_BODIES, draw_hostile_text
+from tests.support.library_texts import LIBRARY_TEXTS
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
 from waypost.console.route import Audience, PageRoute, RouteKind
@@ -84,8 +85,10 @@ class Fuzzer:
                     response.close()
                 elif status >= 500:
                     self.defects.append(f"{request}: {status} {(await response.text())[:200]}")
-                else:
+                elif status < 400 or "text" not in response.content_type:
                     await response.read()
+                elif found := LIBRARY_TEXTS.search(await response.text()):
+                    self.defects.append(f"{request}: shows the text of a library: {found[0]}")
         except TimeoutError:
             status = 0
             self.defects.append(f"{request}: no response within {RESPONSE_TIMEOUT_S} s")

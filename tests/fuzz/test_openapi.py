@@ -15,6 +15,7 @@ from schemathesis.specs.openapi import checks
 
 from tests.fuzz.running import RunningService, run_service
 from tests.fuzz.strategies import json_texts
+from tests.support.library_texts import LIBRARY_TEXTS
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
 from waypost.api.auth.credentials import Credential
@@ -235,6 +236,7 @@ def test_allowed_request_gets_a_documented_response(row: RouteRow, target: FuzzT
             excluded_checks=excluded,
             timeout=HANGS_AFTER_S,
         )
+        assert not LIBRARY_TEXTS.search(f"{response.text}\n{response.headers}")
         if response.status_code < 300 and not IS_LONG:  # a credential that was required once is always required
             excluded.append(CHECKS.ignored_auth)
 

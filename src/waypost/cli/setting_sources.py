@@ -33,12 +33,7 @@ FILE_MEMBERS: Final = {name + FILE_SUFFIX.lower(): name for name in SECRETS}
 """Names of members and, in capitals, of variables that name a file with a secret."""
 
 
-_BOUNDS: Final = {  # by pydantic's type of an error
-    "greater_than_equal": "at least",
-    "greater_than": "more than",
-    "less_than_equal": "at most",
-    "less_than": "less than",
-}
+_BOUNDS: Final = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}  # as pydantic names them
 _TYPE_RULES: Final = (  # how pydantic's type of an error begins
     ("int", "it must be a whole number"),
     ("float", "it must be a number"),
@@ -92,28 +87,35 @@ def read_settings(config: Path | None = None, assignments: Sequence[str] = (), *
     try:
         settings = Settings.model_validate({name: one.value for name, one in given.items()})
     except ValidationError as error:
-        raise InvalidSetting(_describe_invalid(error, given)) from error
+        raise InvalidSetting(describe_invalid_setting(error, given)) from error
     return SettingsWithSources(settings, {name: one.source for name, one in given.items()})
 
 
-def _describe_invalid(error: ValidationError, given: Mapping[str, GivenValue]) -> str:
+def describe_invalid_setting(error: ValidationError, given: Mapping[str, GivenValue]) -> str:
+    """Return the first error of the settings, with the source of the value and, unless it is a secret, the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     cause = first.get("ctx", {}).get("error")
     if cause is not None and not first["loc"]:  # settings that do not go together
         return str(cause)
     name = str(first["loc"][0])
-    rule = str(cause) if cause is not None else _rule_of(first["type"], first.get("ctx", {}))
+    rule = str(cause) if cause is not None else _rule_of(first["type"], first.get("ctx", {}), name)
     value = "" if name in SECRETS else f" is {given[name].value!r}"
     return f"the setting {name} is invalid: {rule} ({given[name].source}{value})"
 
 
-def _rule_of(error_type: str, context: Mapping[str, Any]) -> str:
+def _rule_of(error_type: str, context: Mapping[str, Any], name: str) -> str:
     """Return what a value must be, from pydantic's type of its error."""
     if error_type == "literal_error":
         return f"it must be {str(context['expected']).replace(chr(39), '')}"
-    if error_type in _BOUNDS:
-        return f"it must be {_BOUNDS[error_type]} {next(iter(context.values()))}"
-    return next((rule for beginning, rule in _TYPE_RULES if error_type.startswith(beginning)), "it has another form")
+    limits = [
+        f"{word} {limit}"
+        for meta in Settings.model_fields[name].metadata
+        for bound, word in _BOUNDS.items()
+        if (limit := getattr(meta, bound, None)) is not None
+    ]
+    within = " and ".join(limits)
+    rule = next((rule for beginning, rule in _TYPE_RULES if error_type.startswith(beginning)), "")
+    return f"{rule}, {within}" if rule and within else rule or f"it must be {within or 'of another form'}"
 
 
 def _read_assignments(assignments: Sequence[str]) -> dict[str, GivenValue]:

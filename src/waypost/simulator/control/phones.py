@@ -28,7 +28,7 @@ _NULL_IS_MANUAL = accepts("0 to 604800000, or null: only by a call that reads")
 _WHATSAPP_ID = accepts("8 to 15 digits, the first not 0, or empty: the number", "^([1-9][0-9]{7,14})?$")
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
-_SHOWS_NUMBER = accepts("a boolean; false needs a user_id")
+_SHOWS_NUMBER = accepts("true or false; false needs a user_id")
 
 
 class PhoneSettingsBody(ControlBody, frozen=True, kw_only=True):
