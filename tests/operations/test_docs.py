@@ -105,7 +105,9 @@ def test_every_route_has_a_page_with_its_fields(row: RouteRow, running: RunningS
         assert f"<code>{name}</code>" in response.text
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/post-wa-api-v1-msg", "/docs/style.css", "/docs/try.js"])
+@pytest.mark.parametrize(
+    "path", ["/docs", "/docs/post-wa-api-v1-msg", "/docs/style.css", "/docs/try.js", "/docs/find.js"]
+)
 def test_page_loads_no_external_resource(path: str, running: RunningService) -> None:
     response = requests.get(running.running.base_url + path, timeout=HANGS_AFTER_S)
 

@@ -17,4 +17,4 @@ def test_title_says_what_the_operation_does() -> None:
 
     assert titles["POST /partner/account/login"] == "Log in: get partner token"
     assert titles["POST /partner/app/{app_id}/template/msg"] == "Send template message"
-    assert titles["POST /wa/app/{app_id}/template/v1/msg"] == "Send template message (self-serve path)"
+    assert titles["POST /wa/app/{app_id}/template/v1/msg"] == "Send template message (self-serve)"

@@ -69,7 +69,7 @@ _TITLES: Final[Mapping[str, str]] = {  # by the name of the endpoint's function;
     "upload_through_messaging":     "Upload file by API key",
 }
 # fmt: on
-_OTHER_PATHS: Final = (("/wa/", "self-serve path"), ("/sm/", "older path"))
+_OTHER_PATHS: Final = (("/wa/", "self-serve"), ("/sm/", "older"))
 """Beginnings of paths at which an operation of the partner API is served again."""
 
 

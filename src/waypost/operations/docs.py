@@ -6,10 +6,11 @@ from functools import cache
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from waypost import __version__
+from waypost.api.operation_titles import operation_titles
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
@@ -18,7 +19,7 @@ from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations import openapi
 from waypost.operations.kept_pages import KeptPages
 from waypost.operations.page_templates import PAGE_HEADERS, page_templates
-from waypost.operations.samples import LANGUAGES, make_sample_request
+from waypost.operations.samples import LANGUAGES, format_curl, make_sample_request
 from waypost.operations.schema_samples import make_sample
 from waypost.operations.try_form import make_try_form
 
@@ -30,10 +31,17 @@ _HEADERS: Final = PAGE_HEADERS | {
     ),
 }
 """Scripts of our own only, which can send requests to this service only."""
-_FILES: Final = {"style.css": "text/css", "try.js": "text/javascript"}
+_FILES: Final = {"style.css": "text/css", "find.js": "text/javascript", "try.js": "text/javascript"}
 """Files of the pages, and their media types."""
 _PAGE_HEADERS: Final = _HEADERS | {"Content-Type": "text/html; charset=utf-8"}
 _JSON_HEADERS: Final = {"Content-Type": "application/json", "X-Content-Type-Options": "nosniff"}
+_FIRST_STEPS: Final = {  # operations that the first page shows, by their names there
+    "login": "POST /partner/account/login",
+    "token": "GET /partner/app/{app_id}/token",
+    "send": "POST /partner/app/{app_id}/template/msg",
+    "session": "POST /partner/app/{app_id}/msg",
+    "subscribe": "POST /partner/app/{app_id}/subscription",
+}
 MAX_SIMILAR: Final = 5
 MIN_LIKENESS: Final = 0.25
 """Share of the words of two ids that both have."""
@@ -74,7 +82,18 @@ class DocsPages:
 
     async def _index(self, request: Request) -> Response:
         """Return the list of routes, by section."""
-        return await self._pages.respond("/docs", lambda: _render("index.html", path=""), _PAGE_HEADERS, request)
+        return await self._pages.respond("/docs", self._make_index, _PAGE_HEADERS, request)
+
+    def _make_index(self) -> bytes:
+        rows = {row.name: row for row in ROUTES}
+        start = {
+            step: {
+                "id": openapi.operation_id(rows[name]),
+                "curl": format_curl(make_sample_request(rows[name], self._server)),
+            }
+            for step, name in _FIRST_STEPS.items()
+        }
+        return _render("index.html", path="", start=start)
 
     async def _operation(self, request: Request) -> Response:
         """Return the page of one route."""
@@ -95,11 +114,16 @@ class DocsPages:
         return _render("operation.html", path=openapi.operation_id(row), limit=limit, **values)
 
     async def _file(self, request: Request) -> Response:
-        """Return the style sheet or the script of the pages."""
+        """Return the style sheet or a script of the pages."""
         name = request.url.path.rpartition("/")[2]
-        templates: Any = page_templates()
-        source, _, _ = templates.loader.get_source(templates, name)
-        return PlainTextResponse(source, media_type=_FILES[name], headers=_HEADERS)
+        headers = _HEADERS | {"Content-Type": f"{_FILES[name]}; charset=utf-8"}
+        return await self._pages.respond(request.url.path, lambda: _read_file(name), headers, request)
+
+
+def _read_file(name: str) -> bytes:
+    templates: Any = page_templates()
+    source, _, _ = templates.loader.get_source(templates, name)
+    return source.encode()
 
 
 def _render(name: str, sections: list[dict[str, Any]] | None = None, **values: Any) -> bytes:
@@ -110,6 +134,7 @@ def _render(name: str, sections: list[dict[str, Any]] | None = None, **values: A
 
 
 def _sections() -> list[dict[str, Any]]:
+    titles = operation_titles()
     sections: dict[str, list[dict[str, str]]] = {}
     for row in ROUTES:
         sections.setdefault(openapi.section_of(row), []).append(
@@ -117,6 +142,7 @@ def _sections() -> list[dict[str, Any]]:
                 "id": openapi.operation_id(row),
                 "method": row.method,
                 "path": row.path,
+                "title": titles[row.name],
                 "summary": openapi.endpoint_texts(row)[0],
             }
         )
@@ -144,6 +170,7 @@ def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
     request = make_sample_request(row, server)
     return {
         "row": row,
+        "title": operation_titles()[row.name],
         "summary": summary,
         "paragraphs": [" ".join(paragraph.split()) for paragraph in description.split("\n\n") if paragraph],
         "headers": _credential_headers(row),

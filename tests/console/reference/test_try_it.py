@@ -1,7 +1,9 @@
 """The API reference beside the console: "Try it" with the session's credential or a typed one, and the links between."""
 
 import json
+import shlex
 from typing import Any, Final
+from urllib.parse import parse_qsl
 
 import pytest
 from playwright.async_api import Page, Request, expect
@@ -87,7 +89,7 @@ async def test_failed_request_leads_to_its_entry_and_back(tabs: Tabs) -> None:
     entry = await page.get_by_role("link", name="Why it failed, in the console").get_attribute("href")
     assert entry is not None
     await expect_entry(tab, entry)
-    await page.get_by_role("link", name="API reference: POST /wa/api/v1/msg").click()
+    await page.get_by_role("link", name="API reference: Send session message by API key").click()
     await page.get_by_role("link", name="Requests in the console").click()
 
     await expect(page.get_by_role("list", name="Requests")).to_contain_text("POST /wa/api/v1/msg")
@@ -168,3 +170,100 @@ async def test_request_is_sent_by_keyboard_alone(tabs: Tabs) -> None:
     await tab.page.keyboard.press("Enter")
 
     await expect(tab.page.locator("#try-result")).to_contain_text("200")
+
+
+async def test_response_shows_its_headers_and_leads_to_the_trace(tabs: Tabs) -> None:
+    tab = await tabs("/docs/post-partner-app-app-id-template-msg")
+    page = tab.page
+    await expect(page.get_by_label("Use the credential of")).to_be_visible()
+
+    await press_send(page)
+
+    result = page.locator("#try-result")
+    await result.locator("summary", has_text="Response headers").click()
+    await expect(result.locator("dl")).to_contain_text("content-type")
+    await expect(result.get_by_role("link", name="This request in the console")).to_be_visible()
+    message_id = body_of(await result.locator("pre").inner_text())["messageId"]
+    await result.get_by_role("link", name="Trace of the message").click()
+    await page.wait_for_url(f"**/apps/{demo.APP_ID}/messages/{message_id}")
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"),
+    [
+        ("/docs/post-partner-app-app-id-msg", "message", 'it\'s "new" & 100 % \u00e4'),
+        ("/docs/post-partner-app-app-id-v3-message", "to", "+1 555 000 2001"),
+        ("/docs/get-partner-app-app-id-templates", "pageSize", "5"),
+    ],
+)
+async def test_curl_is_the_request_that_is_sent(tabs: Tabs, path: str, name: str, value: str) -> None:
+    tab = await tabs(path)
+    page = tab.page
+    await expect(page.get_by_label("Use the credential of")).to_be_visible()
+    for folded in await page.locator("#try summary").all():
+        await folded.click()
+    await page.locator(f"[data-name='{name}']").fill(value)
+    curl = await page.locator("#sample-curl pre").inner_text()
+
+    async with page.expect_request(lambda request: "/partner/app/" in request.url) as sent:
+        await press_send(page)
+    request = await sent.value
+
+    words = shlex.split(curl.replace("\\\n", " "))
+    assert words[:4] == ["curl", "-X", request.method, request.url]
+    options = list(zip(words[4::2], words[5::2], strict=True))
+    assert ("-H", "Authorization: $APP_TOKEN") in options
+    body = request.post_data or ""
+    if ("-H", "Content-Type: application/json") in options:
+        assert body == dict(options)["--data-raw"]
+    else:
+        fields = [tuple(text.split("=", 1)) for option, text in options if option == "--data-urlencode"]
+        assert parse_qsl(body) == fields
+    assert value in curl or json.dumps(value) in curl or "it'\\''s" in curl
+    await expect(page.locator("#try-result .status")).to_be_visible()
+    tab.errors.clear()  # the browser reports a status of 400
+
+
+async def test_operations_are_searched_with_the_keyboard_and_without_a_network(tabs: Tabs) -> None:
+    tab = await tabs(SEND)
+    page = tab.page
+    links = page.get_by_role("navigation", name="Operations").get_by_role("listitem").filter(visible=True)
+    everything = await links.count()
+    await page.context.set_offline(True)
+
+    await page.keyboard.press("/")
+    await page.keyboard.type("template library")
+    found = await links.all_inner_texts()
+
+    assert 0 < len(found) < 6 < everything
+    assert any("Create template from library" in text for text in found)
+    await page.keyboard.press("Escape")
+    await expect(links).to_have_count(everything)
+    await page.keyboard.type("nothing like this")
+    await expect(page.get_by_text("No operation matches.")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await page.keyboard.type("post wallet transfer")
+    await expect(links).to_have_count(1)
+    await page.context.set_offline(False)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url("**/docs/post-partner-account-api-wallet-balance-transfer")
+
+
+async def test_page_marks_its_operation_and_shows_try_it_at_the_top(tabs: Tabs) -> None:
+    tab = await tabs("/docs/get-partner-app-app-id-payment-configurations")
+    page = tab.page
+
+    current = page.get_by_role("navigation", name="Operations").locator("[aria-current=page]")
+    await expect(current).to_contain_text("List payment configurations")
+    await expect(current).to_be_in_viewport(ratio=0.9)
+    await expect(page.get_by_role("heading", name="Try it")).to_be_in_viewport(ratio=1)
+    await expect(page.get_by_role("button", name="Send")).to_be_in_viewport(ratio=0.9)
+
+
+async def test_first_page_leads_from_a_token_to_a_message(tabs: Tabs) -> None:
+    tab = await tabs("/docs")
+
+    headings = await tab.page.locator(".steps h2").all_inner_texts()
+
+    assert headings == ["Get a token", "Send a message", "See what becomes of it"]
+    await expect(tab.page.locator(".steps pre").nth(2)).to_contain_text("/template/msg")

@@ -49,6 +49,7 @@ function chooseCredential() {
   for (const input of form.querySelectorAll("[data-app]")) {
     if (app[input.dataset.app] && !input.dataset.changed) input.value = app[input.dataset.app];
   }
+  writeCurl();
 }
 
 async function readCredential() {
@@ -93,7 +94,6 @@ function makeRequest() {
       try {
         return [name, JSON.parse(value)];
       } catch (error) {
-        input.focus();
         throw new Error(`${name} must be JSON: ${error.message}`);
       }
     });
@@ -103,6 +103,25 @@ function makeRequest() {
   const search = query.toString();
   return [path + (search ? `?${search}` : ""), options];
 }
+
+// Write the request of the form as curl: made by the function that makes the request which is sent.
+function writeCurl() {
+  let lines;
+  try {
+    const [path, options] = makeRequest();
+    lines = [`curl -X ${options.method} ${quote(location.origin + path)}`];
+    if (typed) lines.push(`-H "${form.dataset.header}: $${form.dataset.variable}"`);
+    for (const [name, value] of Object.entries(options.headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`);
+    if (options.body instanceof URLSearchParams) for (const [name, value] of options.body) lines.push(`--data-urlencode ${quote(`${name}=${value}`)}`);
+    else if (options.body instanceof FormData) for (const [name, value] of options.body) lines.push(value instanceof File ? `-F ${quote(`${name}=@${value.name}`)}` : `--form-string ${quote(`${name}=${value}`)}`);
+    else if (options.body) lines.push(`--data-raw ${quote(options.body)}`);
+  } catch (error) {
+    lines = [error.message];
+  }
+  document.querySelector("#sample-curl pre").textContent = lines.join(" \\\n  ");
+}
+
+const quote = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 async function showResponse(response, tookMs) {
   const kind = response.headers.get("Content-Type") ?? "";
@@ -115,14 +134,28 @@ async function showResponse(response, tookMs) {
   if (reason) parts.push(element("p", reason));
   const after = response.headers.get("Retry-After");
   if (after) parts.push(element("p", `Try again in ${after} s.`));
-  parts.push(element("pre", text || "no body"));
+  parts.push(element("pre", text || "no body", { tabindex: 0 }));
+  const links = element("p", "", { class: "jump" });
   const id = response.headers.get("X-Request-Id");
-  if (id && !response.ok && session) {
-    const line = element("p", "");
-    line.append(element("a", "Why it failed, in the console", { href: `/requests?id=${encodeURIComponent(id)}` }));
-    parts.push(line);
-  }
+  const message = messageOf(text);
+  const app = find("[data-part=path][data-name=app_id]")?.value || session?.apps.find((one) => one.id === chosen.value)?.id;
+  if (message && app && session) links.append(element("a", "Trace of the message", { href: `/apps/${encodeURIComponent(app)}/messages/${encodeURIComponent(message)}` }));
+  if (id && session) links.append(element("a", response.ok ? "This request in the console" : "Why it failed, in the console", { href: `/requests?id=${encodeURIComponent(id)}` }));
+  if (links.childElementCount) parts.push(links);
+  const headers = element("dl", "");
+  for (const [name, value] of response.headers) headers.append(element("dt", name), element("dd", value));
+  const folded = element("details", "", { class: "response-headers" });
+  folded.append(element("summary", "Response headers"), headers);
+  parts.push(folded);
   result.replaceChildren(...parts);
+}
+
+function messageOf(text) {
+  try {
+    return JSON.parse(text).messageId;
+  } catch {
+    return null; // no JSON
+  }
 }
 
 form.addEventListener("submit", async (event) => {
@@ -146,12 +179,16 @@ form.addEventListener("submit", async (event) => {
     result.replaceChildren(element("p", text, { class: "status" }));
   } finally {
     button.disabled = false;
+    result.scrollIntoView({ block: "nearest" });
   }
 });
 
 form.addEventListener("input", (event) => {
   event.target.dataset.changed = "yes";
+  writeCurl();
 });
 chosen?.addEventListener("change", chooseCredential);
 form.hidden = false;
+document.querySelector("#curl-note").hidden = false;
+writeCurl();
 readSession();
