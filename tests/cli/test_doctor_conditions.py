@@ -1,9 +1,10 @@
 """The doctor under rarer conditions: clocks, usage, reviews, errors and unreadable responses."""
 
 import asyncio
+import io
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,8 @@ from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
 from waypost.admin.doctor.webhook import check_handshake
 from waypost.assembly.dev.dev import DevOptions, DevServer
+from waypost.base.clock import SystemClock
+from waypost.base.telemetry.logs import set_up_logs
 from waypost.cli.main import app as commands
 from waypost.config import Settings
 
@@ -132,6 +135,26 @@ async def test_public_url_that_is_not_https_is_wrong_for_a_remote_operator(pipel
     assert finding.state == "wrong"
     assert "is not https" in finding.text
     assert "WAYPOST_PUBLIC_URL" in finding.fix_hint
+
+
+async def test_own_check_of_the_webhook_url_causes_no_warning_and_a_strangers_does(
+    pipeline: PipelineHarness, logs: Callable[[], None]
+) -> None:
+    stream = io.StringIO()
+    set_up_logs(SystemClock(), as_json=True, level="warning", stream=stream)
+    query = {"hub.mode": "subscribe", "hub.challenge": "115", "hub.verify_token": "115"}
+    url = f"{pipeline.service_url}/operator/webhook/{OPERATOR.id}"
+
+    [own] = await read_findings(pipeline, "main: our address")
+    after_own = stream.getvalue()
+    async with aiohttp.ClientSession() as http, http.get(url, params=query) as response:
+        status = response.status
+    logs()
+
+    assert own["state"] == "ok"
+    assert "handshake" not in after_own
+    assert status == 403
+    assert "a webhook handshake was rejected" in stream.getvalue()
 
 
 @pytest.fixture

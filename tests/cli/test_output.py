@@ -19,6 +19,7 @@ VIEWS: Final[tuple[tuple[dict[str, Any], list[str]], ...]] = (  # a response, an
     ({"messages": {"waiting": 0, "quota": 5}, "callbacks": {"waiting": 9, "quota": 5}},
      ["NAME       WAITING  QUOTA", "messages   0        5", "callbacks  9        5"]),
     ({"id": "m", "attempts": [{"status": 200, "at_ms": AT_MS}]}, ["id  m", "", "attempts:", "STATUS  AT", f"200     {AT}"]),
+    ({"under_5_s": 0.9975, "over_10_s": 0.0}, ["under 5 s  99.75 %", "over 10 s  0 %"]),
     ({"entries": [], "next": None}, ["no entries"]),
     ({"response": "two\nlines", "more": {"a": [1, 2]}}, ["response  two", "          lines", "more.a    1, 2"]),
     ({"operator_accounts": [

@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import json
+import os
+import pty
 import random
 import sqlite3
+import sys
 import zipfile
 from pathlib import Path
 
@@ -13,8 +16,10 @@ import pytest
 
 from tests.dev.conftest import DevStarter
 from tests.support.callback_sink import CallbackSink
+from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.snapshots import snapshot
 from waypost.base.clock import ClockSetting
+from waypost.cli.live.listener import ListenerSubscription
 from waypost.simulator import FILE_REVISION, SnapshotError
 from waypost.store.contract import StoreInUse
 
@@ -70,6 +75,29 @@ async def test_a_reset_restores_the_seed_and_the_next_message_is_delivered(start
 
     await started.send_text("fresh")
     assert await started.shown_texts(until="fresh") == ["Hello!", "fresh"]
+
+
+async def test_listener_subscribes_again_after_a_reset_and_unsubscribes_at_the_end(start: DevStarter) -> None:
+    started = await start()
+    printed: asyncio.Queue[str] = asyncio.Queue()
+    fields = {"modes": "ENQUEUED", "tag": "listen", "url": "http://127.0.0.1:9/callbacks", "version": "2"}
+    subscription = ListenerSubscription(started.running.variables, fields | {"doCheck": "false"})
+    path = f"/partner/app/{started.running.variables['APP_ID']}/subscription"
+    stop_event = asyncio.Event()
+    await subscription.create()
+    kept = asyncio.create_task(subscription.keep(stop_event, printed.put_nowait))
+
+    await started.control("POST", "reset", {})
+
+    line = await asyncio.wait_for(printed.get(), HANGS_AFTER_S)
+    subscribed = (await started.request("GET", path))["subscriptions"]
+    stop_event.set()
+    await kept
+    await subscription.delete()
+    assert [row["tag"] for row in subscribed] == ["listen"]
+    assert line.startswith("Subscribed again: ")
+    assert printed.empty()
+    assert (await started.request("GET", path))["subscriptions"] == []
 
 
 async def test_a_reset_resets_the_clock(start: DevStarter) -> None:
@@ -397,3 +425,25 @@ def _make_older(file: Path, folder: Path) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         for name, member in content.items():
             archive.writestr(name, member)
+
+
+@pytest.mark.parametrize(("answer", "deleted"), [("n\n", False), ("y\n", True)])
+async def test_reset_command_asks_under_a_terminal(start: DevStarter, answer: str, deleted: bool) -> None:
+    started = await start()
+    await started.send_text("precious")
+    await started.shown_texts(until="precious")
+    env_file = str(start.folder / "dev.env")
+    terminal, other_end = pty.openpty()
+    os.write(terminal, answer.encode())
+
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "waypost", "snapshot", "reset", "--env-file", env_file,
+        stdin=other_end, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    output, _ = await process.communicate()
+    os.close(other_end)
+    os.close(terminal)
+
+    assert b"Delete partners, templates, messages" in output
+    assert (process.returncode == 0) is deleted
+    assert ("precious" not in await started.shown_texts()) is deleted

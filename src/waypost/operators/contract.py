@@ -208,7 +208,10 @@ class Operator(Protocol):
         ...
 
     def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
-        """Return the query of the operator's webhook handshake, or of a wrong one; None: it has no handshake."""
+        """Return the query of the operator's webhook handshake, or of a wrong one; None: it has no handshake.
+
+        The query is the same each time for the same arguments.
+        """
         ...
 
     def verify_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:

@@ -183,11 +183,6 @@ class _SignalFreeServer(uvicorn.Server):
             await asyncio.sleep(0.002)  # uvicorn has no event for their end
 
 
-async def wait_for_signal() -> None:
-    """Return at the first SIGINT or SIGTERM from now on."""
-    await handle_stop_signals().wait()
-
-
 def handle_stop_signals() -> asyncio.Event:
     """Return an event that the first SIGINT or SIGTERM from now on sets.
 

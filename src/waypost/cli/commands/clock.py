@@ -33,7 +33,9 @@ def advance_clock(
     env_file: EnvFile = ENV_FILE,
     as_json: AsJson = False,
 ) -> None:
-    """Advance the clock, stopping at each due time; returns when it has reached the end.
+    """Advance the clock; returns when it has reached the end.
+
+    On the way it stops at each due time, such as a retry or a review, until the work that is due is done.
 
     A long advance prints its progress every few seconds. Ctrl-C leaves the clock at the time it has reached.
     """
@@ -54,11 +56,11 @@ def advance_clock(
             break
         left_ms = response["left_ms"]
         left = timedelta(seconds=round(left_ms / 1000))
-        typer.echo(f"{clock_line(response)}; {steps} stops, {left} left", err=True)
+        typer.echo(f"{clock_line(response)}; {due_times(steps)}, {left} left", err=True)
     if as_json:
         print_json({**response, "steps": steps})
     else:
-        typer.echo(f"{clock_line(response)}; {steps} stops on the way")
+        typer.echo(f"{clock_line(response)}; {due_times(steps)} on the way")
 
 
 @clock.command("freeze")
@@ -82,6 +84,11 @@ def _print_clock(view: dict[str, Any], *, as_json: bool) -> None:
         print_json(view)
     else:
         typer.echo(clock_line(view))
+
+
+def due_times(steps: int) -> str:
+    """Return the number of due times that an advance has handled, in words."""
+    return "1 due time" if steps == 1 else f"{steps} due times"
 
 
 def clock_line(view: dict[str, Any]) -> str:

@@ -1,7 +1,8 @@
 """`waypost snapshot`: save and load the state of service and simulator."""
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 from urllib.parse import quote
 
 import typer
@@ -9,6 +10,10 @@ import typer
 from waypost.cli.control_client import ENV_FILE, EnvFile, call_control_api, download
 from waypost.cli.errors import fail
 from waypost.cli.output.printing import AsJson, print_json, print_view
+
+RESET_QUESTION: Final = (
+    "Delete partners, templates, messages and files added since the start of `waypost dev`, and reset the clock?"
+)
 
 snapshot = typer.Typer(help="Save and load the state of a running `waypost dev`.", no_args_is_help=True)
 
@@ -54,7 +59,15 @@ def drop_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
 
 
 @snapshot.command("reset")
-def reset_state(env_file: EnvFile = ENV_FILE) -> None:
-    """Reset service and simulator to the state that `waypost dev` started from."""
+def reset_state(
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Without a terminal it never asks.")] = False,
+    env_file: EnvFile = ENV_FILE,
+) -> None:
+    """Delete what was added since `waypost dev` started, such as templates and messages, and reset the clock.
+
+    Saved snapshots stay. Under a terminal it asks first.
+    """
+    if not yes and sys.stdin.isatty():
+        typer.confirm(RESET_QUESTION, abort=True)
     call_control_api(env_file, "POST", "/control/reset", {})
     typer.echo("state is reset")

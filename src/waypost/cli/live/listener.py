@@ -1,5 +1,6 @@
 """A receiver of callbacks that subscribes, prints and forwards each callback, and unsubscribes at the end."""
 
+import asyncio
 import json
 import os
 import subprocess
@@ -10,13 +11,13 @@ from time import perf_counter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from waypost.assembly.http.servers import HttpServer, bind_socket, port_of, wait_for_signal
+from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.json_values import object_or_none
 from waypost.cli.live.callback_summary import event_names, summarise
-from waypost.cli.live.environment import partner_client
+from waypost.cli.live.environment import admin_client, partner_client
 from waypost.cli.output.tables import format_moment
-from waypost.client.api_client import ApiUnreachable, HttpTransport
+from waypost.client.api_client import ApiResponseError, ApiUnreachable, HttpTransport
 
 NEEDED: Final = ("PARTNER_URL", "APP_ID", "APP_TOKEN")
 """Variables that it reads."""
@@ -25,6 +26,8 @@ FORWARD_TIMEOUT_S: Final = 10
 _PASSED_ON: Final = ("content-type", "user-agent", "x-", "webhook-", "waypost-")
 """Beginnings of the names of headers that are forwarded: those of the callback, and none of the connection."""
 _NO_RESPONSE: Final = 502
+_CHECK_INTERVAL_S: Final = 1
+"""Time between two readings of the subscriptions: a reset or another snapshot takes the listener's away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +73,17 @@ async def listen(
     bound = bind_socket("127.0.0.1", options.port, option="--port")
     server = HttpServer(ListeningReceiver(options, print_line), bound)
     await server.start()
-    client = partner_client(variables)
-    path = f"/partner/app/{variables['APP_ID']}/subscription"
     url = f"http://127.0.0.1:{port_of(bound)}/callbacks"
     fields = {"modes": options.modes, "tag": f"listen-{port_of(bound)}", "url": url, "version": "2"}
+    subscription = ListenerSubscription(variables, fields)
     try:
-        response = await client.form("POST", path, fields)
+        await subscription.create()
         print_line(f"Ready: listening at {url}" + ("; Ctrl+C stops" if ready_fd is None else ""))
         if ready_fd is not None:
             os.write(ready_fd, b"1")
             os.close(ready_fd)
-        await wait_for_signal()
-        await client.json("DELETE", f"{path}/{response['subscription']['id']}")
+        await subscription.keep(handle_stop_signals(), print_line)
+        await subscription.delete()
     finally:
         await server.stop()
 
@@ -98,6 +100,84 @@ def listen_in_background(options: Sequence[str], *, print_line: Callable[[str], 
     print_line(f"stop the listener with: kill {listener.pid}")
     listener.returncode = 0  # it outlives this process, which does not wait for it
     return 0
+
+
+class ListenerSubscription:
+    """The subscription of a listener. It is created again when the service no longer has it.
+
+    Args:
+        variables: of the running `waypost dev`.
+        fields: of the subscription.
+    """
+
+    def __init__(self, variables: Mapping[str, str], fields: Mapping[str, str]) -> None:
+        self._client = partner_client(variables)
+        self._path = f"/partner/app/{variables['APP_ID']}/subscription"
+        self._fields = fields
+        admin = admin_client(variables)  # preferred: a partner's requests are in the request log
+        self._reader = admin or self._client
+        self._list_path = f"/admin/subscriptions?app_id={variables['APP_ID']}" if admin else self._path
+
+    async def create(self) -> None:
+        """Subscribe.
+
+        Raises:
+            ApiResponseError: the subscription was rejected.
+            ApiUnreachable: the service does not respond.
+        """
+        await self._client.form("POST", self._path, self._fields)
+
+    async def keep(self, stop_event: asyncio.Event, print_line: Callable[[str], None]) -> None:
+        """Subscribe again whenever the subscription is missing, and print it, until the event is set."""
+        printed = ""
+        while not await _is_set_within(stop_event, _CHECK_INTERVAL_S):
+            try:
+                subscription_id = self._id_in(await self._reader.json("GET", self._list_path))
+            except (ApiUnreachable, ApiResponseError):  # it may be starting again
+                continue
+            line = ""
+            if subscription_id is None:
+                line = await self._create_again()
+            if line and line != printed:
+                print_line(line)
+            printed = line
+
+    async def _create_again(self) -> str:
+        """Subscribe, and return a line about it; empty if the service does not respond."""
+        try:
+            await self.create()
+        except ApiUnreachable:
+            return ""
+        except ApiResponseError as error:
+            return f"Not subscribed any more, and the subscription cannot be created again: {error}"
+        return "Subscribed again: the service no longer had the subscription, as after a reset or a snapshot"
+
+    async def delete(self) -> None:
+        """Unsubscribe, unless the service no longer has the subscription.
+
+        Raises:
+            ApiResponseError: the service does not delete it.
+            ApiUnreachable: the service does not respond.
+        """
+        subscription_id = self._id_in(await self._client.json("GET", self._path))
+        if subscription_id is not None:
+            await self._client.json("DELETE", f"{self._path}/{subscription_id}")
+
+    def _id_in(self, response: Mapping[str, Any]) -> Any:
+        """Return the id of our subscription by tag and URL, as another one may have its former id; None: it is missing."""
+        rows = response["subscriptions"]
+        return next(
+            (row["id"] for row in rows if all(row[name] == self._fields[name] for name in ("tag", "url"))), None
+        )
+
+
+async def _is_set_within(event: asyncio.Event, timeout_s: float) -> bool:
+    """Return True once the event is set, False after the timeout."""
+    try:
+        await asyncio.wait_for(event.wait(), timeout_s)
+    except TimeoutError:
+        return False
+    return True
 
 
 class ListeningReceiver:

@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from waypost.cli.commands.clock import clock_line
+from waypost.cli.commands.clock import clock_line, due_times
 from waypost.cli.commands.trace import format_trace
 from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
 from waypost.cli.live.send import send_content, send_template
@@ -104,7 +104,7 @@ async def advance_clock(connection: ServiceConnection, arguments: AdvanceArgumen
     if not ms:
         raise ToolError("hours", "the duration is 0", "at least one of days, hours, minutes and seconds")
     response = await connection.control.json("POST", "/control/clock/advance", {"ms": ms})
-    return ToolOutput(response, f"{clock_line(response)}; {response['steps']} stops on the way")
+    return ToolOutput(response, f"{clock_line(response)}; {due_times(response['steps'])} on the way")
 
 
 async def arm_fault(connection: ServiceConnection, arguments: FaultArguments) -> ToolOutput:

@@ -21,6 +21,8 @@ _TIMES: Final = (
 )
 """Endings of the names of times, each a whole word; other milliseconds are durations."""
 _NO_UNIT: Final = "_on_ms"
+_SHARES: Final = ("under_5_s", "over_10_s")
+"""Names of shares, from 0 to 1."""
 _GAP: Final = "  "
 
 View = Mapping[str, Any]
@@ -127,6 +129,8 @@ def format_cell(name: str, value: Any) -> str:
             return "yes" if value else "no"
         case int() | float() if _is_time(name):
             return format_moment(int(value)) if value else EMPTY
+        case int() | float() if name in _SHARES:
+            return f"{value * 100:.4g} %"
         case list():
             items = cast("list[Any]", value)
             return ", ".join(format_cell("", item) for item in items)

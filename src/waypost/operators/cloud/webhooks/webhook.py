@@ -37,8 +37,12 @@ def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes)
 
 
 def handshake(account: OperatorAccount, challenge: str, *, is_right: bool) -> dict[str, str]:
-    """Return the query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1."""
-    token = account["verify_token"] if is_right else challenge
+    """Return the query of a handshake, or of one with a wrong verify token. Source: operator's facts 7.1.
+
+    Only who knows the verify token can make the wrong one of a challenge, so that our own checks are recognised.
+    """
+    right = account["verify_token"]
+    token = right if is_right else hmac.new(right.encode(), challenge.encode(), hashlib.sha256).hexdigest()
     return {"hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": token}
 
 
