@@ -39,11 +39,3 @@ def admin_client(variables: Mapping[str, str]) -> ApiClient:
 def control_client(variables: Mapping[str, str]) -> ApiClient:
     """Return a client of the simulator's control API; needs CONTROL_URL."""
     return ApiClient(HttpTransport(variables["CONTROL_URL"].removesuffix("/control")), {})
-
-
-def admin_client(variables: Mapping[str, str]) -> ApiClient | None:
-    """Return a client of the admin API; None without ADMIN_URL or ADMIN_TOKEN."""
-    url, token = variables.get("ADMIN_URL"), variables.get("ADMIN_TOKEN")
-    if not url or not token:
-        return None
-    return ApiClient(HttpTransport(url.removesuffix("/admin")), {"Authorization": f"Bearer {token}"})

@@ -114,9 +114,10 @@ class ListenerSubscription:
         self._client = partner_client(variables)
         self._path = f"/partner/app/{variables['APP_ID']}/subscription"
         self._fields = fields
-        admin = admin_client(variables)  # preferred: a partner's requests are in the request log
-        self._reader = admin or self._client
-        self._list_path = f"/admin/subscriptions?app_id={variables['APP_ID']}" if admin else self._path
+        self._reader, self._list_path = self._client, self._path
+        if variables.get("ADMIN_URL") and variables.get("ADMIN_TOKEN"):  # a partner's requests are in the request log
+            self._reader = admin_client(variables)
+            self._list_path = f"/admin/subscriptions?app_id={variables['APP_ID']}"
 
     async def create(self) -> None:
         """Subscribe.
