@@ -428,7 +428,7 @@ def _make_older(file: Path, folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "deleted"), [("n\n", False), ("y\n", True)])
-async def test_reset_command_asks_under_a_terminal(start: DevStarter, answer: str, deleted: bool) -> None:
+async def test_reset_command_prompts_under_a_terminal(start: DevStarter, answer: str, deleted: bool) -> None:
     started = await start()
     await started.send_text("precious")
     await started.shown_texts(until="precious")

@@ -60,12 +60,12 @@ def drop_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
 
 @snapshot.command("reset")
 def reset_state(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Without a terminal it never asks.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Reset without confirmation. Without a terminal none is required.")] = False,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
     """Delete what was added since `waypost dev` started, such as templates and messages, and reset the clock.
 
-    Saved snapshots stay. Under a terminal it asks first.
+    Saved snapshots stay. A terminal prompts for confirmation first.
     """
     if not yes and sys.stdin.isatty():
         typer.confirm(RESET_QUESTION, abort=True)
