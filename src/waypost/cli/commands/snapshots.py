@@ -60,7 +60,9 @@ def drop_snapshot(name: str, env_file: EnvFile = ENV_FILE) -> None:
 
 @snapshot.command("reset")
 def reset_state(
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Reset without confirmation. Without a terminal none is required.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Reset without confirmation. Without a terminal none is required.")
+    ] = False,
     env_file: EnvFile = ENV_FILE,
 ) -> None:
     """Delete what was added since `waypost dev` started, such as templates and messages, and reset the clock.
