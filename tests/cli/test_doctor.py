@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Connection, insert
 from typer.testing import CliRunner
 
-from tests.support.builders import ACCOUNT, APP, OPERATOR
+from tests.support.builders import ACCOUNT, APP, OPERATOR, is_event
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
@@ -283,3 +283,15 @@ async def test_subscribing_begins_with_a_plain_subscription_where_the_operator_n
     assert response.status == 200, response.body
     findings = {finding["subject"]: finding["state"] for finding in await read_findings(pipeline)}
     assert findings[f"main: webhook of {ACCOUNT.id}"] == "ok"
+
+
+async def test_template_that_the_operator_rejected_at_creation_is_no_finding(pipeline: PipelineHarness) -> None:
+    fault = {"on": "call", "call": "templates.create", "what": {"error": 100}, "when": {"next": 1}}
+    await pipeline.control("POST", "faults", {"faults": [fault]})
+    template = await pipeline.create_template()
+    await pipeline.wait_for_callback(is_event("template-event", id=template["id"], status="rejected"))
+
+    findings = await read_findings(pipeline)
+
+    [finding] = [finding for finding in findings if finding["subject"] == f"main: templates of {ACCOUNT.id}"]
+    assert finding["state"] == "ok", finding

@@ -1,5 +1,6 @@
 """Every page of the route table loads at every width, in both themes, without external requests."""
 
+import re
 from typing import Any, Final
 
 import pytest
@@ -20,6 +21,7 @@ WIDEST_PAGES: Final = (  # pages with several columns
     "/apps/{app_id}", "/phones", "/apps/{app_id}/messages", "/apps/{app_id}/templates",
     "/apps/{app_id}/templates/new", "/simulator/faults",
 )  # fmt: skip
+RELATIVE_SINCE: Final = re.compile(r"\b(?:since|until)\s*<time[^>]*data-at-ms[^>]*>")
 INSPECT: Final = """async () => {
   await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));  // it has its size
   const shown = (one) => one.checkVisibility();
@@ -118,3 +120,13 @@ def _list_problems(inspected: dict[str, Any]) -> list[str]:
     problems += [f"has the id {element_id} more than once" for element_id in inspected["twice"]]
     problems += [f"shows a broken image: {image}" for image in inspected["brokenImages"]]
     return problems
+
+
+async def test_no_page_writes_since_or_until_before_a_relative_time(scene: Scene) -> None:
+    """`since 5 min ago` and `until in 5 min` are wrong: what lasts has a time of day."""
+    wrong: list[tuple[str, str]] = []
+    for address in addresses(scene.values, RouteKind.PAGE):
+        page = await scene.console.get(address.path)
+        wrong += [(address.path, found) for found in RELATIVE_SINCE.findall(page)]
+
+    assert not wrong, format_problems(wrong)

@@ -42,7 +42,8 @@ STATUSES: Final[tuple[tuple[Any, ...], ...]] = (
     (WAITS,      [503],        JOB,   HEALTHY,                                        DeliveryStatus("retrying", "Retrying: 503, next", NOW + 240_000)),
     (WAITS,      [None],       JOB,   HEALTHY._replace(next_attempt_ms=NOW + 300_000), DeliveryStatus("retrying", "Retrying: no response, next", NOW + 300_000)),
     (WAITS,      [503],        JOB._replace(due_ms=0), HEALTHY,                       DeliveryStatus("retrying", "Retrying: 503, next now")),
-    (WAITS,      [],           JOB,   HEALTHY._replace(failing_since_ms=7),           DeliveryStatus("blocked", "Blocked: failing since", 7, "moment")),
+    (WAITS,      [],           JOB,   HEALTHY._replace(failing_since_ms=7, last_status=503), DeliveryStatus("blocked", "Blocked: 503 since", 7, "moment")),
+    (WAITS,      [],           JOB,   HEALTHY._replace(failing_since_ms=7),           DeliveryStatus("blocked", "Blocked: no response since", 7, "moment")),
     (WAITS,      [503],        JOB,   HEALTHY._replace(failing_since_ms=7, paused_on_ms=9), DeliveryStatus("paused", "Paused by the service since", 9, "moment")),
     (WAITS,      [503],        JOB,   HEALTHY._replace(active=False),                 DeliveryStatus("paused by you", "Paused by you")),
     (WAITS,      [],           JOB._replace(state=JobState.DEAD_LETTER), HEALTHY,     DeliveryStatus("dead letter", "Dead letter after internal errors")),
@@ -194,7 +195,7 @@ async def test_blocked_and_retried_callbacks_say_so(tabs: Tabs, console: Console
     page = (await tabs(f"/apps/{console.app_id}/callbacks/deliveries")).page
 
     await page.locator(".delivery-state", has_text="Retrying: 503, next in").first.wait_for()
-    await page.locator(".delivery-state", has_text="Blocked: failing since 00:3").first.wait_for()
+    await page.locator(".delivery-state", has_text="Blocked: 503 since 00:3").first.wait_for()
     await page.get_by_role("link", name="Waiting", exact=True).click()
 
     assert await page.locator("#deliveries > .has-pick").count() == 3

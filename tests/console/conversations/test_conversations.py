@@ -230,3 +230,22 @@ async def test_unknown_conversation_is_not_found(console: ConsoleClient, recipie
 @pytest.mark.parametrize("query", ["q=12", "state=lost", "before=zzz", "before=9.%20", f"q={'x' * 5000}"])
 async def test_odd_filters_get_a_page(console: ConsoleClient, query: str) -> None:
     assert "Conversations" in await console.get(f"{LIST}?{query}")
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+async def test_conversation_opens_at_its_newest_message_with_the_reply_in_view(
+    tabs: Tabs, console: ConsoleClient, width: int, height: int
+) -> None:
+    for number in range(30):
+        await console.control.json(
+            "POST", f"/control/phones/{BEN}/messages", {"to": demo.SOURCE, "text": f"No. {number}"}
+        )
+    await write_from(console, BEN, "The last one", "Ben")
+    path = await path_of(console, BEN)
+    tab = await tabs("/", width=width)
+    await tab.page.set_viewport_size({"width": width, "height": height})
+    await tab.page.goto(tab.console.base_url + path)
+
+    await expect(tab.page.locator(".talk-entry").last).to_be_in_viewport(ratio=1)
+    await expect(tab.page.get_by_label("Reply", exact=True)).to_be_in_viewport(ratio=1)
+    await expect(tab.page.locator(".talk-entry").first).not_to_be_in_viewport()

@@ -256,3 +256,18 @@ async def test_phones_of_fleets_are_listed_only_on_request(console: ConsoleClien
     assert demo.DESTINATION not in fleets
     assert BEN in offline
     assert demo.DESTINATION not in offline
+
+
+@pytest.mark.parametrize("path", [LIST, RECEIVED, f"/apps/{demo.APP_ID}/conversations"])
+async def test_number_is_not_cut_beside_a_long_name(tabs: Tabs, console: ConsoleClient, path: str) -> None:
+    await write_from(console, BEN, "Hello", "Benedikta Alexandrine Konstantinopoulos-Featherstonehaugh")
+    await console.send_text("Good morning", to=BEN)
+
+    number = (await tabs(path)).page.locator(".msg-person").first
+    await expect(number).to_have_text("+1 555 000 2002")
+
+    is_visible = """(one) => {
+      const [own, cell] = [one.getBoundingClientRect(), one.closest(".msg-to").getBoundingClientRect()];
+      return own.right <= cell.right + 0.5 && own.bottom <= cell.bottom + 0.5 && one.scrollWidth <= one.clientWidth + 1;
+    }"""
+    assert await number.evaluate(is_visible)

@@ -117,7 +117,7 @@ async def test_missing_response_to_a_callback_is_shown(console: ConsoleClient, s
 
     page = await console.get(f"{LIST}/{message_id}")
 
-    assert "Retrying: no response, next" in page or "Blocked: failing since" in page
+    assert "Retrying: no response, next" in page or "Blocked: no response since" in page
 
 
 async def test_trace_has_a_branch_for_each_subscription_below_its_event(
@@ -295,3 +295,34 @@ async def test_content_of_a_template_is_shown_with_its_values(console: ConsoleCl
     [element] = revealed["pieces"]
     assert "Hi Ann, your order 1 &amp; 2 is ready." in element["html"]
     assert "[Yes please]" in element["html"]
+
+
+async def test_timing_counts_callbacks_that_are_not_delivered(console: ConsoleClient, sink: CallbackSink) -> None:
+    broken = CallbackSink()
+    await broken.open()
+    fields = {"modes": "SENT,DELIVERED", "tag": "broken", "version": "2", "url": broken.url}
+    await console.api.form("POST", f"/partner/app/{console.app_id}/subscription", fields)
+    broken.choose_status = respond_always(503)
+    message_id = await console.send_text("Two receivers")
+    await poll_until(
+        lambda: get_trace(console, message_id),
+        lambda trace: (
+            [one["delivered"] for one in trace["callbacks"]].count(True) == 3 and len(trace["callbacks"]) == 5
+        ),
+    )
+
+    page = await console.get(f"{LIST}/{message_id}")
+    await broken.close()
+
+    assert "3 of 5 callbacks delivered within" in page
+
+
+async def test_content_is_shown_at_once_unless_texts_are_hidden(
+    tmp_path: Path, demo_data: Path, console: ConsoleClient
+) -> None:
+    open_texts = await open_console(tmp_path / "open", demo_data=demo_data)
+    pages = [await each.get(f"{LIST}/{await each.send_text('Zinnia for you')}") for each in (open_texts, console)]
+    await close_console(open_texts)
+
+    assert ["Zinnia for you" in page for page in pages] == [True, False]
+    assert ["Show content" in page for page in pages] == [False, True]

@@ -83,7 +83,9 @@ async def test_reply_quotes_the_original_message(tabs: Tabs, console: ConsoleCli
     await message.get_by_role("button", name="Reply").click()
     await type_message(tab, "Please do")
 
-    await expect(bubbles(tab).last.locator(".bubble-quote")).to_contain_text("Shall we come today?")
+    quote = bubbles(tab).last.locator(".bubble-quote")
+    await expect(quote).to_contain_text("Shall we come today?")
+    await expect(quote.locator("strong")).to_have_text(await handset(tab).locator(".chat-who h2").inner_text())
     newest = (await inbox(console))[-1]
     assert newest["context_id"] == await message.get_attribute("data-wamid")
 
@@ -348,3 +350,27 @@ async def test_file_dropped_on_a_phone_can_be_sent(tabs: Tabs) -> None:
     await tab.page.locator(f"#file-{ANN}").get_by_role("button", name="Send").click()
 
     await expect(bubbles(tab).last).to_contain_text("note.txt")
+
+
+async def test_actions_of_a_message_do_not_cover_its_text(tabs: Tabs, console: ConsoleClient) -> None:
+    await console.send_text("Good morning, Ann. This text is as wide as a bubble can be.")
+    tab = await tabs(f"/phones?show={ANN}")
+    await type_message(tab, "And good morning to you. This text is as wide as a bubble can be, too.")
+    await expect(own_bubbles(tab).last).to_contain_text("And good morning to you")
+
+    for kind in ("is-theirs", "is-own"):
+        entry = handset(tab).locator(f".entry.{kind}").last
+        await entry.hover()
+        await expect(entry.locator(".entry-tools")).to_be_visible()
+        covered = """(entry) => {
+          const [text, tools] = [".bubble-box", ".entry-tools"].map((one) => entry.querySelector(one).getBoundingClientRect());
+          return Math.min(text.right, tools.right) > Math.max(text.left, tools.left) + 0.5;
+        }"""
+        assert not await entry.evaluate(covered), kind
+
+
+async def test_list_beside_a_phone_names_the_template(tabs: Tabs, console: ConsoleClient) -> None:
+    await send_template(console)
+    tab = await tabs(f"/phones?show={ANN}")
+
+    await expect(tab.page.locator(".sent-here li").first).to_contain_text("order_ready (en_US)")

@@ -9,6 +9,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question
+from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -407,3 +408,19 @@ def parse_form(page: str) -> dict[str, str]:
         if chosen:
             fields[name] = chosen[1]
     return fields
+
+
+async def test_template_rejected_at_creation_is_listed_beside_the_reviewed(console: ConsoleClient) -> None:
+    fault = {"on": "call", "call": "templates.create", "what": {"error": 100}, "when": {"next": 1}}
+    await console.control.json("POST", "/control/faults", {"faults": [fault]})
+    form = {
+        "elementName": "bakery_offer", "category": "MARKETING", "templateType": "TEXT", "vertical": "Shop",
+        "content": "See what is new.", "example": "See what is new.",
+    }  # fmt: skip
+    await console.api.form("POST", f"/partner/app/{console.app_id}/templates", form)
+
+    page = await poll_until(lambda: console.get("/simulator"), lambda page: "bakery_offer" in page)
+    other = await console.get("/simulator?q=another")
+
+    assert "Rejected at creation" in page
+    assert "bakery_offer" not in other

@@ -278,6 +278,8 @@ async def test_violation_appears_while_typing_links_to_its_field_and_disappears(
     violation = page.get_by_role("link", name="Body must neither begin nor end with a variable.")
     await violation.wait_for()
     await expect(page.locator("#n-f-content")).to_contain_text("Put a word")
+    cited = [rule.source for rule in TEMPLATE_RULES if rule.source in await page.locator("#lint").inner_text()]
+    assert cited == []  # sources are for those who write rules, not for those who break one
     await expect(page.locator("#f-content")).to_have_attribute("aria-invalid", "true")
 
     await violation.click()

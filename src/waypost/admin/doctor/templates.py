@@ -9,12 +9,14 @@ from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template
+from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.notifications.template_sync import LISTED_AS_APPROVED, name_and_language
 from waypost.store.templates.templates import find_templates, queued_template_ids
 
 MAX_NAMED_TEMPLATES: Final = 5
 """The number of templates named in one result."""
+
+_REJECTED_STATUSES: Final = frozenset({TemplateStatus.REJECTED, TemplateStatus.FAILED})
 
 
 async def check_templates(
@@ -36,6 +38,8 @@ async def check_templates(
     differing: list[str] = []
     for template in templates:
         remote = by_id.get(template.operator_template_id or "") or by_name.get(name_and_language(template))
+        if remote is None and _is_rejected_at_creation(template):
+            continue
         if remote is None:
             missing.append(_template_label(template))
         elif not _has_same_status(template, remote):
@@ -50,6 +54,11 @@ async def check_templates(
         text = f"the operator does not have {len(missing)}: {_shorten_list(missing)}"
         results.append(warning(subject, text, f"to submit them: {align} --submit-templates"))
     return results or [ok(subject, f"{len(templates)}, all the same as at the operator")]
+
+
+def _is_rejected_at_creation(template: Template) -> bool:
+    """True if the operator never took the template, so that it is no fault that it is not listed."""
+    return template.operator_template_id is None and template.status in _REJECTED_STATUSES
 
 
 def _has_same_status(template: Template, remote: OperatorTemplate) -> bool:

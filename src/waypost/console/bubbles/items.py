@@ -74,14 +74,14 @@ def add_media_data(shown: dict[str, Any], find: MediaFinder) -> dict[str, Any]:
 
 
 def quote_of(item: dict[str, Any]) -> dict[str, str]:
-    """Return the quote of a message that a reply shows."""
+    """Return the quote of a message that a reply shows, under the name of its `author` if the item has one."""
     kind = text_of(item.get("type"))
     media = object_of(item.get("media"))
     text = plain_text(text_of(item.get("text"))[:LONG_CHARS])
     label = _LABELS.get(text_of(media.get("kind")) or kind, "Message")
     return {
         "wamid": text_of(item.get("wamid")),
-        "who": "Business" if item.get("direction") == "to_phone" else "You",
+        "who": text_of(item.get("author")) or ("Business" if item.get("direction") == "to_phone" else "You"),
         "text": text[:_QUOTED_CHARS] or label,
         "kind": label if media or kind in _LABELS else "",
     }

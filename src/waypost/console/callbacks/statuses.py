@@ -63,7 +63,8 @@ def delivery_status(
             DeliveryStatus("retrying", text, due_ms) if due_ms > now_ms else DeliveryStatus("retrying", f"{text} now")
         )
     if subscription.failing_since_ms is not None:
-        return DeliveryStatus("blocked", "Blocked: failing since", subscription.failing_since_ms, "moment")
+        text = f"Blocked: {subscription.last_status or 'no response'} since"
+        return DeliveryStatus("blocked", text, subscription.failing_since_ms, "moment")
     return DeliveryStatus("waiting", "Queued")
 
 

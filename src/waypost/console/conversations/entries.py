@@ -60,11 +60,15 @@ class ThreadContext:
         templates: by id.
         media_keys: of received media that were fetched, by the operator's media id.
         show_text: true if texts are shown without a reveal.
+        business_name: above quotes of messages sent.
+        recipient_name: above quotes of messages received.
     """
 
     templates: Mapping[str, Template]
     media_keys: Mapping[str, str]
     show_text: bool
+    business_name: str
+    recipient_name: str
 
 
 def thread_entries(rows: Sequence[Mapping[str, Any]], context: ThreadContext) -> list[ThreadEntry]:
@@ -121,6 +125,7 @@ def _sent_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
         is_sent=True,
         item={
             **item,
+            "author": context.business_name,
             "wamid": row["operator_message_id"] or row["id"],
             "direction": "to_phone",
             "state": state if state in _TICKED_STATES else "",
@@ -153,6 +158,7 @@ def _received_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEnt
         is_sent=False,
         item={
             **item,
+            "author": context.recipient_name,
             "wamid": row["operator_message_id"],
             "direction": "from_phone",
             "state": "",

@@ -12,6 +12,7 @@ from waypost.console.conversations.filters import THREAD_PARTS, ThreadPageFilter
 from waypost.console.messages.filters import HIDDEN_TEXT_HINT, encode_cursor
 from waypost.console.page_tools import PageTools
 from waypost.console.web.errors import NotFound
+from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.templates.template import TemplateStatus
@@ -75,7 +76,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
         approved = (await tools.services.database.read(newest, *scope)).templates
     return await tools.page(
         page_request, "conversations/thread.html",
-        head=head, filters=filters, entries=await _entries(tools, page_request, found.rows), shown_parts=THREAD_PARTS,
+        head=head, filters=filters, entries=await _entries(tools, page_request, head, found.rows), shown_parts=THREAD_PARTS,
         older="" if found.next is None else encode_cursor(found.next), back_to_ms=found.searched_to_ms,
         approved=approved, path=thread_path(page_request, head), text_hint="" if show_text else HIDDEN_TEXT_HINT,
     )  # fmt: skip
@@ -94,7 +95,7 @@ async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
             PageElement("talk-facts", part(THREAD_MACROS, "facts", page_request, page_request, current)),
             *(
                 PageElement(entry.key, _html(tools, page_request, current, entry), "talk")
-                for entry in await _entries(tools, page_request, found.rows)
+                for entry in await _entries(tools, page_request, head, found.rows)
             ),
         ]
 
@@ -115,7 +116,7 @@ async def reveal_message(tools: PageTools, page_request: PageRequest) -> Respons
     row = {"sent": sent[0] if sent else None, "received": received}
     if not sent and received is None:
         raise NotFound("Message not found.")
-    [entry] = await _entries(tools, page_request, [row], show_text=True)
+    [entry] = await _entries(tools, page_request, head, [row], show_text=True)
     return elements_response([PageElement(entry.key, _html(tools, page_request, head, entry))])
 
 
@@ -163,7 +164,12 @@ async def _search(
 
 
 async def _entries(
-    tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+    tools: PageTools,
+    page_request: PageRequest,
+    head: ConversationHead,
+    rows: Sequence[dict[str, Any]],
+    *,
+    show_text: bool = False,
 ) -> list[ThreadEntry]:
     read = tools.services.database.read
     ids = {row["sent"]["template_id"] for row in rows if row["sent"] is not None and row["sent"]["template_id"]}
@@ -173,7 +179,8 @@ async def _entries(
     media_ids = media_ids_of(rows) if show_text else []
     now_ms = tools.services.clock.now_ms()
     keys = await read(fetched_media_keys, page_request.app.id, media_ids, now_ms) if media_ids else {}
-    return thread_entries(rows, ThreadContext(own, keys, show_text))
+    names = page_request.app.name, head.name or format_phone(head.address)
+    return thread_entries(rows, ThreadContext(own, keys, show_text, *names))
 
 
 def _html(tools: PageTools, page_request: PageRequest, head: ConversationHead, entry: ThreadEntry) -> str:

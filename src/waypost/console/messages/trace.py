@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
 from waypost.console.messages.failure_explanations import explain_failure
@@ -135,7 +136,10 @@ async def show_trace(tools: PageTools, page_request: PageRequest) -> Response:
         return RedirectResponse(f"/apps/{page_request.app.id}/messages/{trace['id']}", 303)
     values = await _page_values(tools, page_request, trace)
     link = f"{tools.services.public_url}/apps/{page_request.app.id}/messages/{trace['id']}"
-    return await tools.page(page_request, "messages/trace.html", link=link, **values)
+    content = ""
+    if tools.services.show_text and trace["content_retained"]:
+        content = Markup(await _content_html(tools, page_request, is_folded=True))  # noqa: S704, rendered by a template
+    return await tools.page(page_request, "messages/trace.html", link=link, content=content, **values)
 
 
 async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
@@ -186,9 +190,16 @@ async def show_json(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the content of a message and its request as code; only on request, because it is private.
+    """Return the content of a message and its request as code, on request."""
+    html = await _content_html(tools, page_request, is_folded=False)
+    return elements_response([PageElement("content", html)])
 
-    One-time codes are left out.
+
+async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folded: bool) -> str:
+    """Return the content of a message and its request as code. One-time codes are left out.
+
+    Raises:
+        NotFound: the app has no such message.
     """
     stored = await tools.services.database.read(
         app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
@@ -204,10 +215,9 @@ async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
     except InvalidPageRequest:
         pass  # the request is shown as received, but cannot be resent
     texts = message_texts(row, await _template(tools, page_request, row.template_id), holds_code=holds_code)
-    html = tools.services.pages.render_macro(
-        TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code
+    return tools.services.pages.render_macro(
+        TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code, is_folded
     )
-    return elements_response([PageElement("content", html)])
 
 
 async def _template(tools: PageTools, page_request: PageRequest, template_id: str | None) -> Template | None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from waypost.console.callbacks.statuses import delivery_status
 from waypost.console.messages.trace_step import TraceBranch, TraceStepView
+from waypost.console.web.formatting import format_number
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
 from waypost.store.queue.names import JobState
@@ -59,13 +60,26 @@ def add_branches(
     return complete
 
 
-def summarize_timing(trace: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return when a message reached its states, and the slowest delivery of its callbacks: words and milliseconds."""
+def summarize_timing(trace: Mapping[str, Any]) -> list[tuple[str, int | None]]:
+    """Return when a message reached its states, and the slowest delivery of its callbacks: words and milliseconds.
+
+    As long as a callback has not been delivered, the words say how many have.
+    """
     reached = {line["event"]: line["at_ms"] for line in reversed(trace["events"]) if line["applied"]}
     begun_ms = trace["accepted_on_ms"]
-    timing = [(words, reached[event] - begun_ms) for event, words in TIMED_EVENTS if event in reached]
+    timing: list[tuple[str, int | None]] = [
+        (words, reached[event] - begun_ms) for event, words in TIMED_EVENTS if event in reached
+    ]
     waits = [one["ended_on_ms"] - one["created_on_ms"] for one in trace["callbacks"] if one["delivered"]]
-    return [*timing, *([("callbacks delivered within", max(waits))] if waits else [])]
+    if not trace["callbacks"]:
+        return timing
+    count, total = len(waits), len(trace["callbacks"])
+    words = (
+        "callbacks delivered"
+        if count == total
+        else f"{format_number(count)} of {format_number(total)} callbacks delivered"
+    )
+    return [*timing, (f"{words} within", max(waits)) if waits else (words, None)]
 
 
 def _branch(

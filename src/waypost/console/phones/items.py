@@ -44,7 +44,7 @@ class ChatMessage:
 
 
 def build_chat_messages(
-    items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str
+    items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str, business_name: str
 ) -> list[ChatMessage]:
     """Return the messages, oldest first, each with its reactions.
 
@@ -52,12 +52,17 @@ def build_chat_messages(
         items: of one chat.
         quoted: messages that these refer to and that are not among them.
         phone: the phone's digits.
+        business_name: above quotes of the business's messages.
     """
-    ordered = sorted(items, key=lambda item: (_arrived_ms(item), item["position"]))
+
+    def name_author(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "author": business_name} if item["direction"] == "to_phone" else item
+
+    ordered = sorted(map(name_author, items), key=lambda item: (_arrived_ms(item), item["position"]))
     quoted_ids = {item["wamid"] for item in quoted}
     return [
         ChatMessage(f"i-{phone}-{item['position']}", _arrived_ms(item), item)
-        for item in prepare_messages([*quoted, *ordered], _media_link)
+        for item in prepare_messages([*map(name_author, quoted), *ordered], _media_link)
         if item["wamid"] not in quoted_ids
     ]
 

@@ -13,7 +13,7 @@ from waypost.console.phones.selection import CHAT_LIST, SelectedPhone, number_id
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
-from waypost.store.messages.lists import messages_of_app
+from waypost.store.messages.lists import messages_of_app, template_names_by_ids
 
 MAX_CHAT_MESSAGES: Final = 100
 """Messages of a chat that are shown; older ones are loaded on request."""
@@ -74,7 +74,7 @@ class Handset:
         entries: of the open chat, in the order in which they arrived.
         before: the position below which there are more messages; None: there are none.
         sent: the newest messages of the open chat's app to this phone, delivered or not, from the
-            service's store, each with the `label` of its kind.
+            service's store, each with the name of its template or its kind as `label`.
     """
 
     phone: str
@@ -163,13 +163,17 @@ async def read_handset(tools: PageTools, page_request: PageRequest, selected: Se
         scope = {"partner_id": page_request.partner.id, "app_id": open_chat.app.id}
         newest = partial(messages_of_app, **scope, destination=selected.phone, at_most=MAX_SENT_MESSAGES)
         rows = await tools.services.database.read(newest)
-        sent = [{**row, "label": kind_label(row["kind"])} for row in rows]
+        template_ids = [row["template_id"] for row in rows if row["template_id"]]
+        names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, template_ids)
+        sent = [{**row, "label": names.get(row["template_id"]) or kind_label(row["kind"])} for row in rows]
     return Handset(
         phone=selected.phone,
         state=_limit_to_partner(state, mine),
         chats=views,
         open=open_chat,
-        entries=build_chat_messages(items[-MAX_CHAT_MESSAGES:], quoted, selected.phone),
+        entries=build_chat_messages(
+            items[-MAX_CHAT_MESSAGES:], quoted, selected.phone, "" if open_chat is None else open_chat.name
+        ),
         before=items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None,
         sent=sent,
     )
@@ -184,7 +188,7 @@ async def read_older(
     state = await get_control(tools).get(f"{path}&before={before}&limit={MAX_CHAT_MESSAGES + 1}")
     items = state["messages"]
     more = items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None
-    return build_chat_messages(items[-MAX_CHAT_MESSAGES:], state["quoted"], phone), more
+    return build_chat_messages(items[-MAX_CHAT_MESSAGES:], state["quoted"], phone, app.name), more
 
 
 async def get_item(

@@ -13,12 +13,16 @@ from waypost.console.simulator.context import get_control, render_tab
 from waypost.console.web.errors import NotFound
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.store.templates.templates import template_links
+from waypost.domain.templates.filter import TemplateFilter
+from waypost.domain.templates.template import Template
+from waypost.store.templates.templates import find_templates, template_links
 
 REVIEW_MACROS: Final = "simulator/review_parts.html"
 WAITING_STATUSES: Final = ("PENDING", "IN_APPEAL")
 _MAX_WAITING: Final = 50
 _MAX_REVIEWED: Final = 50
+REJECTED_AT_CREATION: Final = TemplateFilter(statuses=("REJECTED", "FAILED"))
+"""With those that have no operator's id yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,7 @@ class ReviewsView:
     Attributes:
         waiting: templates as the control API shows them, oldest first.
         reviewed: reviewed ones, newest first.
+        rejected_submissions: of the store, which the operator did not accept at creation: the simulator does not have them.
         links: paths of the templates' pages, by the operator's id.
         reasons: for a rejection.
         delay_ms: from submission to automatic review; None: reviews are manual.
@@ -37,6 +42,7 @@ class ReviewsView:
     waiting_count: int
     reviewed: list[dict[str, Any]]
     reviewed_count: int
+    rejected_submissions: list[Template]
     links: dict[str, str]
     reasons: list[str]
     delay_ms: int | None
@@ -68,6 +74,9 @@ def render_reviews(tools: PageTools, page_request: PageRequest, now: ReviewsView
         PageElement("others-head", part("others_head", page_request, now.reviewed_count, len(now.reviewed))),
         PageElement("others-none", part("others_none", page_request, now.reviewed_count)),
     ]
+    pieces.append(
+        PageElement("rejected-submissions", part("rejected_submissions", page_request, now.rejected_submissions))
+    )
     for template in now.waiting:
         html = part(
             "waiting_card", page_request, page_request, template, now.links.get(template["id"], ""), now.reasons
@@ -97,9 +106,16 @@ async def read_reviews(tools: PageTools, page_request: PageRequest) -> ReviewsVi
     reviewed: list[dict[str, Any]] = others["templates"][::-1]
     ids = {template["id"] for template in (*shown, *reviewed)}
     apps = {app.business_account_id: app.id for app in reversed(page_request.apps)}
-    links = await tools.services.database.read(template_links, page_request.partner.id, ids)
+    read = tools.services.database.read
+    links = await read(template_links, page_request.partner.id, ids)
+    rejected_submissions: list[Template] = []
+    for account_id in accounts:
+        rejected = await read(find_templates, page_request.partner.id, account_id, REJECTED_AT_CREATION)
+        rejected_submissions += [one for one in rejected if one.operator_template_id is None]
+    text = page_request.query("q").lower()
     return ReviewsView(
         shown, waiting["count"], reviewed, others["count"],
+        [one for one in rejected_submissions if text in (one.draft.element_name or "").lower()][:_MAX_REVIEWED],
         {
             link.operator_template_id: f"/apps/{apps[link.business_account_id]}/templates/{link.id}"
             for link in links

@@ -62,6 +62,7 @@ class StepOption:
         effect: the `do` of these steps.
         member: of the step.
         kind: text, whole, seconds or json.
+        empty: what an empty field means.
     """
 
     effect: str
@@ -69,6 +70,7 @@ class StepOption:
     label: str
     kind: str = "text"
     is_required: bool = False
+    empty: str = ""
 
     @property
     def field(self) -> str:
@@ -79,12 +81,12 @@ class StepOption:
 # fmt: off
 STEP_OPTIONS: Final = (  # Source: simulator/phones/script_steps.py
     StepOption("reply",   "text",     "Text", is_required=True),
-    StepOption("tap",     "text",     "Label of the button; empty: any"),
-    StepOption("tap",     "index",    "Index of the button, from 0; empty: any", "whole"),
-    StepOption("tap",     "card",     "Index of its card, from 0; empty: no card", "whole"),
+    StepOption("tap",     "text",     "Button label", empty="any"),
+    StepOption("tap",     "index",    "Button index, from 0", "whole", empty="any"),
+    StepOption("tap",     "card",     "Card index, from 0", "whole", empty="no card"),
     StepOption("react",   "text",     "Emoji", is_required=True),
     StepOption("respond", "response", "Values of the form, as JSON", "json"),
-    StepOption("offline", "for_ms",   "For, in seconds; empty: until it is turned on", "seconds"),
+    StepOption("offline", "for_ms",   "For, in seconds", "seconds", empty="until turned on"),
 )
 # fmt: on
 _MEMBER_LABELS: Final = {
@@ -94,8 +96,8 @@ _MEMBER_LABELS: Final = {
     "probability": "Probability",
     "times": "Times for one phone",
     "text": "Text, label or emoji",
-    "index": "Index of the button",
-    "card": "Index of its card",
+    "index": "Button index",
+    "card": "Card index",
     "response": "Values of the form",
     "for_ms": "For",
 }  # fmt: skip

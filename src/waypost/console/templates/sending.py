@@ -53,7 +53,14 @@ def send_inputs(draft: TemplateDraft, media: Mapping[str, str], now_ms: int) -> 
     for index, button in enumerate(draft.buttons):
         if button.kind is ButtonKind.QUICK_REPLY:
             label = f"Postback text of “{button.text}”"
-            inputs.append(SendInput(f"postback-{index}", label, "", "Sent in the callback of a tap. Empty: the label."))
+            inputs.append(
+                SendInput(
+                    f"postback-{index}",
+                    label,
+                    "",
+                    "Sent as postbackText in the callback of a tap. Empty: the callback has none.",
+                )
+            )
     return inputs
 
 

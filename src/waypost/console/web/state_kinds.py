@@ -16,11 +16,11 @@ STATE_KINDS: Final = {
         "paused by you", "real time", "revoked", "sandbox", "sent", "window closed",
     ),
     "warn": (
-        "expires soon", "flagged", "held by pacing", "locked", "medium", "no marketing", "off", "offline", "paused",
+        "blocked", "expires soon", "flagged", "held by pacing", "locked", "medium", "no marketing", "off", "offline", "paused",
         "paused by the service", "people", "rejected in review", "retrying", "uncertain", "unconfirmed", "warning", "yellow",
     ),
     "bad": (
-        "api error", "armed", "blocked", "dead letter", "deactivated", "disabled", "error", "expired", "failed", "failing",
+        "api error", "armed", "dead letter", "deactivated", "disabled", "error", "expired", "failed", "failing",
         "failure", "given up", "low", "no response", "phone condition", "reached", "red", "rejected",
     ),
 }  # fmt: skip

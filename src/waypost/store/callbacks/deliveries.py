@@ -25,6 +25,7 @@ from sqlalchemy import (
 
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.callbacks import read_callback_details
+from waypost.store.callbacks.receiver_statistics import newest_attempts
 from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.callback_jobs import find_open_callback, open_callbacks, replay_group
 from waypost.store.queue.names import QueueName
@@ -206,7 +207,11 @@ def subject_names(connection: Connection, partner_id: int, app_id: str, subjects
 
 
 class SubscriptionHealth(NamedTuple):
-    """A subscription's tag, and what keeps its callbacks waiting."""
+    """A subscription's tag, and what keeps its callbacks waiting.
+
+    Attributes:
+        last_status: of the response to the newest attempt, while callbacks fail; None: there was no response.
+    """
 
     id: int
     tag: str
@@ -214,15 +219,19 @@ class SubscriptionHealth(NamedTuple):
     failing_since_ms: int | None
     next_attempt_ms: int | None
     paused_on_ms: int | None
+    last_status: int | None = None
 
 
 def subscription_health_by_app(connection: Connection, partner_id: int, app_id: str) -> dict[int, SubscriptionHealth]:
     """Return the tags and the health of an app's subscriptions by id, oldest first."""
-    query = select_row(subscriptions, SubscriptionHealth).where(
-        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
-    )
-    rows = map(SubscriptionHealth._make, connection.execute(query.order_by(subscriptions.c.id)))
-    return {row.id: row for row in rows}
+    stored = (subscriptions.c[name] for name in SubscriptionHealth._fields if name != "last_status")
+    query = select(*stored).where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
+    health = {row.id: SubscriptionHealth(*row) for row in connection.execute(query.order_by(subscriptions.c.id))}
+    for one in health.values():
+        if one.failing_since_ms is not None:
+            newest = newest_attempts(connection, one.id, 1)
+            health[one.id] = one._replace(last_status=newest[0].status if newest else None)
+    return health
 
 
 class OpenCallback(NamedTuple):

@@ -2,7 +2,8 @@
 export const timeZone = document.documentElement.dataset.zone;
 const loadedAtMs = performance.now();
 const clock = { nowMs: Date.now(), rate: 1, atMs: performance.now() };
-const formatter = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const formatter = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
+const dayFormatter = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" }); // "yesterday", but not "next yr."
 const steps = [["second", 1000, 60], ["minute", 60_000, 60], ["hour", 3_600_000, 24], ["day", 86_400_000, 30],
   ["month", 2_592_000_000, 12.17], ["year", 31_536_000_000, Infinity]];
 
@@ -26,7 +27,7 @@ export function relative(atMs) {
   if (Math.abs(awayMs) < 1500) return "now";
   for (const [unit, ms, most] of steps) {
     const count = Math.abs(awayMs) / ms;
-    if (count < most) return formatter.format(Math.sign(awayMs) * Math.floor(count), unit);
+    if (count < most) return (unit === "day" ? dayFormatter : formatter).format(Math.sign(awayMs) * Math.floor(count), unit);
   }
   return "";
 }
