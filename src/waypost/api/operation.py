@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app, authorise_partner
+from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name, authorise_partner, holder_of_api_key
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import (
     account_of,
@@ -37,6 +37,7 @@ from waypost.wire.errors import ERRORS
 
 APP: Final = "/partner/app/{app_id}"
 KEY_APP: Final = "/wa/app/{app_id}"
+OLDER_API_ENDED_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
 _ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
 OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 
@@ -120,6 +121,38 @@ class AppCall(NamedTuple):
         return direct_call_deadline(self.app, call_name)
 
 
+class NamedAppCall(AppCall):
+    """A call about the app that is named at the end of the path, by API key."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app_by_name`.
+        """
+        return cls(services, request, await authorise_app_by_name(services, request))
+
+
+class KeyCall(NamedTuple):
+    """A call about the partner of an API key, whichever of its apps the key is for."""
+
+    services: Services
+    request: Request
+    partner_id: int
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call, which has spent one request of the rate.
+
+        Raises:
+            ApiError: as `holder_of_api_key`, or 429.
+        """
+        holder = await holder_of_api_key(services, request)
+        await request.spend(services.limiter, str(holder.partner_id))
+        return cls(services, request, holder.partner_id)
+
+
 class PartnerCall(NamedTuple):
     """A call about a partner, whose token it has."""
 
@@ -143,11 +176,13 @@ class Operations:
     Args:
         source: of all of them.
         credential: that each requires, unless it says otherwise.
+        at_operator: likewise.
     """
 
-    def __init__(self, source: str, credential: Credential = Credential.APP_TOKEN) -> None:
+    def __init__(self, source: str, credential: Credential = Credential.APP_TOKEN, *, at_operator: bool = True) -> None:
         self._source = source
         self._credential = credential
+        self._at_operator = at_operator
         self.rows: list[RouteRow] = []
 
     def __call__(
@@ -160,17 +195,20 @@ class Operations:
         credential: Credential | None = None,
         rate: str = "partner_call",
         errors: tuple[ErrorCode, ...] = (),
-        at_operator: bool = True,
+        at_operator: bool | None = None,
         operator_errors: tuple[ErrorCode, ...] = OPERATOR_ERRORS,
         deadline: str = "",
         body: type[Struct] | None = None,
         body_format: BodyFormat = BodyFormat.FORM_OR_JSON,
         by_key: bool = False,
+        status: int = 200,
+        other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP,
+        deprecated_s: int | None = None,
         idempotency: IdempotencyMode = IdempotencyMode.NO_KEY,
     ) -> Callable[[Function], Function]:
         """Declare an operation.
 
-        Its function takes an `AppCall` or a `PartnerCall`, which is authorised, and `fields` (of the body) or `query`,
+        Its function takes a call, whose type says how it is authorised, and `fields` (of the body) or `query`,
         whose structs are read and checked before it is called. It returns the struct of the response, or the operator's
         object if that is passed on.
 
@@ -187,6 +225,9 @@ class Operations:
             deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
             body: the fields of a body that the function reads itself, for the reference.
             body_format: of a body.
+            status: of its response, unless that names another.
+            other_app: as of `RouteRow`.
+            deprecated_s: likewise.
             by_key: True if it has the same path below `/wa` for an API key, too, as public clients call it.
             idempotency: its handling of an idempotency key.
         """
@@ -195,20 +236,21 @@ class Operations:
             hints = get_type_hints(function)
             fields: type[Struct] | None = hints.get("fields")
             query: type[Struct] | None = hints.get("query")
-            call_type: type[AppCall | PartnerCall] = hints["call"]
+            call_type: type[AppCall | KeyCall | PartnerCall] = hints["call"]
             documented = fields or body
+            calls_operator = self._at_operator if at_operator is None else at_operator
 
             @wraps(function)
             async def endpoint(services: Services, request: Request) -> ApiResponse:
                 call = await call_type.authorise(services, request)
                 arguments: dict[str, Struct] = {}
-                if fields is not None:
-                    arguments["fields"] = read_fields(fields, request.form_or_json().text)
                 if query is not None:
                     arguments["query"] = read_fields(query, request.query)
+                if fields is not None:
+                    arguments["fields"] = read_fields(fields, request.form_or_json().text)
                 async with call.deadline(deadline) if deadline and isinstance(call, AppCall) else nullcontext():
                     value = await function(call, **arguments)
-                return value if isinstance(value, ApiResponse) else ApiResponse(value)
+                return value if isinstance(value, ApiResponse) else ApiResponse(value, status)
 
             row = RouteRow(
                 method,
@@ -222,12 +264,14 @@ class Operations:
                 body_format if documented else BodyFormat.NOTHING,
                 _add_fields(documented),
                 _add_fields(query),
-                at_operator,
-                (*_field_errors(documented, query), *errors, *(operator_errors if at_operator else ())),
+                calls_operator,
+                (*_field_errors(documented, query), *errors, *(operator_errors if calls_operator else ())),
                 idempotency,
+                other_app=other_app,
+                deprecated_s=deprecated_s,
             )
             statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
-            row = replace(row, statuses=(200, *sorted(statuses)))
+            row = replace(row, statuses=(status, *sorted(statuses)))
             self.rows.append(row)
             if by_key:
                 key_source = f"{row.source}; by API key as public clients call it"

@@ -26,6 +26,12 @@ class Success(Struct, kw_only=True):
     status: Literal["success"] = "success"
 
 
+class Confirmation(Success):
+    """The text of what was done."""
+
+    message: str
+
+
 class OperatorObject(Struct):
     """An object of the operator that is passed on: it has the members of the struct, and others."""
 

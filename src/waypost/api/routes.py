@@ -3,8 +3,8 @@
 from typing import Final
 
 from waypost.api import flows
-from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usernames
-from waypost.api.account.usage import show_discounts, show_messaging_wallet_balance, show_usage, show_wallet_balance
+from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
+from waypost.api.apps import identity, settings, users
 from waypost.api.apps.apps import (
     create_app,
     edit_app,
@@ -16,21 +16,8 @@ from waypost.api.apps.apps import (
     show_app_by_id,
     show_pipeline,
 )
-from waypost.api.apps.identity import set_user_ids, set_user_ids_of_apps
 from waypost.api.apps.keys import create_key, delete_key, list_keys, list_tokens, mint_token, revoke_key, revoke_token
-from waypost.api.apps.settings import (
-    set_callback,
-    set_callback_modes,
-    set_callback_url,
-    set_cap,
-    set_contact,
-    set_optin_message,
-    set_preference,
-    show_cap,
-    show_contact,
-)
 from waypost.api.apps.universal_tokens import list_universal_tokens, mint_universal_token, revoke_universal_token
-from waypost.api.apps.users import list_users, opt_in, opt_in_by_app_name, opt_out_by_app_name, show_user_status
 from waypost.api.auth.credentials import Credential
 from waypost.api.auth.login import log_in, show_app_token
 from waypost.api.media.endpoints import (
@@ -242,10 +229,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   "/sm/api/v1/msg",                                     send_older_session_message,          _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("POST",   "/sm/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("GET",    "/sm/api/v1/template/list/{app_name}",                list_templates_by_name,              _KEY,       "partner_call",  (200, 400, 401),      "templates",      "facts 9.2; public clients", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("GET",    "/sm/api/v1/users/{app_name}",                        list_users,                          _KEY,       "partner_call",  (200, 400, 401),      "users",          "facts 9.2; public clients", query=("maxResult", "pageNo@users"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("POST",   "/sm/api/v1/app/opt/in/{app_name}",                   opt_in_by_app_name,                  _KEY,       "partner_call",  (202, 400, 401),      "success",        "facts 9.2; public clients", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("POST",   "/sm/api/v1/app/opt/out/{app_name}",                  opt_out_by_app_name,                 _KEY,       "partner_call",  (202, 400, 401),      "success",        "facts 9.2; public clients", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("GET",    "/sm/api/v2/wallet/balance",                          show_messaging_wallet_balance,       _KEY,       "partner_call",  (200, 401),           "balance",        "facts 9.2; public clients", deprecated_s=_DEPRECATED_SINCE_S),
 
     # Media
     RouteRow("POST",   f"{_APP}/upload/media",                               upload_for_handle,                   _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",      "spec, Upload media, handle id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
@@ -281,20 +264,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("GET",    f"{_APP}/pipeline",                                   show_pipeline,                       _APP_TOKEN, "partner_call",  (200, 400),           "pipeline",       "ledger 1.11", wrong_credential=ErrorCode.WRONG_TYPE, other_app=ErrorCode.WRONG_TYPE),
     RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis", "webhookUrl", "callbackUrl@app"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_URL, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
     RouteRow("DELETE", _APP,                                                 remove_app,                          _APP_TOKEN, "delete_app",    (200, 400, 401, 403), "deleted_app",    "ledger 1.2; facts 2", query=("comment", "deleteLiveApp"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("PUT",    f"{_APP}/appPreference",                              set_preference,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "success",        "facts 2", _FORM_OR_JSON, ("isHSMEnabled",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/config/bsuid",                               set_user_ids,                        _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.2", _FORM_OR_JSON, ("enableBSUID", "enableBSUIDV3"), errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE, ErrorCode.FIELD_BROKEN)),
-    RouteRow("PUT",    "/partner/account/apps/config",                       set_user_ids_of_apps,                _PARTNER,   "create_app",    (200, 400, 401, 403), "configured_apps", "ledger 1.2", _FORM_OR_JSON, ("enableBSUIDV3@apps",), query=("partnerId",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS)),
     RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (200, 400, 401),      "link",           "ledger 1.3; facts 2", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.LINK_EXPIRED)),
-    RouteRow("PUT",    f"{_APP}/callbackUrl",                                set_callback_url,                    _APP_TOKEN, "callback_url",  (200, 400, 401),      "success",        "facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
-    RouteRow("PUT",    f"{_APP}/callbackURL",                                set_callback_url,                    _APP_TOKEN, "callback_url",  (200, 400, 401),      "success",        "public clients; facts 2, deprecated", _FORM_OR_JSON, ("callbackUrl",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_URL,)),
-    RouteRow("PUT",    f"{_APP}/callback/mode",                              set_callback_modes,                  _APP_TOKEN, "partner_call",  (200, 400, 401),      "callback_modes", "facts 2, deprecated", _FORM_OR_JSON, ("modes@callback",), errors=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/callback",                                   set_callback,                        _APP_TOKEN, "partner_call",  (200, 400, 401),      "callback",       "facts 2, deprecated; ledger 1.2", _FORM_OR_JSON, ("url@callback", "modes@callback", "directForwarding", "notifyWithPhone"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL,)),
-    RouteRow("PUT",    f"{_APP}/optin",                                      opt_in,                              _APP_TOKEN, "partner_call",  (202, 400, 401),      "success",        "facts 2, withdrawn", _FORM_OR_JSON, ("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   "/wa/api/v1/optedin/{app_name}",                      opt_in_by_app_name,                  _KEY,       "partner_call",  (202, 400, 401),      "success",        "facts 2, withdrawn; by API key as public clients call it", _FORM_OR_JSON, ("user@optedin",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS)),
-    RouteRow("GET",    f"{_APP}/userStatus",                                 show_user_status,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "user_status",    "facts 2, withdrawn", query=("phone",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("PUT",    f"{_APP}/optinMessagePreference",                     set_optin_message,                   _APP_TOKEN, "partner_call",  (202, 400, 401),      "success",        "ledger 1.9", _FORM_OR_JSON, ("enableOptinMessage",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
-    RouteRow("GET",    f"{_APP}/contact",                                    show_contact,                        _APP_TOKEN, "partner_call",  (200, 401),           "contact",        "decision 0065"),
-    RouteRow("PUT",    f"{_APP}/onboarding/contact",                         set_contact,                         _PARTNER,   "partner_call",  (200, 400, 401),      "message",        "ledger 1.3", _FORM_OR_JSON, ("contactEmail", "contactName", "contactNumber"), errors=(ErrorCode.INVALID_DETAILS,), other_app=ErrorCode.APP_ID_UNKNOWN),
     RouteRow("GET",    f"{_ACCOUNT}/event/outgoing",                         list_outgoing_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
     RouteRow("GET",    f"{_ACCOUNT}/event/incoming",                         list_incoming_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date", "start@event_log", "end@event_log"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
 
@@ -330,15 +300,14 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/coex/sync",                                  request_sync,                        _APP_TOKEN, "app_token",     (200, 400, 401, 503), "sync",           "ledger 1.3", _FORM_OR_JSON, ("syncType",), calls_out=True, errors=(ErrorCode.INVALID_SYNC_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # Account, numbers, profile, flows
-    RouteRow("GET",    f"{_APP}/wallet/balance",                             show_wallet_balance,                 _APP_TOKEN, "partner_call",  (200, 401),           "wallet",         "facts 13"),
     RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer",                reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "facts 13; decision 0025", _FORM_OR_JSON, ("walletName", "customerId", "amount"), errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    f"{_APP}/usage",                                      show_usage,                          _APP_TOKEN, "partner_call",  (200, 400, 401),      "usage",          "facts 13", query=("from", "to@day"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/discount",                                   show_discounts,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "discount",       "facts 13", query=("year", "month"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN,)),
-    RouteRow("GET",    f"{_APP}/capping",                                    show_cap,                            _APP_TOKEN, "app_token",     (200, 401),           "cap",            "facts 13; decision 0065"),
-    RouteRow("PUT",    f"{_APP}/capping",                                    set_cap,                             _APP_TOKEN, "app_token",     (200, 400, 401),      "success",        "ledger 1.9; decision 0065", _FORM_OR_JSON, ("cap",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN)),
     RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
 
+    *settings.operation.rows,
+    *identity.operation.rows,
+    *users.operation.rows,
+    *usage.operation.rows,
     *numbers.operation.rows,
     *profile.operation.rows,
     *blocks.operation.rows,

@@ -1,20 +1,16 @@
 """Wallet, usage, business profile and number in the formats of the partner API."""
 
 import datetime
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.domain.app import App
 from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.event import LimitEvent
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category
 
-MAX_REPORT_DAYS: Final = 92
-_DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH: Final = datetime.date(1970, 1, 1)
 
 # fmt: off
@@ -46,29 +42,6 @@ def wallet_object(wallet: Wallet) -> dict[str, Any]:
             "overDraftLimit": wallet.overdraft_limit,
         },
     }
-
-
-def read_days(from_text: str | None, to_text: str | None) -> tuple[int, int]:
-    """Return the first and the last day of a report, in days since the epoch.
-
-    Raises:
-        ApiError: a date is missing or invalid, or the dates are in the wrong order or too far apart.
-    """
-    first, last = _read_day("from", from_text), _read_day("to", to_text)
-    if not first <= last < first + MAX_REPORT_DAYS:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"to must be from or at most {MAX_REPORT_DAYS - 1} days after it.")
-    return first, last
-
-
-def _read_day(name: str, text: str | None) -> int:
-    if not text:
-        raise missing_parameter(name, "a date as YYYY-MM-DD")
-    if _DATE.fullmatch(text):
-        try:
-            return (datetime.date.fromisoformat(text) - _EPOCH).days
-        except ValueError:
-            pass
-    raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a date as YYYY-MM-DD.")
 
 
 def usage_item(

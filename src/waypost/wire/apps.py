@@ -7,7 +7,6 @@ from typing import Any, Final
 from waypost.base.encryption import TOKEN_PREFIX
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, STORAGE_REGIONS, App, AppKey, AppUser
 from waypost.domain.callbacks.subscription import read_modes
-from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import country_and_national, read_phone_number
@@ -111,19 +110,6 @@ def read_callback_modes(form: Form) -> tuple[str, ...]:
         ApiError: a mode is not in the table.
     """
     return read_modes(form.all_values("modes", "modes[]"))
-
-
-def read_cap(form: Form) -> int:
-    """Return the cap on an app's fees.
-
-    Raises:
-        ApiError: it is missing or outside the documented range.
-    """
-    text = form.required("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}", "Integer")
-    cap = read_integer(text, "cap")
-    if not MIN_FEE_CAP <= cap <= MAX_FEE_CAP:
-        raise invalid_field("cap", f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}")
-    return cap
 
 
 def read_contact(form: Form) -> tuple[str, str, str]:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.responses import Confirmation
 from waypost.domain.errors import ErrorCode
 from waypost.wire.calling import CallSettings, SipAccount, VoiceParameters, read_call_settings
 
@@ -39,12 +39,6 @@ class CallSettingsForm(Struct, rename="camel"):
     additional_params: Annotated[
         VoiceParameters | None, Field("JSON text: the hours in which people can call.", _HOURS)
     ] = None
-
-
-class Confirmation(Success):
-    """The text of what was done."""
-
-    message: str
 
 
 @operation("POST", f"{APP}/voice", Confirmation, body=CallSettingsForm, errors=(ErrorCode.FIELD_BROKEN,))

@@ -4,11 +4,10 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from waypost.api.account.calling import Confirmation
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import account_of, call_operator
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.responses import Confirmation, Success
 from waypost.domain.direct_calls.account import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.limit_events import last_limit_event

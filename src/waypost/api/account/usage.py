@@ -1,43 +1,137 @@
-"""Endpoints for wallet and usage; they return only data that this service has."""
+"""Wallet and usage: only data that this service has."""
 
+import datetime
 from functools import partial
+from typing import Annotated, Any, Final, Literal
 
-from waypost.api.auth.authorisation import authorise_app, holder_of_api_key
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.domain.coercion import read_integer
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from msgspec import Struct
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
+from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, KeyCall, Operations
+from waypost.api.responses import Success
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.usage import daily_usage
-from waypost.wire.account import messaging_wallet_object, read_days, usage_item, wallet_object
+from waypost.wire.account import messaging_wallet_object, usage_item, wallet_object
+
+MAX_REPORT_DAYS: Final = 92
+_DAY: Final = "a date as YYYY-MM-DD"
+_EPOCH: Final = datetime.date(1970, 1, 1)
+
+operation = Operations("facts 13", at_operator=False)
 
 
-async def show_wallet_balance(services: Services, request: Request) -> ApiResponse:
-    """Return the wallet's balance, which comes from the settings. Source: facts 13, `wallet/balance`."""
-    await authorise_app(services, request)
-    return ApiResponse(wallet_object(services.wallet))
+class Days(Struct, rename={"first": "from", "last": "to"}):
+    """A range of days."""
+
+    first: Annotated[datetime.date, Field("The first day, as YYYY-MM-DD, in UTC.", "2026-11-01", _DAY)]
+    last: Annotated[datetime.date, Field("The last day; at most 91 days after the first.", "2026-11-30", _DAY)]
 
 
-async def show_messaging_wallet_balance(services: Services, request: Request) -> ApiResponse:
-    """Return the account's wallet balance by API key. Source: public clients of the older messaging API."""
-    holder = await holder_of_api_key(services, request)
-    await request.spend(services.limiter, str(holder.partner_id))
-    return ApiResponse(messaging_wallet_object(services.wallet))
+class Month(Struct):
+    """A month of a year."""
+
+    year: Annotated[
+        int, Field("The year, of four digits.", "2026", "2000 to 9999", between=(2000, 9999), kind="Integer")
+    ]
+    month: Annotated[int, Field("The month, 1 to 12.", "11", "1 to 12", between=(1, 12), kind="Integer")]
 
 
-async def show_usage(services: Services, request: Request) -> ApiResponse:
-    """Return the messages that the app sent and received on each day of a range, in UTC.
+class WalletState(Struct, rename="camel"):
+    """A balance, as configured."""
 
-    Errors in this order: 401, 429, 400 invalid dates, in the wrong order or too far apart.
+    currency: str
+    current_balance: float
+    over_draft_limit: float
 
-    Source: facts 13, `usage`.
-    """
-    app = await authorise_app(services, request)
-    first, last = read_days(request.query("from"), request.query("to"))
-    days = await services.database.read(partial(daily_usage, app_id=app.id, first_day=first, last_day=last))
+
+class WalletResponse(Struct, rename="camel"):
+    """The response about the wallet."""
+
+    status: Literal["success"]
+    wallet_response: WalletState
+
+
+class Balance(Struct):
+    """The balance in the format of the older messaging API."""
+
+    status: Literal["success"]
+    balance: float
+
+
+class UsageOfDay(Struct, rename="camel"):
+    """The messages and the fees of a day; every fee is 0."""
+
+    app_id: str
+    app_name: str
+    date: str
+    incoming_msg: int
+    outgoing_msg: int
+    outgoing_media_msg: int
+    template_msg: int
+    template_media_msg: int
+    total_msg: int
+    marketing: int
+    utility: int
+    authentication: int
+    currency: str
+    discount: int
+    gs_fees: int
+    wa_fees: int
+    total_fees: int
+    cumulative_bill: int
+    service: int
+    mm_lite_marketing: int
+    free_utility: int
+    international_authentication: int
+    fep: int
+    ftc: int
+    gs_cap: int
+
+
+class UsageResponse(Struct, rename="camel"):
+    """The usage of each day."""
+
+    status: Literal["success"]
+    partner_app_usage_list: list[UsageOfDay]
+
+
+class Discounts(Success, rename="camel"):
+    """The discounts of each day."""
+
+    daily_app_discount_list: list[Any]
+
+
+@operation("GET", f"{APP}/wallet/balance", WalletResponse)
+async def show_wallet_balance(call: AppCall) -> dict[str, Any]:
+    """Return the wallet's balance, which comes from the settings."""
+    return wallet_object(call.services.wallet)
+
+
+@operation(
+    "GET",
+    "/sm/api/v2/wallet/balance",
+    Balance,
+    source="facts 9.2; public clients",
+    credential=Credential.API_KEY,
+    deprecated_s=OLDER_API_ENDED_S,
+)
+async def show_messaging_wallet_balance(call: KeyCall) -> dict[str, Any]:
+    """Return the account's wallet balance by API key."""
+    return messaging_wallet_object(call.services.wallet)
+
+
+@operation("GET", f"{APP}/usage", UsageResponse)
+async def show_usage(call: AppCall, query: Days) -> dict[str, Any]:
+    """Return the messages that the app sent and received on each day of a range, in UTC."""
+    first, last = ((day - _EPOCH).days for day in (query.first, query.last))
+    if not first <= last < first + MAX_REPORT_DAYS:
+        raise ApiError(ErrorCode.FIELD_BROKEN, f"to must be from or at most {MAX_REPORT_DAYS - 1} days after it.")
+    days = await call.services.database.read(partial(daily_usage, app_id=call.app.id, first_day=first, last_day=last))
     items = [
         usage_item(
-            app,
-            services.wallet,
+            call.app,
+            call.services.wallet,
             day.day,
             incoming=day.incoming,
             texts=day.texts,
@@ -49,16 +143,10 @@ async def show_usage(services: Services, request: Request) -> ApiResponse:
         )
         for day in days
     ]
-    return ApiResponse({"status": "success", "partnerAppUsageList": items})
+    return {"status": "success", "partnerAppUsageList": items}
 
 
-async def show_discounts(services: Services, request: Request) -> ApiResponse:
-    """Return no discount for any day of a month: the service charges nothing. Source: facts 13, `discount`."""
-    await authorise_app(services, request)
-    for name, minimum, maximum in (("year", 2000, 9999), ("month", 1, 12)):
-        text = request.query(name)
-        if not text:
-            raise missing_parameter(name, f"{minimum} to {maximum}", "Integer")
-        if not minimum <= read_integer(text, name) <= maximum:
-            raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {minimum} to {maximum}.")
-    return ApiResponse({"status": "success", "dailyAppDiscountList": []})
+@operation("GET", f"{APP}/discount", Discounts)
+async def show_discounts(call: AppCall, query: Month) -> dict[str, Any]:
+    """Return no discount for any day of a month: the service charges nothing."""
+    return {"status": "success", "dailyAppDiscountList": []}

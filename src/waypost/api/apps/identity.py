@@ -1,59 +1,112 @@
-"""Endpoints for business-scoped user ids in callbacks: of one app, and of every app of a partner."""
+"""Business-scoped user ids in callbacks: of one app, and of every app of a partner."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Annotated, Any, Literal
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
 from waypost.api.apps.apps import update_app
-from waypost.api.auth.authorisation import authorise_app, authorise_partner
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
+from waypost.api.operation import APP, AppCall, Operations, PartnerCall
+from waypost.api.responses import Success
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import change_app, list_apps
 
-_FLAGS = {"enableBSUID": "user_ids", "enableBSUIDV3": "user_ids_v3"}  # and the preference of each
+operation = Operations("ledger 1.2", at_operator=False)
 
 
-async def set_user_ids(services: Services, request: Request) -> ApiResponse:
+class UserIdSwitches(Struct, rename={"user_ids": "enableBSUID", "user_ids_v3": "enableBSUIDV3"}):
+    """Switches of user ids in callbacks; an absent one stays as it is."""
+
+    user_ids: Annotated[
+        bool | None, Field("true: callbacks of version 2 have business-scoped user ids; for a live app.", "true")
+    ] = None
+    user_ids_v3: Annotated[
+        bool | None, Field("true: callbacks of version 3 have business-scoped user ids; for a live app.", "true")
+    ] = None
+
+
+class UserIdSwitch(Struct, rename={"user_ids_v3": "enableBSUIDV3"}):
+    """The switch of user ids in the callbacks of all apps."""
+
+    user_ids_v3: Annotated[
+        bool,
+        Field(
+            "true: callbacks of version 3 of every live app have business-scoped user ids.",
+            "true",
+            "true or false",
+            kind="Boolean",
+        ),
+    ]
+
+
+def _keep_text(text: str, _name: str) -> str:
+    return text
+
+
+class ConfiguredPartner(Struct, rename="camel"):
+    """The partner whose apps change; the body is checked before the number is."""
+
+    partner_id: Annotated[
+        int,
+        Field(
+            "The id of the partner whose token is sent.",
+            "1",
+            "the id of the partner whose token is sent",
+            kind="Integer",
+            read=_keep_text,
+            errors=(ErrorCode.WRONG_TYPE,),
+        ),
+    ]
+
+
+class ConfiguredApps(Struct, rename="camel"):
+    """The number of changed apps; there the change is queued, and a summary is sent by mail."""
+
+    status: Literal["success"]
+    message: str
+    partner_id: str
+    total_apps: str
+
+
+@operation(
+    "PUT", f"{APP}/config/bsuid", Success, rate="app_token", errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE)
+)
+async def set_user_ids(call: AppCall, fields: UserIdSwitches) -> Success:
     """Set whether callbacks of versions 2 and 3 have user ids; a flag that is absent stays unchanged.
 
-    Errors in this order: 401, 429, 400 neither flag, 400 a flag that is no boolean, 400 a sandbox app and a flag
-    that is true. Callbacks of earlier events do not change.
-
-    Source: ledger 1.2, `config/bsuid`.
+    Only a live app can enable them. Callbacks of earlier events do not change.
     """
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    if not any(form.text(flag) for flag in _FLAGS):
+    flags = {"user_ids": fields.user_ids, "user_ids_v3": fields.user_ids_v3}
+    changes = {name: flag for name, flag in flags.items() if flag is not None}
+    if not changes:
         raise ApiError(ErrorCode.NO_USER_ID_FLAG, "enableBSUID is for version 2, enableBSUIDV3 for version 3.")
-    changes = {preference: form.flag(flag) for flag, preference in _FLAGS.items() if form.text(flag)}
-    if not app.live and any(changes.values()):
+    if not call.app.live and any(changes.values()):
         raise ApiError(ErrorCode.APP_NOT_LIVE, "Only a live app can enable user ids; this one is a sandbox app.")
-    await update_app(services, app, partial(_set_preferences, changes=changes))
-    return ApiResponse({"status": "success"})
+    await update_app(call.services, call.app, partial(_set_preferences, changes=changes))
+    return Success()
 
 
-async def set_user_ids_of_apps(services: Services, request: Request) -> ApiResponse:
-    """Set whether callbacks of version 3 have user ids, for every live app of the partner, in one transaction.
-
-    Errors in this order: 401, 429, 400 a missing or invalid field, 403 another partner's id.
-
-    Source: ledger 1.2, `apps/config`; there the change is queued, and a summary is sent by mail.
-    """
-    partner_id = await authorise_partner(services, request)
-    requested_id = request.query("partnerId") or ""
-    if not requested_id:
-        raise missing_parameter("partnerId", "the id of the partner whose token is sent", "Integer")
-    form = request.form_or_json()
-    form.required("enableBSUIDV3", "true or false", "Boolean")
-    changes = {"user_ids_v3": form.flag("enableBSUIDV3")}
-    if read_integer(requested_id, "partnerId") != partner_id:
+@operation(
+    "PUT",
+    "/partner/account/apps/config",
+    ConfiguredApps,
+    credential=Credential.PARTNER_TOKEN,
+    rate="create_app",
+    errors=(ErrorCode.FORBIDDEN_ACCESS,),
+)
+async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fields: UserIdSwitch) -> ConfiguredApps:
+    """Set whether callbacks of version 3 have user ids, for every live app of the partner, in one transaction."""
+    services, partner_id = call.services, call.partner_id
+    if read_integer(query.partner_id, "partnerId") != partner_id:
         raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "partnerId must be the id of the partner whose token is sent.")
-    now_ms = services.clock.now_ms()
+    changes, now_ms = {"user_ids_v3": fields.user_ids_v3}, services.clock.now_ms()
 
     def change_all(connection: Connection) -> int:
         live = [app for app in list_apps(connection, partner_id) if app.live]
@@ -68,8 +121,8 @@ async def set_user_ids_of_apps(services: Services, request: Request) -> ApiRespo
     count = await services.database.write(change_all)
     services.directory.invalidate()
     text = f"App config update for partner {partner_id} is complete. No mail is sent."
-    return ApiResponse({"status": "success", "message": text, "partnerId": str(partner_id), "totalApps": str(count)})
+    return ConfiguredApps("success", text, str(partner_id), str(count))
 
 
-def _set_preferences(app: App, *, changes: Mapping[str, bool]) -> App:
+def _set_preferences(app: App, *, changes: Mapping[str, Any]) -> App:
     return replace(app, preferences=replace(app.preferences, **changes))

@@ -1,104 +1,253 @@
-"""Endpoints for the settings of an app: preferences, contact, cap, and the deprecated callback calls."""
+"""The settings of an app: preferences, contact, cap, and the deprecated callback calls."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Struct
 
 from waypost.api.apps.apps import partner_of, update_app
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Confirmation, Success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.apps import contact_object, read_callback_modes, read_cap, read_contact
+from waypost.wire.apps import MAX_FEE_CAP, MIN_FEE_CAP, contact_object, read_callback_modes, read_contact
 from waypost.wire.subscriptions import check_url
 
-_STORED_ONLY_HEADERS = (("Waypost-Reason", "Kept and shown; callbacks go where subscriptions say."),)
-_NO_OPT_IN_MESSAGE_HEADERS = (("Waypost-Reason", "Kept; no opt-in message is sent by this service."),)
+_STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept and shown; callbacks go where subscriptions say."),)
+_NO_OPT_IN_MESSAGE_HEADERS: Final = (("Waypost-Reason", "Kept; no opt-in message is sent by this service."),)
+_URL: Final = "An http or https URL; stored and shown."
+_URL_EXAMPLE: Final = "https://shop.example/callbacks"
+_MODES: Final = Field("Modes separated by commas; stored and shown.", "MESSAGE,SENT")
+
+operation = Operations("facts 2", at_operator=False)
 
 
-async def set_preference(services: Services, request: Request) -> ApiResponse:
-    """Set whether template messaging is shown as enabled. Source: facts 2, `appPreference`."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    form.required("isHSMEnabled", "true or false", "Boolean")
-    is_on = form.flag("isHSMEnabled")
-    await set_preferences(services, app, template_messaging=is_on)
-    return ApiResponse({"status": "success"})
+class AppPreference(Struct, rename={"is_on": "isHSMEnabled"}):
+    """The switch that shows template messaging as enabled."""
+
+    is_on: Annotated[bool, Field("true shows template messaging as enabled.", "true", "true or false", kind="Boolean")]
 
 
-async def set_callback_url(services: Services, request: Request) -> ApiResponse:
-    """Store the app's callback URL. Source: facts 2, `callbackUrl`; deprecated there."""
-    app = await authorise_app(services, request)
-    url = request.form_or_json().required("callbackUrl", "an http or https address")
-    check_url(url)
-    await set_preferences(services, app, callback_url=url)
-    return ApiResponse({"status": "success"}, headers=_STORED_ONLY_HEADERS)
+class CallbackUrl(Struct, rename="camel"):
+    """The URL of an app's callbacks, as the older calls have it."""
+
+    callback_url: Annotated[str, Field(_URL, _URL_EXAMPLE, "an http or https address")]
 
 
-async def set_callback_modes(services: Services, request: Request) -> ApiResponse:
-    """Store the modes of the app's callback URL. Source: facts 2, `callback/mode`; deprecated there."""
-    app = await authorise_app(services, request)
-    modes = read_callback_modes(request.form_or_json())
-    await set_preferences(services, app, callback_modes=modes)
-    callback = {"custom": False, "modes": list(modes)}
-    return ApiResponse({"status": "success", "callback": callback}, headers=_STORED_ONLY_HEADERS)
+class CallbackModes(Struct):
+    """The modes of an app's callbacks, as the older calls have them; the field may be repeated."""
+
+    modes: Annotated[str, _MODES] = ""
 
 
-async def set_callback(services: Services, request: Request) -> ApiResponse:
-    """Store the app's callback URL and its modes. Source: facts 2, `callback`; deprecated there; ledger 1.2, C9."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
+class Callback(Struct, rename="camel"):
+    """URL and modes of an app's callbacks, as the older calls have them."""
+
+    url: Annotated[str, Field(_URL, _URL_EXAMPLE, is_required=True)] = ""
+    modes: Annotated[str, _MODES] = ""
+    direct_forwarding: Annotated[bool, Field("Accepted; callbacks go to the subscriptions.", "false")] = False
+    notify_with_phone: Annotated[bool, Field("Accepted; callbacks have the phone number.", "false")] = False
+
+
+class OptInMessage(Struct, rename="camel"):
+    """The switch of a message to users who opt in."""
+
+    enable_optin_message: Annotated[
+        bool, Field("Stored; this service sends no opt-in message.", "false", "true or false", kind="Boolean")
+    ]
+
+
+class NewCap(Struct):
+    """The cap of an app's fees."""
+
+    cap: Annotated[
+        int,
+        Field(
+            "The cap of the app's fees, 50 to 750; stored and shown.",
+            "100",
+            f"a whole number from {MIN_FEE_CAP} to {MAX_FEE_CAP}",
+            between=(MIN_FEE_CAP, MAX_FEE_CAP),
+            kind="Integer",
+        ),
+    ]
+
+
+class NewContact(Struct, rename="camel"):
+    """The contact of an app; each error has the documented text."""
+
+    contact_email: Annotated[
+        str, Field("An e-mail address to contact the business.", "ops@shop.example", is_required=True)
+    ] = ""
+    contact_name: Annotated[
+        str, Field("The contact's name, 1 to 150 characters.", "Ada Lovelace", is_required=True)
+    ] = ""
+    contact_number: Annotated[str, Field("A phone number of 8 to 15 digits.", "15550009999", is_required=True)] = ""
+
+
+class StoredModes(Struct):
+    """Stored modes."""
+
+    custom: bool
+    modes: list[str]
+
+
+class StoredModesResponse(Struct):
+    """The response about stored modes."""
+
+    status: Literal["success"]
+    callback: StoredModes
+
+
+class StoredCallback(Struct):
+    """A stored URL with its modes."""
+
+    url: str
+    custom: bool
+    modes: list[str]
+
+
+class StoredCallbackResponse(Struct):
+    """The response about a stored URL."""
+
+    status: Literal["success"]
+    callback: StoredCallback
+
+
+class Cap(Struct):
+    """The cap; 0 if none was set. The format is ours."""
+
+    status: Literal["success"]
+    cap: int
+
+
+class AppContact(Struct, rename="camel"):
+    """The contact of an app."""
+
+    contact_email: str
+    contact_name: str
+    contact_number: str
+
+
+class ContactResponse(Struct):
+    """The response about the contact; the format is ours."""
+
+    status: Literal["success"]
+    contact: AppContact
+
+
+@operation("PUT", f"{APP}/appPreference", Success)
+async def set_preference(call: AppCall, fields: AppPreference) -> Success:
+    """Set whether template messaging is shown as enabled."""
+    await set_preferences(call.services, call.app, template_messaging=fields.is_on)
+    return Success()
+
+
+@operation(
+    "PUT",
+    f"{APP}/callbackURL",
+    Success,
+    source="public clients; facts 2, deprecated",
+    rate="callback_url",
+    errors=(ErrorCode.INVALID_URL,),
+)
+@operation(
+    "PUT",
+    f"{APP}/callbackUrl",
+    Success,
+    source="facts 2, deprecated",
+    rate="callback_url",
+    errors=(ErrorCode.INVALID_URL,),
+)
+async def set_callback_url(call: AppCall, fields: CallbackUrl) -> ApiResponse:
+    """Store the app's callback URL."""
+    check_url(fields.callback_url)
+    await set_preferences(call.services, call.app, callback_url=fields.callback_url)
+    return ApiResponse(Success(), headers=_STORED_ONLY_HEADERS)
+
+
+@operation(
+    "PUT",
+    f"{APP}/callback/mode",
+    StoredModesResponse,
+    source="facts 2, deprecated",
+    body=CallbackModes,
+    errors=(ErrorCode.FIELD_BROKEN,),
+)
+async def set_callback_modes(call: AppCall) -> ApiResponse:
+    """Store the modes of the app's callback URL."""
+    modes = read_callback_modes(call.request.form_or_json())
+    await set_preferences(call.services, call.app, callback_modes=modes)
+    stored = StoredModesResponse("success", StoredModes(False, list(modes)))
+    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
+
+
+@operation(
+    "PUT",
+    f"{APP}/callback",
+    StoredCallbackResponse,
+    source="facts 2, deprecated; ledger 1.2",
+    body=Callback,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL),
+)
+async def set_callback(call: AppCall) -> ApiResponse:
+    """Store the app's callback URL and its modes. Source: ledger 1.2, C9."""
+    form = call.request.form_or_json()
     url = form.text("url")
     if not url:
         raise ApiError(ErrorCode.INVALID_CALLBACK, "url must be an http or https address.")
     check_url(url)
     modes = read_callback_modes(form)
-    await set_preferences(services, app, callback_url=url, callback_modes=modes)
-    callback = {"url": url, "custom": True, "modes": list(modes)}
-    return ApiResponse({"status": "success", "callback": callback}, headers=_STORED_ONLY_HEADERS)
+    await set_preferences(call.services, call.app, callback_url=url, callback_modes=modes)
+    stored = StoredCallbackResponse("success", StoredCallback(url, True, list(modes)))
+    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
 
 
-async def set_optin_message(services: Services, request: Request) -> ApiResponse:
-    """Store the opt-in message preference; none is sent. Source: ledger 1.9, `optinMessagePreference`."""
-    app = await authorise_app(services, request)
-    form = request.form_or_json()
-    form.required("enableOptinMessage", "true or false", "Boolean")
-    await set_preferences(services, app, optin_message=form.flag("enableOptinMessage"))
-    return ApiResponse({"status": "success"}, 202, headers=_NO_OPT_IN_MESSAGE_HEADERS)
+@operation("PUT", f"{APP}/optinMessagePreference", Success, source="ledger 1.9", status=202)
+async def set_optin_message(call: AppCall, fields: OptInMessage) -> ApiResponse:
+    """Store the opt-in message preference; none is sent."""
+    await set_preferences(call.services, call.app, optin_message=fields.enable_optin_message)
+    return ApiResponse(Success(), 202, headers=_NO_OPT_IN_MESSAGE_HEADERS)
 
 
-async def set_cap(services: Services, request: Request) -> ApiResponse:
-    """Store the cap of the app's fees; lists of apps show it, and no fees are charged.
-
-    Source: ledger 1.9, `PUT capping`.
-    """
-    app = await authorise_app(services, request)
-    cap = read_cap(request.form_or_json())
-    await set_preferences(services, app, cap=cap)
-    return ApiResponse({"status": "success"})
+@operation("PUT", f"{APP}/capping", Success, source="ledger 1.9; decision 0065", rate="app_token")
+async def set_cap(call: AppCall, fields: NewCap) -> Success:
+    """Store the cap of the app's fees; lists of apps show it, and no fees are charged."""
+    await set_preferences(call.services, call.app, cap=fields.cap)
+    return Success()
 
 
-async def show_cap(services: Services, request: Request) -> ApiResponse:
-    """Return the cap; 0 if none was set. Source: facts 13, `capping`; the response's format is ours."""
-    app = await authorise_app(services, request)
-    return ApiResponse({"status": "success", "cap": app.preferences.cap})
+@operation("GET", f"{APP}/capping", Cap, source="facts 13; decision 0065", rate="app_token")
+async def show_cap(call: AppCall) -> Cap:
+    """Return the cap; 0 if none was set."""
+    return Cap("success", call.app.preferences.cap)
 
 
-async def set_contact(services: Services, request: Request) -> ApiResponse:
-    """Store the contact of the app. Source: ledger 1.3, `onboarding/contact`."""
-    app = await authorise_app(services, request)
-    email, name, number = read_contact(request.form_or_json())
-    await set_preferences(services, app, contact_email=email, contact_name=name, contact_number=number)
-    return ApiResponse({"status": "success", "message": "contact details updated successfully"})
+@operation(
+    "PUT",
+    f"{APP}/onboarding/contact",
+    Confirmation,
+    source="ledger 1.3",
+    credential=Credential.PARTNER_TOKEN,
+    body=NewContact,
+    errors=(ErrorCode.INVALID_DETAILS,),
+    other_app=ErrorCode.APP_ID_UNKNOWN,
+)
+async def set_contact(call: AppCall) -> dict[str, Any]:
+    """Store the contact of the app."""
+    email, name, number = read_contact(call.request.form_or_json())
+    await set_preferences(call.services, call.app, contact_email=email, contact_name=name, contact_number=number)
+    return {"status": "success", "message": "contact details updated successfully"}
 
 
-async def show_contact(services: Services, request: Request) -> ApiResponse:
-    """Return the contact of the app: the one that was set, or that of the partner's account.
-
-    Source: decision 0065; the response's format is ours.
-    """
-    app = await authorise_app(services, request)
-    return ApiResponse({"status": "success", "contact": contact_object(app, await partner_of(services, app))})
+@operation("GET", f"{APP}/contact", ContactResponse, source="decision 0065")
+async def show_contact(call: AppCall) -> dict[str, Any]:
+    """Return the contact of the app: the one that was set, or that of the partner's account."""
+    contact = contact_object(call.app, await partner_of(call.services, call.app))
+    return {"status": "success", "contact": contact}
 
 
 async def set_preferences(services: Services, app: App, **preferences: Any) -> None:

@@ -1,16 +1,17 @@
-"""Endpoints for users of an app: opt in, opt out, status, list (decision 0065)."""
+"""The users of an app: opt in, opt out, status, list (decision 0065)."""
 
-from typing import Final
+from typing import Annotated, Any, Final, Literal
 
+from msgspec import UNSET, Struct, UnsetType
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
+from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
+from waypost.api.responses import Success
 from waypost.base.ids import Ids
 from waypost.domain.app import App, AppUser
-from waypost.domain.coercion import read_integer
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.errors import ErrorCode, invalid_field
 from waypost.domain.phone_number import read_phone_number
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.user_events import emit_opt_event
@@ -18,68 +19,177 @@ from waypost.store.apps.users import app_user, list_opted_users, set_opt_in
 from waypost.wire.apps import user_item, user_status_object
 
 MAX_USERS_PER_PAGE: Final = 10_000
-_PHONE: Final = "a phone number of 8 to 15 digits"
+MAX_PAGE: Final = 1_000_000
 _SOURCE: Final = "API"
+_BY_NAME: Final = "facts 9.2; public clients"
+_APP_ERRORS: Final = (ErrorCode.INVALID_APP_DETAILS,)
+
+operation = Operations("facts 2, withdrawn", at_operator=False)
 
 
-async def opt_in(services: Services, request: Request) -> ApiResponse:
+def _read_phone(text: str, name: str) -> str:
+    phone = read_phone_number(text)
+    if phone is None:
+        raise invalid_field(name, "a phone number of 8 to 15 digits")
+    return phone
+
+
+Phone = Annotated[
+    str,
+    Field(
+        "A phone number of 8 to 15 digits.",
+        "15550002001",
+        "a phone number of 8 to 15 digits",
+        read=_read_phone,
+        errors=(ErrorCode.FIELD_BROKEN,),
+    ),
+]
+
+
+class OneUserPhone(Struct):
+    """A user."""
+
+    phone: Phone
+
+
+class OptingUser(Struct):
+    """A user who opts in or out."""
+
+    user: Phone
+
+
+class UserPage(Struct, rename="camel"):
+    """A page of the users."""
+
+    max_result: Annotated[
+        int,
+        Field(
+            "Users per page, 1 to 10000; 10000 when absent.",
+            "1000",
+            f"a whole number from 1 to {MAX_USERS_PER_PAGE}",
+            between=(1, MAX_USERS_PER_PAGE),
+        ),
+    ] = MAX_USERS_PER_PAGE
+    page_no: Annotated[
+        int, Field("The page number, from 1.", "1", f"a whole number from 1 to {MAX_PAGE}", between=(1, MAX_PAGE))
+    ] = 1
+
+
+class UserStatus(Struct, rename="camel"):
+    """The status of a user."""
+
+    active: bool
+    app_id: str
+    blocked: bool
+    country_code: str
+    dial_code: str
+    phone: str
+    status: Literal["OPT_IN", "OPT_OUT"]
+
+
+class UserStatusResponse(Struct, rename="camel"):
+    """The response about the status of a user."""
+
+    status: Literal["success"]
+    user_status: UserStatus
+    message: str | UnsetType = UNSET
+
+
+class OptedUser(Struct, rename="camel"):
+    """A user who has opted in or out."""
+
+    country_code: str
+    phone_code: str
+    optin_status: Literal["OPT_IN", "OPT_OUT"]
+    optin_source: str
+    optin_time_stamp: int
+    last_message_time_stamp: int
+
+
+class OptedUsers(Struct):
+    """A page of the users."""
+
+    status: Literal["success"]
+    users: list[OptedUser]
+
+
+@operation("PUT", f"{APP}/optin", Success, status=202)
+async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
     """Opt a user in. Sending does not require it; the list of users and `userStatus` show it.
 
     Source: facts 2, `optin`: the opt-in calls are withdrawn, and no check is made.
     """
-    app = await authorise_app(services, request)
-    return await _change_opt_status(services, request, app, "phone", opted_in=True)
+    return await _change_opt_status(call, fields.phone, opted_in=True)
 
 
-async def opt_in_by_app_name(services: Services, request: Request) -> ApiResponse:
-    """Opt a user in, by the app's name and an API key. Source: facts 2; public clients."""
-    app = await authorise_app_by_name(services, request)
-    return await _change_opt_status(services, request, app, "user", opted_in=True)
+@operation(
+    "POST",
+    "/sm/api/v1/app/opt/in/{app_name}",
+    Success,
+    source=_BY_NAME,
+    credential=Credential.API_KEY,
+    errors=_APP_ERRORS,
+    status=202,
+    deprecated_s=OLDER_API_ENDED_S,
+)
+@operation(
+    "POST",
+    "/wa/api/v1/optedin/{app_name}",
+    Success,
+    source="facts 2, withdrawn; by API key as public clients call it",
+    credential=Credential.API_KEY,
+    errors=_APP_ERRORS,
+    status=202,
+)
+async def opt_in_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
+    """Opt a user in, by the app's name and an API key."""
+    return await _change_opt_status(call, fields.user, opted_in=True)
 
 
-async def opt_out_by_app_name(services: Services, request: Request) -> ApiResponse:
-    """Opt a user out, by the app's name and an API key. Messages to the user are still sent.
+@operation(
+    "POST",
+    "/sm/api/v1/app/opt/out/{app_name}",
+    Success,
+    source=_BY_NAME,
+    credential=Credential.API_KEY,
+    errors=_APP_ERRORS,
+    status=202,
+    deprecated_s=OLDER_API_ENDED_S,
+)
+async def opt_out_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
+    """Opt a user out, by the app's name and an API key. Messages to the user are still sent."""
+    return await _change_opt_status(call, fields.user, opted_in=False)
 
-    Source: facts 2; public clients of the older messaging API.
-    """
-    app = await authorise_app_by_name(services, request)
-    return await _change_opt_status(services, request, app, "user", opted_in=False)
 
-
-async def show_user_status(services: Services, request: Request) -> ApiResponse:
+@operation("GET", f"{APP}/userStatus", UserStatusResponse)
+async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]:
     """Return the status of a user, who counts as opted in until the user opts out.
 
     Source: facts 2, `userStatus`; public page "User status".
     """
-    app = await authorise_app(services, request)
-    phone = request.query("phone")
-    if not phone:
-        raise missing_parameter("phone", _PHONE)
-    user = await services.database.read(app_user, app, _read_phone(phone, "phone"))
-    return ApiResponse(user_status_object(app, user, services.clock.now_ms()))
+    user = await call.services.database.read(app_user, call.app, query.phone)
+    return user_status_object(call.app, user, call.services.clock.now_ms())
 
 
-async def list_users(services: Services, request: Request) -> ApiResponse:
-    """Return the users that have opted in or out, the latest change first.
+@operation(
+    "GET",
+    "/sm/api/v1/users/{app_name}",
+    OptedUsers,
+    source=_BY_NAME,
+    credential=Credential.API_KEY,
+    errors=_APP_ERRORS,
+    deprecated_s=OLDER_API_ENDED_S,
+)
+async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
+    """Return the users that have opted in or out, the latest change first."""
+    users = await call.services.database.read(_page_of_users, call.app, query.page_no, query.max_result)
+    return {"status": "success", "users": [user_item(user) for user in users]}
 
-    Errors in this order: 401, 400 an app that is not yours, 429, 400 invalid numbers.
 
-    Source: public clients of the older messaging API.
-    """
-    app = await authorise_app_by_name(services, request)
-    size = _read_count(request, "maxResult", MAX_USERS_PER_PAGE)
-    page = _read_count(request, "pageNo", 1_000_000, default=1)
-    users = await services.database.read(_page_of_users, app, page, size)
-    return ApiResponse({"status": "success", "users": [user_item(user) for user in users]})
-
-
-async def _change_opt_status(
-    services: Services, request: Request, app: App, field: str, *, opted_in: bool
-) -> ApiResponse:
-    phone = _read_phone(request.form_or_json().required(field, _PHONE), field)
-    now_ms = services.clock.now_ms()
-    await services.database.write(_record_opt_change, services.ids, app, phone, opted_in, now_ms)
-    return ApiResponse({"status": "success"}, 202)
+async def _change_opt_status(call: AppCall, phone: str, *, opted_in: bool) -> Success:
+    services, now_ms = call.services, call.services.clock.now_ms()
+    await services.database.write(_record_opt_change, services.ids, call.app, phone, opted_in, now_ms)
+    return Success()
 
 
 def _record_opt_change(connection: Connection, ids: Ids, app: App, phone: str, opted_in: bool, now_ms: int) -> None:
@@ -92,18 +202,3 @@ def _record_opt_change(connection: Connection, ids: Ids, app: App, phone: str, o
 
 def _page_of_users(connection: Connection, app: App, page: int, size: int) -> list[AppUser]:
     return list_opted_users(connection, app, offset=(page - 1) * size, at_most=size)
-
-
-def _read_phone(text: str, name: str) -> str:
-    phone = read_phone_number(text)
-    if phone is None:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be {_PHONE}.")
-    return phone
-
-
-def _read_count(request: Request, name: str, maximum: int, *, default: int | None = None) -> int:
-    text = request.query(name)
-    number = read_integer(text, name) if text else default or maximum
-    if not 1 <= number <= maximum:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a whole number from 1 to {maximum}.")
-    return number
