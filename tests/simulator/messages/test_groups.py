@@ -159,6 +159,20 @@ async def test_waiting_for_a_message_of_a_group_ends_with_it(bench: Bench) -> No
     assert [message["text"] for message in shown] == ["Hello all"]
 
 
+async def test_waiting_for_a_group_whose_messages_are_read_ends_with_the_next(bench: Bench) -> None:
+    group_id = await create_group(bench, ANN)
+    await send_to_group(bench, group_id)
+    path = f"phones/{ANN}/groups/{group_id}"
+    unread = await bench.control("GET", f"{path}?wait_ms=20000")
+    await bench.control("POST", f"{path}/read")
+    waiting = asyncio.create_task(bench.control("GET", f"{path}?wait_ms=20000"))
+    await asyncio.sleep(0.05)
+    await send_to_group(bench, group_id)
+
+    assert len(unread.body["messages"]) == 1
+    assert len((await waiting).body["messages"]) == 2
+
+
 @pytest.mark.parametrize(("phones", "code"), [((), 131020), (None, 131041)])
 async def test_group_that_nobody_can_read_is_rejected(bench: Bench, phones: Any, code: int) -> None:
     group_id = GROUP if phones is None else await create_group(bench)

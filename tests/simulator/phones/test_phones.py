@@ -93,6 +93,52 @@ async def test_tap_can_wait_for_an_undelivered_message(bench: Bench) -> None:
     assert tapped.body["message_id"] == sent.body["messages"][0]["id"]
 
 
+async def test_tap_that_waits_takes_the_message_after_the_one_that_was_tapped(bench: Bench) -> None:
+    await bench.seed_template(TWO_REPLIES)
+    first = await bench.send_template()
+    await bench.control("POST", f"phones/{ANN}/tap", {"index": 0})
+    tap = asyncio.create_task(bench.control("POST", f"phones/{ANN}/tap", {"index": 0, "wait_ms": 20_000}))
+    await asyncio.sleep(0.05)
+    second = await bench.send_template()
+
+    tapped = await tap
+    again = await bench.control("POST", f"phones/{ANN}/tap", {"index": 1, "wait_ms": 30})
+    earlier = await bench.control(
+        "POST", f"phones/{ANN}/tap", {"index": 1, "wait_ms": 20_000, "message_id": first.body["messages"][0]["id"]}
+    )
+
+    assert tapped.body["message_id"] == second.body["messages"][0]["id"]
+    assert again.body["message_id"] == second.body["messages"][0]["id"]
+    assert earlier.body["message_id"] == first.body["messages"][0]["id"]
+
+
+async def test_reply_that_waits_takes_the_request_after_the_one_that_was_replied_to(bench: Bench) -> None:
+    await bench.send_from_phone()
+    action = {"name": "address_message", "parameters": {"country": "IN"}}
+    interactive = {"type": "address_message", "body": {"text": "Where?"}, "action": action}
+    await bench.send({"type": "interactive", "interactive": interactive})
+    await bench.control("POST", f"phones/{ANN}/respond", {"response": {"values": {"name": "Ann"}}, "wait_ms": 20_000})
+    waiting = {"response": {"values": {"name": "Ann"}}, "wait_ms": 20_000}
+    reply = asyncio.create_task(bench.control("POST", f"phones/{ANN}/respond", waiting))
+    await asyncio.sleep(0.05)
+    second = await bench.send({"type": "interactive", "interactive": interactive})
+
+    assert (await reply).body["message_id"] == second.body["messages"][0]["id"]
+
+
+@pytest.mark.parametrize("wait_ms", [0, 20_000])
+@pytest.mark.parametrize("message_id", ["mine", "mine and-more"])
+async def test_message_can_be_tapped_by_the_id_of_its_sender(bench: Bench, message_id: str, wait_ms: int) -> None:
+    await bench.seed_template(TWO_REPLIES)
+    sent = await bench.send_template(biz_opaque_callback_data="mine and-more")
+    await bench.send_template(biz_opaque_callback_data="mine-not")
+    body = {"index": 0, "message_id": message_id, "wait_ms": wait_ms}
+
+    tapped = await bench.control("POST", f"phones/{ANN}/tap", body)
+
+    assert tapped.body["message_id"] == sent.body["messages"][0]["id"]
+
+
 async def test_undelivered_message_cannot_be_tapped(slow: Bench) -> None:
     await slow.seed_template(TWO_REPLIES)
     sent = await slow.send_template()
@@ -175,6 +221,20 @@ async def test_inbox_request_waits_for_a_message(bench: Bench) -> None:
     assert [message["wamid"] for message in response.body["messages"]] == [wamid]
     assert response.body["messages"][0]["text"] == "at last"
     assert response.body["messages"][0]["state"] == "delivered"
+
+
+async def test_inbox_request_without_a_position_waits_for_an_unread_or_a_new_message(bench: Bench) -> None:
+    await bench.send_from_phone()
+    first = await bench.send_text("first")
+    unread = await bench.control("GET", f"phones/{ANN}?wait_ms=20000")
+    await bench.control("POST", f"phones/{ANN}/read")
+    inbox_request = asyncio.create_task(bench.control("GET", f"phones/{ANN}?wait_ms=20000"))
+    await asyncio.sleep(0.05)
+
+    second = await bench.send_text("second")
+
+    assert [message["wamid"] for message in unread.body["messages"]][1:] == [first]
+    assert [message["wamid"] for message in (await inbox_request).body["messages"]][1:] == [first, second]
 
 
 async def test_inbox_request_returns_empty_after_its_wait(slow: Bench) -> None:

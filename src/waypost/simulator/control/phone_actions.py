@@ -14,6 +14,7 @@ from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.handsets.inbound_options import InboundOptions, PhoneMedia
+from waypost.simulator.handsets.inboxes import any_unread
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
@@ -26,6 +27,7 @@ from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage
 
+_ANSWER_TYPES: Final = ("button", "interactive")
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 
@@ -49,7 +51,12 @@ class WriteBody(PhoneMessageBody, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class MessageBody(ControlBody, frozen=True):
-    """An action on a message of a phone: a given one, or the newest that allows the action."""
+    """An action on a message of a phone: a given one, or the newest that allows the action.
+
+    Args:
+        message_id: its wamid, or the id that its sender gave it: the first word of its callback data.
+        wait_ms: real time to wait for that message; without `message_id`, for one that was not answered.
+    """
 
     message_id: Name | None = None
     wait_ms: WaitMs = 0
@@ -175,7 +182,7 @@ async def _check_reaction(services: SimulatorServices, phone: str, reaction: dic
 
 
 async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> dict[str, Any]:
-    """Tap a button of a message; with `wait_ms` waits for the message to arrive.
+    """Tap a button of a message; with `wait_ms` waits for the message, or for one newer than the last one tapped.
 
     A tap on a link of a marketing message sends the business a click event; a tap on another link is an error.
     """
@@ -239,7 +246,7 @@ async def read_messages(services: SimulatorServices, phone: str, body: MessageBo
         item = await _wait_for_message(services, phone, body, bool)
         numbers = [services.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
-        await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=_has_unread(services))
+        await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=any_unread(services.clock))
     return {"read": await services.handsets.read(phone, numbers)}
 
 
@@ -293,40 +300,45 @@ async def _wait_for_message(
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
+    An answered message does not end the wait without a name: the next one is on its way to this phone.
+
     Raises:
         ControlApiError: no such message has arrived in time.
     """
-    wamid = body.message_id
+    message_id = body.message_id
 
-    def is_match(item: SimulatedMessage) -> bool:
-        return item.wamid == wamid if wamid is not None else not item.is_inbound and is_newest(item)
+    def find_matches(items: list[SimulatedMessage]) -> list[SimulatedMessage]:
+        if message_id is not None:
+            return [item for item in items if item.is_named(message_id)]
+        return [item for item in items if not item.is_inbound and is_newest(item)]
 
-    if wamid is not None and not body.wait_ms:
-        items = [item] if (item := await services.inboxes.find_message(phone, wamid)) else []
-        items = [item for item in items if _has_arrived(item, services.clock.now_ms())]
+    def is_complete(items: list[SimulatedMessage]) -> bool:
+        matches = find_matches(items)
+        return bool(matches) and (message_id is not None or not _is_answered(matches[-1], items))
+
+    if message_id is not None and not body.wait_ms:
+        items = await services.inboxes.find_named(phone, message_id)
+        matches = [item for item in items if _has_arrived(item, services.clock.now_ms())]
     else:
-        items = await services.inboxes.wait_for(
-            phone, wait_ms=body.wait_ms, is_complete=lambda items: any(map(is_match, items))
-        )
-    matches = [item for item in items if is_match(item)]
+        matches = find_matches(await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=is_complete))
     if not matches:
         rule = "no such message has arrived on this phone"
-        accepted = "a wamid of its inbox, or none for the newest with buttons; wait_ms for one that is on its way"
+        accepted = (
+            "a wamid of its inbox, the id that the send returned, or none for the newest with buttons; "
+            "wait_ms for one that is on its way"
+        )
         raise ControlApiError("message_id", rule, accepted, status=404)
     return matches[-1]
+
+
+def _is_answered(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
+    """Return whether a button of the message was tapped, or its form filled in."""
+    return any(item.context_id == message.wamid and item.type in _ANSWER_TYPES for item in items if item.is_inbound)
 
 
 def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:
     delivered_ms = item.delivered_ms
     return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
-
-
-def _has_unread(services: SimulatorServices) -> Callable[[list[SimulatedMessage]], bool]:
-    def has_unread(items: list[SimulatedMessage]) -> bool:
-        now_ms = services.clock.now_ms()
-        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
-
-    return has_unread
 
 
 def check_reachable(services: SimulatorServices, phone: str, number: Number) -> None:

@@ -66,7 +66,7 @@ class PhonesQuery(ControlQuery, frozen=True):
 class InboxQuery(ControlQuery, frozen=True):
     """Filter and page of a phone's messages."""
 
-    after: Position = 0
+    after: Position | None = None
     before: Position = 2**62
     limit: Annotated[int, Meta(ge=0, le=1000)] = 100
     wait_ms: WaitMs = 0
@@ -106,12 +106,15 @@ async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery)
 
     `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
     with those business numbers. `quoted` has the messages that replies refer to, if they are not in
-    the list. With `wait_ms` the response waits for a message after `after`.
+    the list. With `wait_ms` the response waits for a message after `after`; without `after`, for an unread
+    or a new one.
     """
-    if query.wait_ms:
-        await services.inboxes.wait_for(phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after)
+    if query.wait_ms and query.after is None:
+        await services.inboxes.wait_for_new(phone, wait_ms=query.wait_ms)
+    elif query.wait_ms:
+        await services.inboxes.wait_for(phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
     items = await services.inboxes.inbox(
-        phone, after=query.after, limit=query.limit, before=query.before, number_ids=query.phone_number_id
+        phone, after=query.after or 0, limit=query.limit, before=query.before, number_ids=query.phone_number_id
     )
     quoted = await services.inboxes.quoted(phone, items)
     now_ms = services.clock.now_ms()

@@ -63,22 +63,31 @@ class GroupChats:
         return [_view(message, deliveries.get(message.position), now_ms) for message in rows[::-1]]
 
     async def wait_for_messages(
-        self, group: SimulatedGroup, participant: GroupParticipant, *, wait_ms: int, after: int, limit: int
+        self, group: SimulatedGroup, participant: GroupParticipant, *, wait_ms: int, after: int | None, limit: int
     ) -> list[dict[str, Any]]:
-        """Return the messages once there is one after `after`, or none when the time is over."""
+        """Return the messages once one is after `after`, or without it unread or new, or those when the time is over."""
         phone = participant.phone
+        position = after or 0
+        known = {view["wamid"] for view in await self.messages(group, participant, after=position, limit=limit)}
+
+        def is_complete(shown: list[dict[str, Any]]) -> bool:
+            if after is not None:
+                return bool(shown)
+            unread = ("to_phone", "delivered")
+            return any(view["wamid"] not in known or (view["direction"], view["state"]) == unread for view in shown)
+
         try:
             async with asyncio.timeout(wait_ms / 1000):
                 while True:
                     wakeup = self._signals.wake_event(phone)
-                    shown = await self.messages(group, participant, after=after, limit=limit)
-                    if shown:
+                    shown = await self.messages(group, participant, after=position, limit=limit)
+                    if is_complete(shown):
                         return shown
                     now_ms = self._clock.now_ms()
                     due_ms: int | None = await self._store.value(_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
                     await self._clock.wait(wakeup, until_ms=now_ms + 3_600_000 if due_ms is None else due_ms)
         except TimeoutError:
-            return await self.messages(group, participant, after=after, limit=limit)
+            return await self.messages(group, participant, after=position, limit=limit)
 
     async def read(self, phone: SimulatedPhone, group: SimulatedGroup) -> int:
         """Mark what has arrived from a group as read on a phone; return how many messages that was."""

@@ -10,7 +10,7 @@ from waypost.base.clock import Clock
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.store import Store
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_by_wamids
+from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage, find_by_wamids
 
 _MAX_POSITION: Final = 2**62
 _SELECT_NEXT_DELIVERY: Final = (
@@ -60,6 +60,16 @@ class Inboxes:
         originals = await find_by_wamids(self._store, wamids) if wamids else []
         return [message for message in originals if message.phone == phone]
 
+    async def wait_for_new(self, phone: str, *, wait_ms: int) -> None:
+        """Wait until the phone has an unread message, or shows one that it did not show before."""
+        shown = {item.wamid for item in await self.inbox(phone, after=0, limit=100)}
+        has_unread = any_unread(self._clock)
+
+        def is_complete(items: list[SimulatedMessage]) -> bool:
+            return has_unread(items) or any(item.wamid not in shown for item in items)
+
+        await self.wait_for(phone, wait_ms=wait_ms, is_complete=is_complete)
+
     async def wait_for(
         self, phone: str, *, wait_ms: int, is_complete: Callable[[list[SimulatedMessage]], bool], after: int = 0
     ) -> list[SimulatedMessage]:
@@ -86,10 +96,25 @@ class Inboxes:
         """Return one message of the phone, delivered or not; None if there is none."""
         return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=phone)), None)
 
+    async def find_named(self, phone: str, message_id: str) -> list[SimulatedMessage]:
+        """Return the messages of the phone with this wamid or with this id of their sender, delivered or not."""
+        condition = f"phone=:phone AND {IS_NAMED} ORDER BY position"
+        return await MESSAGES.rows(self._store, condition, phone=phone, message_id=message_id)
+
     async def _next_delivery_ms(self, phone: str) -> int:
         now_ms = self._clock.now_ms()
         due_ms: int | None = await self._store.value(_SELECT_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
         return now_ms + 3_600_000 if due_ms is None else due_ms
+
+
+def any_unread(clock: Clock) -> Callable[[list[SimulatedMessage]], bool]:
+    """Return a condition for `wait_for`: a message from a business is unread."""
+
+    def has_unread(items: list[SimulatedMessage]) -> bool:
+        now_ms = clock.now_ms()
+        return any(not item.is_inbound and (item.read_ms is None or item.read_ms > now_ms) for item in items)
+
+    return has_unread
 
 
 def message_view(message: SimulatedMessage, now_ms: int) -> dict[str, Any]:

@@ -13,6 +13,9 @@ from waypost.simulator.tables.table import Table
 PHONE_RANGE: Final = "phone BETWEEN :first AND :last AND length(phone)=length(:first)"
 """The condition for the phones from the first to the last; only numbers with as many digits are in the range."""
 
+IS_NAMED: Final = "(wamid=:message_id OR substr(callback_data || ' ', 1, length(:message_id) + 1)=:message_id || ' ')"
+"""The condition for what `SimulatedMessage.is_named` finds."""
+
 _COUNT_OUTCOMES: Final = f"""
 SELECT count(*) FILTER (WHERE is_inbound=0) AS received,
     count(*) FILTER (WHERE is_inbound=0 AND (delivered_ms<=:now_ms OR read_ms<=:now_ms)) AS delivered,
@@ -82,6 +85,10 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
     def cards(self) -> list[dict[str, Any]]:
         """The cards of a carousel, each with its `index` and optionally `buttons`."""
         return objects_in(self.content.get("cards"))
+
+    def is_named(self, message_id: str) -> bool:
+        """Return whether this is its wamid, or the id that its sender gave it: the first word of the callback data."""
+        return message_id == self.wamid or f"{self.callback_data} ".startswith(f"{message_id} ")
 
     @property
     def has_buttons(self) -> bool:

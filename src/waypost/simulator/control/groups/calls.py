@@ -15,7 +15,7 @@ from waypost.simulator.services import SimulatorServices
 class GroupQuery(ControlQuery, frozen=True):
     """Filter of a group's messages."""
 
-    after: Position = 0
+    after: Position | None = None
     limit: Annotated[int, Meta(ge=0, le=1000)] = 100
     wait_ms: WaitMs = 0
 
@@ -53,7 +53,8 @@ async def show_phone_group(
 ) -> dict[str, Any]:
     """Return a group and its messages as a phone shows them, newest last: those since it joined.
 
-    A message from a phone has `from`. With `wait_ms` the response waits for a message after `after`.
+    A message from a phone has `from`. With `wait_ms` the response waits for a message after `after`; without `after`,
+    for an unread or a new one.
     """
     participant = check_participant(phone, group)
     chats = services.group_chats
@@ -62,7 +63,7 @@ async def show_phone_group(
             group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
         )
     else:
-        shown = await chats.messages(group, participant, after=query.after, limit=query.limit)
+        shown = await chats.messages(group, participant, after=query.after or 0, limit=query.limit)
     return {**group_view(group), "messages": shown}
 
 
