@@ -17,7 +17,7 @@ import typer.main
 from msgspec import Meta
 from msgspec.structs import fields
 
-from docs.coverage import coverage_parts
+from docs.coverage import CoverageRow, coverage, coverage_parts
 from docs.error_texts import case_texts, control_texts, setting_texts
 from docs.promises import promise_parts
 from docs.specification import ALIASES, grouped, rows
@@ -586,6 +586,29 @@ def compatibility_page() -> str:
     )
 
 
+def differences_page() -> str:
+    """Return the page of what a client of the partner API finds different, from the same rows as the pages with tests."""
+    rows = coverage()
+
+    def noted(*, state: str, is_event: bool) -> list[CoverageRow]:
+        return [row for row in rows if row.note and (row.state, row.is_event) == (state, is_event)]
+
+    return page(
+        "Differences",
+        "What a client of the partner API or the messaging API finds different with Waypost. Everything else is as the "
+        "API's documents say; [API coverage](api-coverage.md) and [compatibility](compatibility.md) list all of it with "
+        "its tests. `A` stands for `/partner/app/{appId}`.",
+        "## Calls that return an error",
+        table(("Call", "Why"), ((row.subject, row.note) for row in noted(state="declined", is_event=False))),
+        "## Calls that differ",
+        table(("Call", "What differs"), ((row.subject, row.note) for row in noted(state="served", is_event=False))),
+        "## Callbacks that differ",
+        table(("Callback", "What differs"), ((row.subject, row.note) for row in noted(state="served", is_event=True))),
+        "## Rules that differ",
+        table(("Documented", "Waypost"), ((one.says, one.does) for one in statements() if one.verdict == "differs")),
+    )
+
+
 def coverage_page() -> str:
     """Return the page of the documented operations and events and their tests."""
     return page(
@@ -649,6 +672,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "testing.md":        testing_page,
     "compatibility.md":  compatibility_page,
     "api-coverage.md":   coverage_page,
+    "differences.md":    differences_page,
 }
 # fmt: on
 

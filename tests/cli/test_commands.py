@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import sysconfig
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,6 +48,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.environment: dict[str, str] = {}
         self._started: list[subprocess.Popen[str]] = []
 
     def start(self, *arguments: str, stdin: int | None = None, **settings: str) -> subprocess.Popen[str]:
@@ -55,7 +57,7 @@ class Shell:
         process = subprocess.Popen(
             [sys.executable, "-m", "waypost", *arguments],
             cwd=self.folder,
-            env=inherited | own | {"TMPDIR": str(self.folder)},
+            env=inherited | own | {"TMPDIR": str(self.folder)} | self.environment,
             text=True,
             stdin=stdin,
             stdout=subprocess.PIPE,
@@ -123,6 +125,7 @@ def test_dev_prints_its_urls_and_credentials_and_stops_at_a_signal(shell: Shell)
     process, printed = shell.dev()
 
     variables = read_dev_variables(shell.folder)
+    mode = stat.S_IMODE((shell.folder / "waypost-dev.env").stat().st_mode)
     code, errors = stop(process)
 
     assert set(variables) == VARIABLE_NAMES
@@ -130,7 +133,6 @@ def test_dev_prints_its_urls_and_credentials_and_stops_at_a_signal(shell: Shell)
     assert variables["APP_TOKEN"] == SecretBox(demo.INSTANCE_KEY).app_token(demo.APP_ID, 1)
     for name in ("PARTNER_URL", "GRAPH_URL", "ADMIN_URL", "EMAIL", "PASSWORD", "APP_ID"):
         assert variables[name] in printed
-    mode = stat.S_IMODE((shell.folder / "waypost-dev.env").stat().st_mode)
     assert mode == 0o600
     assert (code, errors) == (0, "")
 
@@ -162,7 +164,42 @@ def test_dev_with_memory_leaves_no_files(shell: Shell) -> None:
 
     assert code == 0
     assert "temporary" in printed
-    assert [path.name for path in shell.folder.iterdir()] == ["waypost-dev.env"]
+    assert list(shell.folder.iterdir()) == []
+
+
+def test_variables_of_a_running_dev_are_overwritten_by_no_other_and_gone_with_it(shell: Shell) -> None:
+    first, _ = shell.dev("--memory")
+    written = (shell.folder / "waypost-dev.env").read_bytes()
+
+    code, printed, errors = shell.run(*DEV_ON_FREE_PORTS, "--memory")
+    kept = (shell.folder / "waypost-dev.env").read_bytes()
+    first.kill()
+    first.wait(HANGS_AFTER_S)
+    next_one, _ = shell.dev("--memory")
+    overwritten = (shell.folder / "waypost-dev.env").read_bytes()
+    stop(next_one)
+
+    assert (code, printed) == (1, "")
+    assert re.fullmatch(r"waypost: waypost-dev\.env has the variables of another .* --env-file\n", errors)
+    assert kept == written != overwritten
+    assert not (shell.folder / "waypost-dev.env").exists()
+
+
+@pytest.mark.parametrize("is_on_path", [False, True])
+def test_dev_prints_how_another_terminal_finds_the_command_if_it_is_not_on_the_path(
+    shell: Shell, tmp_path: Path, is_on_path: bool
+) -> None:
+    folder = tmp_path / "folder of commands"
+    folder.mkdir()
+    if is_on_path:
+        (folder / "waypost").touch(mode=0o755)
+    shell.environment = {"PATH": str(folder)}
+
+    _, printed = shell.dev()
+
+    lines = re.findall(r'export PATH="(.*):\$PATH"', printed)
+    assert lines == ([] if is_on_path else [sysconfig.get_path("scripts")])
+    assert is_on_path or (Path(lines[0]) / "waypost").exists()
 
 
 @pytest.mark.parametrize("option", ["--port", "--simulator-port"])

@@ -96,7 +96,7 @@ class DevStarter:
         """Start it with further settings, and return when it responds."""
         values: dict[str, Any] = {"data": self.folder / folder, "port": 0, "rates": False, "log_level": "error"}
         chosen = Settings(**(values | dict(settings or {})))
-        dev = DevServer(DevOptions(chosen, simulator_port=0, env_file=self.folder / "dev.env", **options))
+        dev = DevServer(DevOptions(chosen, simulator_port=0, env_file=self.folder / f"{folder}.env", **options))
         try:
             started = RunningDev(dev, await dev.open(), self.http)
         except BaseException:

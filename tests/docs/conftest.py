@@ -24,12 +24,28 @@ def newcomers_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def running(newcomers_folder: Path) -> Iterator[Path]:
     """A folder in which `waypost dev` is running."""
-    command = ["waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
-    with subprocess.Popen(
-        command, cwd=newcomers_folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as process:
-        wait_for(lambda: (newcomers_folder / "waypost-dev.env").exists(), process)
-        yield newcomers_folder
+    yield from run_dev(newcomers_folder)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with the `.venv` that `make run` makes; `waypost` is not on the path."""
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    return tmp_path
+
+
+@pytest.fixture
+def running_checkout(checkout: Path) -> Iterator[Path]:
+    """A checkout in which `make run` is running."""
+    yield from run_dev(checkout)
+
+
+def run_dev(folder: Path) -> Iterator[Path]:
+    """Run `waypost dev` on free ports in a folder, until it is used no more."""
+    command = [sys.executable, "-m", "waypost", "dev", "--memory", "--port", "0", "--simulator-port", "0"]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        wait_for(lambda: (folder / "waypost-dev.env").exists(), process)
+        yield folder
         process.send_signal(signal.SIGTERM)
         assert process.wait(HANGS_AFTER_S) == 0
 

@@ -53,6 +53,14 @@ def samples_of(page: Path, language: str) -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def journey_of(page: Path, mark: str = "journey") -> str:
+    """Return the shell commands of the samples below a comment, such as `<!-- journey -->`."""
+    text = page.read_text(encoding="utf-8")
+    samples = re.findall(rf"^<!-- {re.escape(mark)} -->\n```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert samples, f"{page} has no {mark}"
+    return "".join(samples)
+
+
 def _walk(folder: Path) -> Iterator[Path]:
     for path in folder.iterdir():
         if path.name in _GENERATED_FOLDERS or path.name.endswith("_cache"):

@@ -1,5 +1,7 @@
 """`waypost dev`: run until a signal, and print the addresses."""
 
+import shutil
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -35,6 +37,7 @@ async def run_dev(
         WrongStore: the store is not the demonstration's.
         SnapshotError: the snapshot to start from cannot be used.
         InvalidScenario: the file of faults cannot be used.
+        EnvFileInUse: another `waypost dev` has written the file with the variables.
     """
     stop_event = handle_stop_signals()
     if until_stdin_ends:
@@ -89,6 +92,7 @@ def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: st
         f"  to a simulated phone        {variables['DESTINATION']}",
         "",
         f"  environment file            {env_file}",
+        *path_lines(),
         f"  data                        {data}",
         f"  store                       {running.store_path.absolute()}",
         *clock_lines(running),
@@ -100,6 +104,14 @@ def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: st
     if host not in ("127.0.0.1", "localhost", "::1"):
         lines.insert(1, f"WARNING: listening on {host}, and the demonstration's secrets are public.")
     return lines
+
+
+def path_lines() -> list[str]:
+    """Return the line by which another terminal finds the command; none if it is on the path."""
+    folder = Path(sysconfig.get_path("scripts"))
+    if shutil.which("waypost") is not None or not (folder / "waypost").exists():
+        return []
+    return [f'  in each other terminal      export PATH="{folder}:$PATH"   (finds the command `waypost`)']
 
 
 def clock_lines(running: DevStatus) -> list[str]:

@@ -88,6 +88,7 @@ def dev(
     ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
+    from waypost.assembly.dev.files import EnvFileInUse
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
     from waypost.cli.server_loop import run_until_stopped
@@ -109,6 +110,7 @@ def dev(
             print_line=typer.echo,
         ),
         *STARTUP_ERRORS,
+        EnvFileInUse,
     )
 
 

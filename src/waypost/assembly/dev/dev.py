@@ -15,7 +15,7 @@ from typing import Final
 
 from waypost.assembly.clock_file import open_stored_clock
 from waypost.assembly.dev import demo
-from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, write_env
+from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, written_env
 from waypost.assembly.dev.partners.receiver import PartnerCallbackReceiver
 from waypost.assembly.dev.partners.registry import PartnerRegistry
 from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
@@ -50,7 +50,7 @@ class DevOptions:
 
     Attributes:
         memory: use a temporary folder, which is deleted at the end.
-        env_file: file for the variables of other programs; None: not written.
+        env_file: file for the variables of other programs, deleted at the end; None: not written.
         read_after_ms: how soon phones read messages; None: only by a control call.
         start_from: a snapshot that replaces the data of the folder; a reset restores it too.
         scenario: a file of faults that are armed at the start, and after a reset.
@@ -91,7 +91,7 @@ class DevServer:
     It is the snapshot store of the simulator's control API: to change the state, it closes both sides,
     replaces their files and opens them again, behind servers that go on listening.
 
-    Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario.
+    Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario, EnvFileInUse.
 
     Args:
         options: as given to the command.
@@ -162,7 +162,7 @@ class DevServer:
         await self._reseed_ids()
         written = make_variables(self._urls, self._settings.admin_token or "", token)
         if self._options.env_file is not None:
-            write_env(self._options.env_file, written)
+            self._exit_stack.enter_context(written_env(self._options.env_file, written))
         return DevStatus(
             self._urls.base_url,
             self._urls.graph_url,

@@ -1,6 +1,10 @@
 """The files that `waypost dev` writes: its instance key, and the variables for other programs."""
 
+import contextlib
+import fcntl
 import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +13,10 @@ from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.config import Settings
 
 ENV_FILE: Final = Path("waypost-dev.env")
+
+
+class EnvFileInUse(Exception):
+    """The file has the variables of another `waypost dev`, which runs; the text has a fix hint."""
 
 
 def read_or_create_instance_key(settings: Settings) -> str:
@@ -52,9 +60,42 @@ def make_variables(urls: BaseUrls, admin_token: str, app_token: str) -> dict[str
     }
 
 
-def write_env(path: Path, variables: dict[str, str]) -> None:
-    """Write the variables for other programs, readable by their owner only."""
-    _write_private(path, format_env(variables))
+@contextlib.contextmanager
+def written_env(path: Path, variables: dict[str, str]) -> Iterator[None]:
+    """Write the variables for other programs, readable by their owner only; delete the file at the end.
+
+    Until then, or until this process is killed, the file is locked: no other `waypost dev` overwrites it.
+
+    Raises:
+        EnvFileInUse: another `waypost dev` has written it, and runs.
+    """
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
+        written = os.fstat(file.fileno())
+        if stat.S_ISREG(written.st_mode):
+            _lock(file.fileno(), path)
+            file.truncate()
+        file.write(format_env(variables))
+        file.flush()
+        if stat.S_ISREG(written.st_mode):
+            try:
+                yield
+            finally:
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(path.stat(), written):
+                        path.unlink()
+            return
+    yield  # a pipe: its reader waits for its end
+
+
+def _lock(descriptor: int, path: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise EnvFileInUse(
+            f"{path} has the variables of another `waypost dev`, which is running: name another file with --env-file"
+        ) from error
+    except OSError:  # a file system without locks
+        return
 
 
 def format_env(variables: dict[str, str]) -> str:

@@ -27,7 +27,7 @@ from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage
 
-_ANSWER_TYPES: Final = ("button", "interactive")
+_BUTTON_RESULT_TYPES: Final = ("button", "interactive")
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
 
 
@@ -55,7 +55,7 @@ class MessageBody(ControlBody, frozen=True):
 
     Args:
         message_id: its wamid, or the id that its sender gave it: the first word of its callback data.
-        wait_ms: real time to wait for that message; without `message_id`, for one that was not answered.
+        wait_ms: real time to wait for that message; without `message_id`, for one whose buttons were not used.
     """
 
     message_id: Name | None = None
@@ -300,7 +300,7 @@ async def _wait_for_message(
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
-    An answered message does not end the wait without a name: the next one is on its way to this phone.
+    Without a name, a message whose buttons were used does not end the wait: the next one is on its way.
 
     Raises:
         ControlApiError: no such message has arrived in time.
@@ -314,7 +314,7 @@ async def _wait_for_message(
 
     def is_complete(items: list[SimulatedMessage]) -> bool:
         matches = find_matches(items)
-        return bool(matches) and (message_id is not None or not _is_answered(matches[-1], items))
+        return bool(matches) and (message_id is not None or not _is_used(matches[-1], items))
 
     if message_id is not None and not body.wait_ms:
         items = await services.inboxes.find_named(phone, message_id)
@@ -331,9 +331,9 @@ async def _wait_for_message(
     return matches[-1]
 
 
-def _is_answered(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
+def _is_used(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
     """Return whether a button of the message was tapped, or its form filled in."""
-    return any(item.context_id == message.wamid and item.type in _ANSWER_TYPES for item in items if item.is_inbound)
+    return any(item.context_id == message.wamid and item.type in _BUTTON_RESULT_TYPES for item in items if item.is_inbound)
 
 
 def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:

@@ -66,7 +66,7 @@ class PhonesQuery(ControlQuery, frozen=True):
 class InboxQuery(ControlQuery, frozen=True):
     """Filter and page of a phone's messages."""
 
-    after: Position | None = None
+    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None
     before: Position = 2**62
     limit: Annotated[int, Meta(ge=0, le=1000)] = 100
     wait_ms: WaitMs = 0

@@ -7,7 +7,7 @@ from msgspec import Meta
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.field_types import Name, Position, WaitMs
+from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
 from waypost.simulator.services import SimulatorServices
 
@@ -15,7 +15,7 @@ from waypost.simulator.services import SimulatorServices
 class GroupQuery(ControlQuery, frozen=True):
     """Filter of a group's messages."""
 
-    after: Position | None = None
+    after: Annotated[Position | None, accepts("0 to 4611686018427387904")] = None
     limit: Annotated[int, Meta(ge=0, le=1000)] = 100
     wait_ms: WaitMs = 0
 
