@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 from typing import Final
 
@@ -61,7 +61,7 @@ def make_variables(urls: BaseUrls, admin_token: str, app_token: str) -> dict[str
 
 
 @contextlib.contextmanager
-def written_env(path: Path, variables: dict[str, str]) -> Iterator[None]:
+def written_env(path: Path, variables: dict[str, str]) -> Generator[None]:
     """Write the variables for other programs, readable by their owner only; delete the file at the end.
 
     Until then, or until this process is killed, the file is locked: no other `waypost dev` overwrites it.
