@@ -333,7 +333,9 @@ async def _wait_for_message(
 
 def _is_used(message: SimulatedMessage, items: list[SimulatedMessage]) -> bool:
     """Return whether a button of the message was tapped, or its form filled in."""
-    return any(item.context_id == message.wamid and item.type in _BUTTON_RESULT_TYPES for item in items if item.is_inbound)
+    return any(
+        item.context_id == message.wamid and item.type in _BUTTON_RESULT_TYPES for item in items if item.is_inbound
+    )
 
 
 def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:
