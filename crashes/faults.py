@@ -26,12 +26,19 @@ CUT_S: Final = 4.0
 CLOCK_OFFSETS_H: Final = (3, -2, 0)
 """Offsets of the service's clock from the true time after each jump."""
 
+MAX_PAUSES = 20
+
 
 async def kill_service(context: FaultContext) -> FaultResult:
     """Kill the service with `kill -9` and start it again on the same store and port."""
-    cluster = context.cluster
-    await context.wait_in_flight()
-    pending = context.load.pending
+    cluster, pending = context.cluster, 0
+    for _ in range(MAX_PAUSES):  # what was in flight may be done by the time of the kill: it is paused before one looks
+        await context.wait_in_flight()
+        cluster.service.pause()
+        pending = context.load.pending
+        if pending or cluster.store.in_flight():
+            break
+        cluster.service.resume()
     cluster.service.kill()
     in_flight = frozenset(cluster.store.in_flight())
     result = record_fault(len(in_flight) + pending, f"{len(in_flight)} in flight, {pending} without response",
