@@ -168,11 +168,16 @@ def _check_origin(request: Request, hosts: Sequence[str]) -> None:
     """
     host = hostname_of("//" + request.headers.get("host", ""))
     if not (host in hosts or is_loopback(host)):
-        raise ApiError(ErrorCode.FORBIDDEN_ORIGIN, "Host must be a loopback name or one of admin_hosts.")
+        raise ApiError(
+            ErrorCode.FORBIDDEN_ORIGIN, "Host must be localhost, a loopback address, or one of the setting admin_hosts."
+        )
     origin = request.headers.get("origin")
     of_origin = host if origin is None else hostname_of(origin)
     if not (of_origin in hosts or is_loopback(of_origin)):
-        raise ApiError(ErrorCode.FORBIDDEN_ORIGIN, "Origin must be this service's own.")
+        raise ApiError(
+            ErrorCode.FORBIDDEN_ORIGIN,
+            "Origin must be absent, or the address of this service: a page of another site may not call it.",
+        )
 
 
 def _token_of(request: Request) -> str:

@@ -337,7 +337,9 @@ class PathEndpoints:
             await endpoint(scope, receive, send)
             return
         allowed = ", ".join(sorted(self.by_method))
-        error = ApiError(ErrorCode.METHOD_NOT_ALLOWED, f"This path takes {allowed}.")
+        error = ApiError(
+            ErrorCode.METHOD_NOT_ALLOWED, f"The method must be {' or '.join(sorted(self.by_method))} on this path."
+        )
         status, content, _ = error_response(error)
         headers = {"Allow": allowed}
         for other in self.by_method.values():

@@ -112,9 +112,7 @@ def unavailable_error(app: App, call_name: str, reason: str) -> ApiError:
     """Return the error for a direct call without a response; the reason goes to our log, not to the partner."""
     _log.warning("a direct call got no response", call=call_name, app=app.id, reason=reason)
     return ApiError(
-        ErrorCode.OPERATOR_UNAVAILABLE,
-        "The operator cannot be asked now; try again later.",
-        retry_after_s=RETRY_AFTER_S,
+        ErrorCode.OPERATOR_UNAVAILABLE, "The operator is unavailable now; try again later.", retry_after_s=RETRY_AFTER_S
     )
 
 

@@ -293,9 +293,9 @@ async def _check_url(services: Services, app: App, form: SubscriptionForm) -> No
     }
     response = await services.outbound.post(form.url, body, headers)
     if response.status is None or not 200 <= response.status < 300:
-        problem = response.error or f"it answered {response.status}"
+        problem = response.error or f"it responded with {response.status}"
         _log.info("a subscription's URL failed its ping", reason=problem)
-        text = f"url must answer 2xx to a POST within 10 s, or send doCheck=false; {problem}."
+        text = f"url must respond with 2xx to a POST within 10 s, or send doCheck=false; {problem}."
         raise ApiError(ErrorCode.INVALID_URL, text, field="url")
 
 

@@ -78,7 +78,7 @@ def template_send_error(send: TemplateSend, draft: TemplateDraft, *, now_ms: int
     least, most = parameter_count_range(draft)
     if not least <= len(send.params) <= most:
         expected = str(least) if least == most else f"{least} to {most}"
-        return f"template.params must hold {expected} values; it holds {len(send.params)}"
+        return f"template.params must hold {expected} {'value' if most == 1 else 'values'}; it holds {len(send.params)}"
     if any(not value or _UNSENDABLE.search(value) for value in send.params):
         return "template.params must not be empty, nor hold line breaks, tabs or more than four spaces in a row"
     extras = (extra.send_error(send, draft, now_ms) for extra in TEMPLATE_EXTRAS)

@@ -11,7 +11,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from waypost.base.invalid_values import describe_invalid_value
+from waypost.base.invalid_values import describe_invalid_value, describe_malformed_json
 from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 
@@ -235,6 +235,7 @@ def read_json(
         ApiError: it is not JSON or of another type, is too deep, or has a character that cannot be stored.
     """
     _check_text(text, name)
+    sent = text
     field = "" if " " in name else name  # `The body` is not a field name
     if has_texts and _LOSES_SPELLING.search(text):
         text = _STRINGS_AND_NUMBERS.sub(_quote_number, text)
@@ -243,8 +244,17 @@ def read_json(
     except msgspec.ValidationError as error:
         detail = mismatch(error, decoder.type, field)
     except (msgspec.DecodeError, RecursionError, UnicodeError):
-        detail = ", as JSON text"
+        detail = f", as JSON text; it {_describe_malformed(sent)}"
     raise ApiError(ErrorCode.UNREADABLE, f"{name} must be {accepted}{detail}.", field=field, accepted=accepted)
+
+
+def _describe_malformed(text: str) -> str:
+    """Return where a text, as it was sent, stops to be JSON."""
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
+        return describe_malformed_json(error)
+    return "is not valid JSON"
 
 
 def mismatch(error: msgspec.ValidationError, expected: Any, field: str) -> str:

@@ -1,5 +1,6 @@
 """Uploads and downloads: declared types, responses and errors."""
 
+import re
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -7,6 +8,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED_TYPES
 
 MAX_MEDIA_URL_CHARS: Final = 2000
+_URL: Final = re.compile(r"https?://|[a-z][a-z0-9+.-]*://\S+\Z", re.IGNORECASE)
 
 # fmt: off
 TYPE_ALIASES: Final = {  # other names of accepted types, as clients and tools write them
@@ -85,13 +87,13 @@ def fetch_error(field: str, reason: str) -> ApiError:
     return ApiError(
         ErrorCode.MEDIA_NOT_FETCHED,
         f"{field} must be {'a file, or ' if field == 'file' else ''}the public http or https address "
-        f"of a file, which answers 200 within 10 s, after at most three redirects; {reason}.",
+        f"of a file, which responds with 200 within 10 s, after at most three redirects; {reason}.",
     )
 
 
 def is_url(text: str) -> bool:
-    """True if a text is a URL, and not the bytes of a file."""
-    return text[:8].lower().startswith(("http://", "https://"))
+    """True if a text is a URL of any scheme, and not the bytes of a file."""
+    return _URL.match(text) is not None
 
 
 def check_media_url(url: str, field: str) -> None:
@@ -107,7 +109,7 @@ def check_media_url(url: str, field: str) -> None:
     except ValueError:
         usable = False
     if not usable or len(url) > MAX_MEDIA_URL_CHARS or not url.isprintable() or " " in url:
-        raise fetch_error(field, f"this is no address of at most {MAX_MEDIA_URL_CHARS} characters")
+        raise fetch_error(field, f"it is no http or https address of at most {MAX_MEDIA_URL_CHARS} characters")
 
 
 def handle_response(handle: str | None) -> dict[str, Any]:

@@ -319,7 +319,7 @@ async def test_rejected_form_keeps_its_input_and_shows_the_error(
     }  # fmt: skip
 
     for changes, error in (
-        ({}, "it answered 404"),
+        ({}, "it responded with 404"),
         ({"url": "ftp://somewhere"}, "absolute http or https address"),
         ({"modes": ""}, "modes is required"),
         ({"headers": "no header"}, "is not a header"),

@@ -205,7 +205,11 @@ async def change_profile(call: AppCall, fields: ProfileChange) -> StoredProfile:
     }
     members = {name: value for name, value in change.items() if value is not None}
     if not members:
-        raise ApiError(ErrorCode.FIELD_MISSING, "Name at least one field of the profile.")
+        raise ApiError(
+            ErrorCode.FIELD_MISSING,
+            "At least one of addLine1, addLine2, city, state, pinCode, country, vertical, website1, website2, desc and "
+            "profileEmail is required.",
+        )
     await _set_profile(call, members)
     return await show_profile(call)
 

@@ -221,7 +221,7 @@ async def _read_template_content(services: Services, form: Form, app: App) -> tu
     if template is None or template.status is TemplateStatus.DELETED:
         raise ApiError(
             ErrorCode.INVALID_TEMPLATE,
-            "template.id must be the id of one of this app's templates, as its creation answered it.",
+            "template.id must be the id of one of this app's templates: GET /partner/app/<APP_ID>/templates lists them.",
         )
     reject_violation(postback_error(content, template.draft))
     if app.preferences.marketing_messages and template.category is Category.MARKETING:
@@ -241,12 +241,13 @@ def _check_message(form: Form, content: TemplateSend, template: Template) -> Non
     row = type_row(kind)
     if not row.is_header_sent and not row.has_cards:
         return
+    needed = "carousel" if row.has_cards else row.medium.name if row.medium else "location"
+    accepted = f"an object of the type {needed}, which a template of type {kind} shows"
     text = json_text(form, "message")
     if text is None:
-        raise missing_parameter("message", f"what a template of type {kind} shows above its text")
-    needed = "carousel" if row.has_cards else row.medium.name if row.medium else "location"
+        raise missing_parameter("message", accepted)
     if content.shown_kind != needed and not (needed == "location" and is_location_sample(text)):
-        raise invalid_field("message", f"what a template of type {kind} shows: an object of the type {needed}")
+        raise invalid_field("message", accepted)
 
 
 def _check_template(services: Services, content: TemplateSend, template: Template) -> None:

@@ -138,7 +138,7 @@ class PartnerUploads:
             guard = _UploadGuard(incoming, arriving, for_handle=for_handle)
             response = await self._outbound.get(url, guard.write)
             if response.status != 200:
-                reason = response.error or f"it answered {response.status}"
+                reason = response.error or f"it responded with {response.status}"
                 raise fetch_error(field, reason)
             await arriving.refresh()
             hint = (response.headers or {}).get("content-type", "")
@@ -279,7 +279,7 @@ class _UploadGuard:
                 raise wrong_type(types[0], self._accepted)
             self._max_bytes = max(ACCEPTED_TYPES[mime_type].max_bytes for mime_type in possible)
         if self.incoming.size_bytes > self._max_bytes:
-            raise file_too_large(self._max_bytes, "what it begins as")
+            raise file_too_large(self._max_bytes, "a file of its type, which its first bytes show")
 
 
 async def _read_upload_parts(request: Request, names: tuple[str, ...], guard: _UploadGuard) -> _UploadParts:
@@ -293,14 +293,16 @@ async def _read_upload_parts(request: Request, names: tuple[str, ...], guard: _U
             field, field_bytes = part.name, bytearray()
             if part.name in names:
                 if parts.file is not None:
-                    raise ApiError(ErrorCode.FIELD_BROKEN, f"{names[0]} must be given once.")
+                    raise ApiError(
+                        ErrorCode.FIELD_BROKEN, f"{names[0]} must be sent once; the form has more than one file."
+                    )
                 parts.file = part
         elif field in names:
             await guard.write(part)
         else:
             around_bytes += len(part)
             if around_bytes > MAX_OVERHEAD_BYTES:
-                raise file_too_large(MAX_OVERHEAD_BYTES, "what stands beside the file")
+                raise file_too_large(MAX_OVERHEAD_BYTES, "the fields beside the file")
             if len(field_bytes) < MAX_UPLOAD_FIELD_BYTES:
                 field_bytes += part
     fields[field] = bytes(field_bytes)
@@ -317,7 +319,7 @@ def _check_length(request: Request) -> None:
 
 
 def _find_url(file: PartHead, incoming: IncomingFile) -> str | None:
-    """Return the URL that a part without a file name holds as text; None if it holds a file."""
+    """Return the URL of any scheme that a part without a file name holds as text; None if it holds a file."""
     if file.file_name is not None or incoming.size_bytes > 2 * MAX_MEDIA_URL_CHARS:
         return None
     text = incoming.head.decode("utf-8", "replace").strip()

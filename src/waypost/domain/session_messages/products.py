@@ -120,7 +120,7 @@ class SessionProducts(SessionContent):
         for field, name in needed:
             value: object = getattr(products, field)
             if not (value.strip() if isinstance(value, str) else value):
-                raise missing_member(name, f"for {sub_type}")
+                raise missing_member(name, f"a message of subType {sub_type} has it")
         return products
 
     def operator_body(self, context: SendContext) -> tuple[str, Any]:

@@ -56,7 +56,8 @@ def has_kind_fields(draft: TemplateDraft) -> RuleFailure | None:
         for field in BUTTON_KINDS[button.kind].required:
             value = getattr(button, field)
             if not value or not has_text(value):
-                return RuleFailure(f"[{index}].{field}", f"{button.kind} has it")
+                needed = " and ".join(BUTTON_KINDS[button.kind].required)
+                return RuleFailure(f"[{index}].{field}", f"{button.kind} needs {needed}")
     return None
 
 

@@ -13,7 +13,7 @@ def has_card_count(low: int, high: int) -> RuleCheck:
 
     def check(draft: TemplateDraft) -> RuleFailure | None:
         count = len(draft.cards or ())
-        return None if low <= count <= high else RuleFailure(detail=f"there are {count}")
+        return None if low <= count <= high else RuleFailure(detail=f"there {'is' if count == 1 else 'are'} {count}")
 
     return check
 

@@ -109,10 +109,14 @@ def _reject_intended_json(text: str) -> None:
         return
     if value is None or isinstance(value, bool | str | list):
         is_value = value is None or isinstance(value, bool)
-        kind = msgspec.json.encode(value).decode() if is_value else "a string" if isinstance(value, str) else "a list"
-        raise invalid_field(
-            "message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is JSON's {kind}"
+        kind = (
+            msgspec.json.encode(value).decode()
+            if is_value
+            else "a text in quotes"
+            if isinstance(value, str)
+            else "a list"
         )
+        raise invalid_field("message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is {kind}")
 
 
 def is_about_products(form: Form) -> bool:

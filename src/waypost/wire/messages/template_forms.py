@@ -173,7 +173,9 @@ def _texts_by_index(postback_texts: PostbackTexts, field: str) -> dict[int, str]
                 f"item of index {item.index} for a button without a postback text.",
             )
         if item.index in texts:
-            raise invalid_field(f"{field}[{position}].index", f"given once; {item.index} stands before it")
+            raise invalid_field(
+                f"{field}[{position}].index", f"another than those before it: {item.index} is given twice"
+            )
         texts[item.index] = text
     return texts or None
 
@@ -228,7 +230,9 @@ def _type_by_member(message: TemplateMessage) -> str:
 
 def _media(kind: str, message: TemplateMessage) -> dict[str, Any]:
     medium: SendMedium = getattr(message, kind) or SendMedium()
-    media = read_media_ref(medium.id, medium.link or medium.url, f"{kind}.link", f"or message.{kind}.id")
+    media = read_media_ref(
+        medium.id, medium.link or medium.url, f"{kind}.link", f"the address of the {kind}, or message.{kind}.id"
+    )
     name = medium.filename if medium.filename is not None else message.filename
     return {"media_kind": MediaKind(kind), "media": media, "file_name": coerce_text(name)}
 
@@ -263,7 +267,10 @@ def _carousel(message: TemplateMessage) -> dict[str, Any]:
 def _card(index: int, card: CardMedium) -> CardSend:
     medium = card.image or card.video or SendMedium(card.id, card.link, card.url)
     media = read_media_ref(
-        medium.id, medium.link or medium.url, f"cards[{index}].link", f"or message.cards[{index}].id"
+        medium.id,
+        medium.link or medium.url,
+        f"cards[{index}].link",
+        f"the address of the medium, or message.cards[{index}].id",
     )
     postback_texts = _texts_by_index(card.postbackTexts, f"message.cards[{index}].postbackTexts")
     return CardSend(media, postback_texts or {})

@@ -19,7 +19,11 @@ MAX_BUTTONS_READ: Final = 20  # that are read; the rule table limits how many a 
 MAX_CARDS_READ: Final = 20  # as MAX_BUTTONS_READ
 COPY_CODE_LABEL: Final = "Copy code"
 """The default label of a button that copies the code. Source: operator's facts 2.2."""
-_BUTTON_KIND_NAMES: Final = ", ".join(ButtonKind)
+_BUTTON_TYPES: Final = (
+    "one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE, or OTP for AUTHENTICATION, FLOW for MARKETING, MPM for templateType "
+    "PRODUCT, CATALOG for templateType CATALOG"
+)
+_CARD_BUTTON_TYPES: Final = "QUICK_REPLY, URL or PHONE_NUMBER"
 
 
 class SentApp(msgspec.Struct):
@@ -169,7 +173,9 @@ def _read_button(name: str, button: SentButton) -> TemplateButton:
     try:
         kind = ButtonKind(button.type.strip().upper())
     except ValueError as error:
-        raise invalid_field(f"{name}.type", f"one of {_BUTTON_KIND_NAMES}") from error
+        raise invalid_field(
+            f"{name}.type", _BUTTON_TYPES if name.startswith("buttons") else _CARD_BUTTON_TYPES
+        ) from error
     suffix, value = coerce_text(button.suffix), coerce_text(button.button_value)
     url = coerce_text(button.url)
     if kind is ButtonKind.URL and not url and value:
