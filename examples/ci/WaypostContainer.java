@@ -14,7 +14,7 @@ public class WaypostContainer extends GenericContainer<WaypostContainer> {
   private final HttpClient http = HttpClient.newHttpClient();
 
   public WaypostContainer() {
-    super(DockerImageName.parse("ghcr.io/waypost/waypost"));
+    super(DockerImageName.parse("registry.example.com/waypost"));
     withCommand("dev", "--memory");
     withEnv("WAYPOST_RATES", "false");
     withExposedPorts(API_PORT, SIMULATOR_PORT);

@@ -5,7 +5,7 @@ import { GenericContainer, Wait } from "testcontainers";
 
 /** Start the container; return it, and the running Waypost. */
 export async function startWaypostContainer() {
-  const container = await new GenericContainer("ghcr.io/waypost/waypost")
+  const container = await new GenericContainer("registry.example.com/waypost")
     .withCommand(["dev", "--memory"])
     .withEnvironment({ WAYPOST_RATES: "false" })
     .withExposedPorts(8080, 8081)

@@ -8,7 +8,7 @@ export class ControlError extends Error {
 export class NotReceived extends Error {}
 
 export interface StartOptions {
-  /** Program and first arguments; `["uvx", "waypost"]` by default. */
+  /** Program and first arguments; `["waypost"]` by default. */
   command?: string[];
   /** Settings of the service, such as `{ per_second: 200 }`. */
   settings?: Record<string, string | number | boolean>;

@@ -28,7 +28,7 @@ export class NotReceived extends Error {
 }
 
 /** Start `waypost dev` on free ports with a temporary folder; it ends with this process, or by `stop()`. */
-export async function startWaypost({ command = ["uvx", "waypost"], settings = {}, timeoutMs = 60_000 } = {}) {
+export async function startWaypost({ command = ["waypost"], settings = {}, timeoutMs = 60_000 } = {}) {
   const folder = await mkdtemp(join(tmpdir(), "waypost-dev-"));
   const envFile = join(folder, "waypost-dev.env");
   const [program, ...first] = command;

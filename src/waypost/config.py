@@ -239,7 +239,7 @@ class Settings(BaseModel):
     media_url: str | None = Field(
         default=None,
         description="A bucket of an S3-compatible server for media files, such as `s3://bucket/prefix`; without it they "
-        "are in the folder `media` in `data`. Needs `waypost[s3]`.",
+        "are in the folder `media` in `data`. Needs the extra `s3`.",
     )
     media_endpoint: str | None = Field(
         default=None, description="URL of that server, such as `https://s3.example.com`; without it AWS."

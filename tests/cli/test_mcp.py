@@ -161,5 +161,5 @@ def test_missing_extra_is_one_line_that_says_what_to_install(tmp_path: Path) -> 
 
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
-    assert "pip install 'waypost[mcp]'" in result.stderr
+    assert f"{sys.executable} -m pip install 'mcp>=" in result.stderr
     assert result.stdout == ""

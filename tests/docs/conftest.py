@@ -16,7 +16,7 @@ from tests.support.polling import HANGS_AFTER_S
 
 @pytest.fixture
 def newcomers_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder; `waypost` is on the path, as after `pip install waypost`."""
+    """An empty folder; `waypost` is on the path, as with an installed package."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     return tmp_path
 

@@ -91,15 +91,12 @@ def test_journey_pasted_twice_ends_with_the_tapped_buttons_postback_text_each_ti
         terminal.stdin.close()
         terminal.wait(HANGS_AFTER_S)
 
-    sent = re.findall(r'"status":"submitted","messageId":"([^"]+)"', transcript)
+    events = [callback["payload"] for callback in callbacks_in(output) if callback["type"] == "message-event"]
+    sent = [event["id"] for event in events if event["type"] == "enqueued"]
     assert [tap["context"]["gsId"] for tap in taps] == sent, transcript
     choice = {"text": "Yes please", "type": "button", "postbackText": "bring-today"}
     assert [tap["payload"] for tap in taps] == [choice, choice], transcript
-    kinds = {
-        (callback["payload"].get("gsId", callback["payload"]["id"]), callback["payload"]["type"])
-        for callback in callbacks_in(output)
-        if callback["type"] == "message-event"
-    }
+    kinds = {(event.get("gsId", event["id"]), event["type"]) for event in events}
     assert kinds == {(message_id, kind) for message_id in sent for kind in ("enqueued", "sent", "delivered", "read")}
 
 

@@ -13,7 +13,7 @@ import pytest
 from packaging.metadata import Metadata
 from packaging.requirements import Requirement
 
-from tests.docs.repository import ROOT
+from tests.docs.repository import ROOT, name_of, repository_files
 from tests.resolutions import PYTHONS
 from waypost import __version__
 
@@ -64,20 +64,32 @@ def test_size_stays_below_its_limit(built: dict[str, Path], ending: str) -> None
     assert built[ending].stat().st_size < MAX_BYTES[ending]
 
 
-def test_description_has_only_absolute_links_to_this_version(metadata: Metadata) -> None:
+def test_description_has_no_link_that_leads_nowhere(metadata: Metadata) -> None:
+    """An index shows the description without the files of the repository, which has no public address yet."""
     assert metadata.description is not None
     links = re.findall(r"\]\(([^)\s]+)\)", metadata.description)
 
-    assert len(links) > 30
-    assert [link for link in links if not link.startswith(("https://", "#"))] == []
-    assert {link.split("/")[6] for link in links if "/blob/" in link} == {f"v{__version__}"}
-    assert [link for link in links if link.endswith(".png") and "raw" not in link] == []
+    assert [link for link in links if not link.startswith("#")] == []
+    assert len(metadata.description) > 5_000
 
 
-def test_metadata_names_authors_licence_addresses_and_the_pythons_that_are_tested(metadata: Metadata) -> None:
+def test_no_file_names_an_address_that_is_not_ours_yet() -> None:
+    """Whoever takes these names could give a user another program; the text for the release stands in one page."""
+    page = "docs/contributing/releasing.md"
+    own = name_of(Path(__file__))
+    addresses = re.compile(
+        r"github\.com/waypost|ghcr\.io/waypost|githubusercontent\.com/waypost|uvx waypost|pip install '?waypost\b"
+    )
+
+    named = {name_of(path) for path in repository_files() if addresses.search(path.read_text("utf-8", "ignore"))}
+
+    assert named - {own, "CHANGELOG.md"} == {page}
+
+
+def test_metadata_names_authors_licence_and_the_pythons_that_are_tested(metadata: Metadata) -> None:
     assert metadata.author == "The Waypost authors"
     assert metadata.license_expression == "Apache-2.0"
-    assert {"Homepage", "Documentation", "Changelog", "Issues", "Source"} <= set(metadata.project_urls or {})
+    assert not metadata.project_urls
     named = [line.rpartition(" ")[2] for line in metadata.classifiers or [] if re.search(r":: 3\.\d+$", line)]
     assert tuple(named) == PYTHONS
     assert str(metadata.requires_python) == f">={PYTHONS[0]}"

@@ -113,4 +113,4 @@ def test_without_waypost_the_run_ends_with_the_ways_to_start_it(tmp_path: Path, 
 
     assert run.code == pytest.ExitCode.USAGE_ERROR, run.output
     assert "there is no command `waypost` beside this Python or on the PATH" in run.output
-    assert "/path/to/venv/bin/waypost), to `uvx waypost`, or to an image (podman run" in run.output
+    assert "/path/to/venv/bin/waypost), to `uvx --from WHEEL waypost`, or to an image (podman run" in run.output

@@ -25,7 +25,7 @@ _VARIABLE: Final = re.compile(r"([A-Z_]+)=(.*)")
 _REQUIRED_VARIABLE: Final = "ADMIN_TOKEN"
 _HOW_TO_START: Final = (
     "there is no command `waypost` beside this Python or on the PATH. Install waypost there, or set waypost_command "
-    "to the one of another environment (/path/to/venv/bin/waypost), to `uvx waypost`, or to an image "
+    "to the one of another environment (/path/to/venv/bin/waypost), to `uvx --from WHEEL waypost`, or to an image "
     "(podman run --rm -i --network=host IMAGE)"
 )
 

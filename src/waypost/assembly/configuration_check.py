@@ -3,6 +3,7 @@
 from importlib.util import find_spec
 
 from waypost.assembly.dev import demo
+from waypost.base.extras import install_command
 from waypost.config import STAGES, Settings
 
 
@@ -48,4 +49,6 @@ def check_media_settings(settings: Settings) -> None:
             "credentials of the environment or of the machine's role"
         )
     if settings.media_url is not None and find_spec("obstore") is None:
-        raise InvalidConfiguration("media_url needs the package obstore: install waypost[s3]")
+        raise InvalidConfiguration(
+            f"media_url needs the package obstore, which is not installed: {install_command('s3')}"
+        )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from waypost import __version__
+from waypost.base.extras import install_command
 from waypost.base.ids import is_uuid
 from waypost.base.telemetry.sampling import is_sampled
 from waypost.base.telemetry.tracing import TraceRecord, TraceStep, tracer
@@ -114,7 +115,7 @@ def open_tracing(endpoint: str, *, sample_ratio: float, process: str) -> SpanTra
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError as error:
         raise TracingUnavailable(
-            "otel_endpoint is set and OpenTelemetry is not installed: pip install 'waypost[otel]', "
+            f"otel_endpoint is set and OpenTelemetry is not installed: {install_command('otel')}, "
             "or unset WAYPOST_OTEL_ENDPOINT"
         ) from error
     exporter: SpanExporter = OTLPSpanExporter(endpoint=endpoint)

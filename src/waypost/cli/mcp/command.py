@@ -3,6 +3,7 @@
 import asyncio
 from typing import Final
 
+from waypost.base.extras import install_command
 from waypost.cli.control_client import ENV_FILE, EnvFile
 from waypost.cli.errors import fail, load_settings
 
@@ -17,7 +18,7 @@ def mcp(env_file: EnvFile = ENV_FILE) -> None:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in _EXTRA:
             raise
-        fail("`waypost mcp` needs an extra that is not installed; install it with: pip install 'waypost[mcp]'")
+        fail(f"`waypost mcp` needs a package that is not installed; install it with: {install_command('mcp')}")
     from waypost.cli.mcp.connection import ServiceConnection
 
     asyncio.run(serve_tools(ServiceConnection(load_settings(), env_file)))
