@@ -73,7 +73,7 @@ async def test_first_steps_lead_from_the_first_message_to_the_callback(tabs: Tab
     await console.control.json("POST", f"/control/phones/{console.phone}/messages", {"to": demo.SOURCE, "text": "Yes"})
 
     await steps.nth(2).get_by_text("Reply received.").wait_for()
-    assert await steps.nth(3).get_by_role("link", name="Open Callbacks").is_visible()
+    assert await steps.nth(3).get_by_role("link", name="Receive callbacks").is_visible()
 
 
 async def test_newest_messages_show_their_template_or_kind(console: ConsoleClient) -> None:

@@ -1,6 +1,10 @@
 """The page of partners: a new partner in one form, the checklist of its overview, and who may use the page."""
 
+import asyncio
+import html
 import re
+import subprocess
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -12,6 +16,8 @@ from tests.console.simulator.test_simulator_alone import Site, close_site, no_si
 from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
+from waypost.cli.live.environment import read_environment
+from waypost.cli.live.listener import NEEDED
 
 __all__ = ("no_simulator", "shared_simulator")  # fixtures
 
@@ -113,6 +119,31 @@ async def test_partner_is_created_once(console: ConsoleClient) -> None:
     assert (first.status, second.status) == (200, 400)
     apps = (await console.admin.json("GET", "/admin/apps"))["apps"]
     assert [app["phone_number"] for app in apps if app["name"] == "MeadowApp"] == ["15550001777"]
+
+
+@pytest.mark.parametrize("password", ["", "Correct-horse-1"])
+async def test_new_partner_signs_in_and_listens_with_what_the_page_shows(
+    console: ConsoleClient, tmp_path: Path, password: str
+) -> None:
+    response = await console.post("/partners", {**VALUES, "password": password}, status=200)
+    page = html.unescape(await response.text())
+
+    [shown] = re.findall(r"<dt>Password</dt><dd>(.*?)</dd>", page, re.DOTALL)
+    generated = re.search(r"<code>(Wp-[0-9a-f]{24})</code>", shown)
+    assert (generated is None) == bool(password)
+    login = {"email": VALUES["email"], "password": password or (generated[1] if generated else "")}
+    async with console.http.post(console.base_url + "/partner/account/login", data=login) as response:
+        assert response.status == 200, await response.text()
+    [commands] = re.findall(r"<pre tabindex=\"0\">(\(umask.*?)</pre>", page, re.DOTALL)
+    write, listen = commands.splitlines()
+    await asyncio.to_thread(subprocess.run, ["sh", "-c", write], cwd=tmp_path, check=True)
+    file = tmp_path / listen.removeprefix("waypost listen --env-file ")
+    assert file.stat().st_mode & 0o777 == 0o600
+    variables = read_environment(file, *NEEDED)
+    headers = {"Authorization": variables["APP_TOKEN"]}
+    url = f"{variables['PARTNER_URL']}/partner/app/{variables['APP_ID']}/subscription"
+    async with console.http.get(url, headers=headers) as response:
+        assert response.status == 200, await response.text()
 
 
 async def test_unknown_partner_cannot_be_entered(console: ConsoleClient) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 from starlette.responses import Response
 
+from waypost.console.callbacks.listening import listen_commands
 from waypost.console.callbacks.lookup import callbacks_path, get_subscription, list_subscriptions
 from waypost.console.callbacks.modes import MODE_GROUPS, OFFERED_MODES
 from waypost.console.callbacks.subscription_form import SubscriptionFields, subscription_fields
@@ -31,7 +32,9 @@ async def show_subscriptions(tools: PageTools, page_request: PageRequest) -> Res
     cards = await read_cards(tools, page_request)
     return await tools.page(
         page_request, "callbacks/subscriptions.html",
-        cards=cards, most=MAX_SUBSCRIPTIONS_PER_APP, is_demo=tools.services.demo_partner_id is not None,
+        cards=cards, most=MAX_SUBSCRIPTIONS_PER_APP,
+        is_demo=tools.services.demo_partner_id == page_request.partner.id,
+        listen=listen_commands(tools.services.public_url, page_request.app.id, page_request.app.name),
         **_form_values(SubscriptionFields()),
     )  # fmt: skip
 

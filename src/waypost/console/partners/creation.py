@@ -11,6 +11,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.partners.fields import is_at_simulator
 
 _ID_DIGITS: Final = 16
+_PASSWORD_DIGITS: Final = 24
 _NOT_IN_IDS: Final = re.compile(r"[^a-z0-9]+")
 _FIELDS_BY_MEMBER: Final = {  # the form's field of an error in a member of the APIs' bodies
     "email": "email",
@@ -41,6 +42,7 @@ class CreatedPartner:
     """A partner that was created, with its secrets, which are shown once.
 
     Attributes:
+        password: the generated one; empty: the one of the form.
         operator_account_id: of its business account.
         webhook_problem: why the operator did not subscribe us to its webhooks; empty: it did.
     """
@@ -48,6 +50,7 @@ class CreatedPartner:
     id: int
     name: str
     email: str
+    password: str
     app_id: str
     app_name: str
     app_token: str
@@ -70,6 +73,8 @@ async def create_partner(tools: PageTools, values: Mapping[str, str]) -> Created
         ApiUnreachable: the simulator does not respond.
     """
     admin = tools.services.apis.admin
+    generated = "" if values["password"] else f"Wp-{tools.services.ids.secret()[:_PASSWORD_DIGITS]}"
+    values = {**values, "password": values["password"] or generated}
     try:
         await _check_number_is_free(tools, values["phone_number"])
         setup = await _simulator_setup(tools, values) if is_at_simulator(tools) else _operator_setup(values)
@@ -95,6 +100,7 @@ async def create_partner(tools: PageTools, values: Mapping[str, str]) -> Created
         id=shown["partner"]["id"],
         name=partner["name"],
         email=partner["email"],
+        password=generated,
         app_id=shown["app"]["id"],
         app_name=values["app_name"],
         app_token=shown["app"]["app_token"],
@@ -144,7 +150,7 @@ def _operator_setup(values: Mapping[str, str]) -> dict[str, Any]:
     partner = {
         "email": values["email"].lower(),
         "name": values["name"],
-        "password": values.get("password") or None,
+        "password": values["password"],
         "api_keys": [{"name": values["key_name"]}],
         "business_accounts": [{"id": account_id, "operator_account": values["operator_account"]}],
         "apps": [app],

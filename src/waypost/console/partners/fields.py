@@ -36,6 +36,10 @@ _PARTNER_FIELDS: Final = (  # Source: admin/setup/document.py
     PartnerField("name",                "Partner",            "The company or team. Others do not see it.",  "Enter a name for the partner.", _PLAIN),
     PartnerField("email",               "E-mail address",     "Its login. No other partner may have it.",    "Enter an e-mail address.",      {"autocomplete": "off", "maxlength": 254, "inputmode": "email"}),
 )
+_PASSWORD: Final = PartnerField(
+    "password", "Password", "For the console and the partner API. Empty: one is generated, and shown once.", "",
+    {"autocomplete": "new-password", "maxlength": 256},
+)
 _APP_FIELDS: Final = (
     PartnerField("app_name",            "App",                "It has one number, with its templates, messages and callbacks.", "Enter a name for the app.", _PLAIN),
     PartnerField("phone_number",        "Number",             "With country code, 8 to 15 digits.",          "Enter the number of the app.",       {"autocomplete": "off", "maxlength": 24, "inputmode": "tel"}),
@@ -43,11 +47,11 @@ _APP_FIELDS: Final = (
 _KEY_FIELDS: Final = (
     PartnerField("key_name",            "Name of the API key", "The key itself is generated, and shown once.", "Enter a name for the key, such as where it is used.", {"autocomplete": "off", "maxlength": 100}),
 )
-SIMULATOR_FIELDS: Final = (*_PARTNER_FIELDS, *_APP_FIELDS, *_KEY_FIELDS)
+SIMULATOR_FIELDS: Final = (*_PARTNER_FIELDS, _PASSWORD, *_APP_FIELDS, *_KEY_FIELDS)
 """Fields of a partner at the simulator, where the number and the accounts are created with it."""
 OPERATOR_FIELDS: Final = (
     *_PARTNER_FIELDS,
-    PartnerField("password",            "Password",           "For the console. Empty: none, until the command waypost partner password sets one.", "", {"autocomplete": "new-password", "maxlength": 256}),
+    _PASSWORD,
     *_APP_FIELDS,
     PartnerField("phone_number_id",     "Number ID",          "ID of that number at the operator.",           "Enter the ID of the number at the operator.", _ID),
     PartnerField("business_account_id", "Business account",   "ID of the account with the number at the operator.", "Enter the ID of the business account.", _ID),

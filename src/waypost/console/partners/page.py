@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from waypost.console.callbacks.listening import listen_commands
 from waypost.console.page_tools import PageTools
 from waypost.console.partners.creation import PartnerNotCreated, create_partner
 from waypost.console.partners.fields import find_errors, is_at_simulator, partner_fields, suggest_values
@@ -33,7 +34,12 @@ async def make_partner(tools: PageTools, page_request: PageRequest) -> Response:
             names = {field.name for field in fields}
             wrong = {error.field if error.field in names else "": error.text}
         else:
-            return await tools.page(page_request, "partners/created.html", created=created, is_demo=_is_demo(tools))
+            listen = listen_commands(
+                tools.services.public_url, created.app_id, created.app_name, app_token=created.app_token
+            )
+            return await tools.page(
+                page_request, "partners/created.html", created=created, is_demo=_is_demo(tools), variables=listen
+            )
     return await _page(tools, page_request, values=values, wrong=wrong)
 
 
