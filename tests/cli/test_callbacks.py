@@ -40,24 +40,24 @@ def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pyt
     monkeypatch.delenv("WAYPOST_ADMIN_TOKEN", raising=False)
 
     def run(*arguments: str) -> Any:
-        result = CliRunner().invoke(app, ["callbacks", *arguments, "--json"])
+        result = CliRunner().invoke(app, [*arguments, "--json"])
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
 
-    [listed] = run("list")["subscriptions"]
+    [listed] = run("callbacks", "list")["subscriptions"]
     assert (listed["tag"], listed["state"], listed["waiting"]) == ("orders", "active", 0)
     number = str(listed["id"])
-    old = run("key", number)["key"]
-    assert run("rotate", number, "--keep-old-for-s", "60")["old_key"] == old
-    [row] = run("report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
+    old = run("callbacks", "key", number)["key"]
+    assert run("callbacks", "rotate", number, "--keep-old-for-s", "60")["old_key"] == old
+    [row] = run("callbacks", "report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
     assert (row["attempts"], row["by_status"]) == (1, {"2xx": 1})
-    assert run("show", callback_id)["delivered"] is True
-    assert run("check", number)["delivered"] is False  # its receiver is closed
-    assert run("resume", number)["was_paused"] is False
+    assert run("callbacks", "show", callback_id)["delivered"] is True
+    assert run("callbacks", "check", number)["delivered"] is False  # its receiver is closed
+    assert run("callbacks", "resume", number)["was_paused"] is False
     replay = ("replay", "--subscription", number, "--recipient", "15551234567", "--delivered")
     assert run(*replay, "--dry-run") == {"would_replay": 1, "still_waiting": 0}
     assert run(*replay) == {"replayed": 1, "still_waiting": 0}
-    [listed] = run("list")["subscriptions"]
+    [listed] = run("callbacks", "list")["subscriptions"]
     assert listed["replaying"] == 1
 
 

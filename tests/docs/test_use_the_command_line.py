@@ -27,7 +27,7 @@ COMMANDS: Final = (
     "waypost send Hello --to 12",
     "until waypost requests | grep -q destination; do sleep 0.1; done; waypost requests --status 4xx",
     "waypost callbacks list",
-    "waypost callbacks replay --app 01990000-0000-7000-8000-0000000000a1 --dry-run",
+    "waypost replay --app 01990000-0000-7000-8000-0000000000a1 --dry-run",
     "waypost partner lst",
 )
 VARYING: Final = (  # what differs each time

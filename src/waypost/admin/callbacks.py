@@ -5,6 +5,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection
 
+from waypost.admin.filters import check_filters
 from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks.receiver_statistics import build_receiver_report
@@ -91,6 +92,8 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
 async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> Any:
     """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
     rows = await context.database.read(list_receivers, _receiver_filter(query))
+    if not rows:
+        await _check_filters(context, query)
     return {"subscriptions": [_subscription_view(context, row) for row in rows]}
 
 
@@ -168,6 +171,8 @@ async def show_report(context: AdminContext, query: ReportQuery) -> Any:
     to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
     from_ms = to_ms - DAY_MS if query.from_ms is None else query.from_ms
     rows = await context.database.read(response_times, _receiver_filter(query), from_ms, to_ms)
+    if not rows:
+        await _check_filters(context, query)
     return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": build_receiver_report(rows)}
 
 
@@ -181,6 +186,12 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
     if all(value is None for value in selectors):
         accepted = "a callback_id, a subscription_id, an app_id or a partner_id"
         raise ApiError(ErrorCode.FIELD_MISSING, f"Name {accepted}.", accepted=accepted)
+    await _check_filters(context, request)
+    if (
+        request.callback_id is not None
+        and await context.database.read(callback_with_attempts, request.callback_id) is None
+    ):
+        raise resource_not_found("callback", "callback_id", request.callback_id)
     replay_filter = ReplayFilter(
         subscriptions=SubscriptionFilter(request.subscription_id, request.app_id, request.partner_id),
         callback_id=request.callback_id,
@@ -227,6 +238,12 @@ async def _callback_view(context: AdminContext, callback_id: str, *, text: bool)
 
 def _receiver_filter(query: SubscriptionQuery | ReportQuery) -> SubscriptionFilter:
     return SubscriptionFilter(query.subscription_id or None, query.app_id, query.partner_id or None)
+
+
+async def _check_filters(context: AdminContext, query: SubscriptionQuery | ReportQuery | ReplayRequest) -> None:
+    await check_filters(
+        context, app_id=query.app_id, partner_id=query.partner_id, subscription_id=query.subscription_id
+    )
 
 
 async def _find_subscription(context: AdminContext, subscription_id: int) -> dict[str, Any]:

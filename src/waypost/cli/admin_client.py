@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.errors import load_settings, report_api_errors
+from waypost.cli.errors import load_settings_with_sources, report_api_errors
 from waypost.cli.local_address import local_url
 from waypost.cli.output.printing import print_view
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
@@ -47,9 +47,11 @@ def call_once(method: str, path: str, body: Any = None) -> Any:
 
 async def call_admin_api(call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     """Use the admin API of the running service; if none runs, the admin API on its store in this process."""
-    settings = load_settings()
+    given = load_settings_with_sources()
+    settings = given.settings
+    token_source = given.sources.get("admin_token", f"ADMIN_TOKEN in {ENV_FILE}")
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"
-    with report_api_errors(StoreUnavailable, StoreInUse, WrongStore, address=address, credential="WAYPOST_ADMIN_TOKEN"):
+    with report_api_errors(StoreUnavailable, StoreInUse, WrongStore, address=address, credential=token_source):
         admin_api = find_admin_api(settings)
         if admin_api is not None:
             try:

@@ -75,6 +75,7 @@ def _suggest_option() -> Generator[None]:
         yield
     except _USAGE_ERROR as error:
         unknown = cast("_UnknownOption", error)
+        unknown.message = unknown.message.replace("Value error, ", "")
         similar: list[str] | None = getattr(unknown, "possibilities", None)
         if similar:
             best = get_close_matches(unknown.option_name, similar, n=1) or similar[:1]

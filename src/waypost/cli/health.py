@@ -1,23 +1,40 @@
 """`waypost health`: a probe for containers. It loads only the standard library, because it runs every few seconds."""
 
 import http.client
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
 from waypost.base.error_texts import error_text
 from waypost.cli.errors import fail
 from waypost.cli.local_address import local_host
+from waypost.client.dev_variables import MissingVariable, read_variables
 
+ENV_FILE = Path("waypost-dev.env")
+DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8080
 _OK = 200
 _DETAILS_BYTES = 2000
 
 
 def health(
     host: Annotated[
-        str, typer.Option(envvar="WAYPOST_HOST", help="Address of the service; 0.0.0.0 is this machine.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(envvar="WAYPOST_PORT", min=1, max=65_535, help="Port of the service.")] = 8080,
+        str | None,
+        typer.Option(
+            envvar="WAYPOST_HOST",
+            help="Address of the service; 0.0.0.0 is this machine. [default: that of waypost-dev.env, or 127.0.0.1]",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="WAYPOST_PORT",
+            min=1,
+            max=65_535,
+            help="Port of the service. [default: that of waypost-dev.env, or 8080]",
+        ),
+    ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Check only that the process responds, not that it can work.")
     ] = False,
@@ -25,10 +42,21 @@ def health(
 ) -> None:
     """Check that the service on this machine is ready: exit code 0, else 1 and the response on standard error."""
     path = "/healthz" if live else "/readyz"
-    status, body = request_probe(local_host(host), port, path, timeout_s)
+    if host is None and port is None:
+        host, port = _dev_address(ENV_FILE)
+    status, body = request_probe(local_host(host or DEFAULT_HOST), port or DEFAULT_PORT, path, timeout_s)
     if status != _OK:
         fail(f"{path} responded with {status}: {body}")
     typer.echo("alive" if live else "ready")
+
+
+def _dev_address(env_file: Path) -> tuple[str | None, int | None]:
+    """Return host and port of the `waypost dev` that has written a file; None if there is no such file."""
+    try:
+        url = urlsplit(read_variables(env_file).get("API_URL", ""))
+    except MissingVariable:
+        return None, None
+    return url.hostname, url.port
 
 
 def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[int, str]:

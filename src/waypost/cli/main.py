@@ -17,7 +17,7 @@ from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock
 from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.doctor import doctor
-from waypost.cli.commands.jobs import dead_letter, message
+from waypost.cli.commands.jobs import dead_letter
 from waypost.cli.commands.partners import partner
 from waypost.cli.commands.requests import requests
 from waypost.cli.commands.secret import secret
@@ -27,6 +27,7 @@ from waypost.cli.commands.templates import template
 from waypost.cli.commands.trace import trace
 from waypost.cli.completion import completion, prepare_completion
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
+from waypost.cli.examples import add_examples
 from waypost.cli.health import health
 from waypost.cli.live.listen import listen
 from waypost.cli.live.send import send
@@ -194,7 +195,6 @@ def simulator(
 for _exchange in (send, tap, listen, tail, trigger, replay):
     app.command(rich_help_panel=EXCHANGE)(_exchange)
 app.command(rich_help_panel=SET_UP)(apply)
-app.command(rich_help_panel=INSPECT)(message)
 app.command(rich_help_panel=INSPECT)(trace)
 app.command(rich_help_panel=INSPECT)(doctor)
 app.command(rich_help_panel=INSPECT)(config)
@@ -244,6 +244,7 @@ app.add_typer(clock, name="clock", cls=SubjectGroup, rich_help_panel=SIMULATE)
 app.add_typer(snapshot, name="snapshot", cls=SubjectGroup, rich_help_panel=SIMULATE)
 app.add_typer(store, name="store", cls=SubjectGroup, rich_help_panel=STORE)
 app.add_typer(secret, name="secret", cls=SubjectGroup, rich_help_panel=STORE)
+add_examples(app)
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from waypost.admin.filters import check_filters
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
 from waypost.store.accounts.audit_log import AuditFilter, audit_page
@@ -41,5 +42,7 @@ async def list_audit_entries(context: AdminContext, query: AuditQuery) -> Any:
         before_id=query.before,
     )
     rows = await context.database.read(audit_page, audit_filter, query.limit + 1)
+    if not rows:
+        await check_filters(context, partner_id=query.partner_id)
     entries, is_more = rows[: query.limit], len(rows) > query.limit
     return {"entries": [msgspec.to_builtins(entry) for entry in entries], "next": entries[-1].id if is_more else None}

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from waypost.admin.filters import check_filters
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field, resource_not_found
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
@@ -41,6 +42,8 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
         before_id=query.before,
     )
     page = await context.database.read(read_request_page, log_filter, query.limit)
+    if not page.entries:
+        await check_filters(context, app_id=query.app_id, partner_id=query.partner_id)
     return {"requests": [_entry_view(entry) for entry in page.entries], "next": page.following}
 
 

@@ -1,7 +1,7 @@
-"""`waypost callbacks`: subscriptions, the health of their receivers, their keys, and replays."""
+"""`waypost callbacks`: subscriptions, the health of their receivers, and their keys; `waypost replay`."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
 import typer
@@ -12,13 +12,14 @@ from waypost.cli.errors import EXIT_USAGE, fail
 from waypost.cli.output.printing import AsJson, print_view
 from waypost.cli.output.progress import show_progress
 
-callbacks = typer.Typer(help="Callback subscriptions: their state, their keys, and replays.", no_args_is_help=True)
+callbacks = typer.Typer(help="Callback subscriptions: their state and their keys.", no_args_is_help=True)
 
 SubscriptionId = Annotated[int, typer.Argument(min=1, help="Id of the subscription.")]
 SubscriptionOption = Annotated[int | None, typer.Option("--subscription", help="This subscription only.")]
 AppOption = Annotated[str | None, typer.Option("--app", help="This app only.")]
 PartnerOption = Annotated[int | None, typer.Option("--partner", help="This partner only.")]
 FromOption = Annotated[str | None, typer.Option("--from", help="From this time on, such as 2026-11-22T10:00Z.")]
+_SELECTORS: Final = ("callback_id", "subscription_id", "app_id", "partner_id")
 ToOption = Annotated[str | None, typer.Option("--to", help="Before this time.")]
 
 
@@ -92,7 +93,6 @@ def report(
     show("GET", path, as_json=as_json)
 
 
-@callbacks.command("replay")
 def replay(
     callback_id: Annotated[str | None, typer.Argument(help="One callback. [default: all that match]")] = None,
     subscription_id: SubscriptionOption = None,
@@ -123,8 +123,15 @@ def replay(
         "dry_run": dry_run,
     }
     body = {name: value for name, value in filters.items() if value is not None}
+    if body.keys().isdisjoint(_SELECTORS):
+        fail(
+            "name the callbacks: an id, --subscription, --app or --partner, as in `waypost replay --subscription 1`",
+            code=EXIT_USAGE,
+        )
     with show_progress("counting …" if dry_run else "putting callbacks back into the queue …"):
         response = call_once("POST", "/admin/callbacks/replay", body)
+    if not dry_run and not any(response.values()):
+        fail("no callback matches; `waypost callbacks list` lists subscriptions, and --dry-run counts what matches")
     print_view(response, as_json=as_json)
 
 

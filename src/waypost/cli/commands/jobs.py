@@ -1,4 +1,4 @@
-"""`waypost dead-letter` and `waypost message`: dead letters, and one message's history."""
+"""`waypost dead-letter`: jobs that a defect keeps from being worked."""
 
 import typer
 
@@ -24,8 +24,3 @@ def retry_dead_letter(position: int, as_json: AsJson = False) -> None:
 def delete_dead_letter(position: int, as_json: AsJson = False) -> None:
     """Delete a dead letter; its work is not done."""
     show("DELETE", f"/admin/dead-letters/{position}", as_json=as_json)
-
-
-def message(message_id: str, as_json: AsJson = False) -> None:
-    """Show one message: its states, its callbacks, and every attempt."""
-    show("GET", f"/admin/messages/{message_id}", as_json=as_json)

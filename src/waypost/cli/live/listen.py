@@ -8,10 +8,13 @@ import typer
 from waypost.cli.control_client import ENV_FILE, EnvFile
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.live.environment import read_environment
+from waypost.wire.callbacks.kinds import CALLBACK_KINDS
 
 DEFAULT_MODES: Final = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE"
 ALL_MODES: Final = f"{DEFAULT_MODES},DELETED,OTHERS,ACCOUNT,BILLING,FLOWS_MESSAGE,PAYMENTS"
 """Modes with `--events`, which filters what arrives."""
+LISTENED_EVENTS: Final = frozenset(name for kind in CALLBACK_KINDS for name in (kind.type, kind.inner_type) if name)
+"""What `--events` accepts: the events of version 2, and its types."""
 MAX_PORT: Final = 65_535
 
 
@@ -38,6 +41,10 @@ def listen(
     ):
         fail(f"--forward-to must be a URL such as http://localhost:3000/hook; {forward_to!r} is not", code=EXIT_USAGE)
     names = frozenset(name.strip() for name in (events or "").split(",") if name.strip())
+    if unknown := sorted(names - LISTENED_EVENTS):
+        fail(
+            f"--events: there is no event {unknown[0]}; accepted: {', '.join(sorted(LISTENED_EVENTS))}", code=EXIT_USAGE
+        )
     chosen_modes = modes or (ALL_MODES if names else DEFAULT_MODES)
     if background:
         from waypost.cli.live.listener import listen_in_background

@@ -20,8 +20,8 @@ from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
 from waypost.cli.live.messages import find_operator_id
 from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
 from waypost.cli.live.send import send_content, send_template_by_id
-from waypost.cli.live.trigger_events import EVENTS, TriggerEvent
-from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.live.trigger_events import EVENTS, TriggerEvent, list_events
+from waypost.cli.output.printing import AsJson, print_json, print_view
 from waypost.client.api_client import ApiClient, ApiResponseError
 
 NEEDED: Final = (
@@ -48,8 +48,7 @@ def trigger(
 ) -> None:
     """Cause an event at the simulator, such as delivered or image; without a name, list the events."""
     if event is None:
-        rows = [{"event": name, "occasion": row.occasion} for name, row in EVENTS.items()]
-        print_view({"events": rows}, as_json=as_json)
+        _print_events(as_json=as_json)
         return
     chosen = EVENTS.get(event)
     if chosen is None:
@@ -62,6 +61,17 @@ def trigger(
         variables |= {"DESTINATION": to} if to else {}
         result = asyncio.run(cause_event(variables, chosen, changes, message=message))
     print_view({"event": event, **result}, as_json=as_json)
+
+
+def _print_events(*, as_json: bool) -> None:
+    groups = {
+        group: [{"event": name, "occasion": row.occasion} for name, row in events.items()]
+        for group, events in list_events().items()
+    }
+    if as_json:
+        print_json({"events": [{**row, "group": group} for group, rows in groups.items() for row in rows]})
+    else:
+        print_view(groups, as_json=False)
 
 
 async def cause_event(
@@ -114,7 +124,11 @@ async def _cause(
     known |= {"now_s": str(SystemClock().now_ms() // 1000), "unique": ids.new()}
     result: dict[str, Any] = {}
     if event.needs_message:
-        message = await find_operator_id(variables, message or await _send_first(variables, control, event))
+        if message is None:
+            message = await _send_first(variables, control, event)
+            kind = event.sends["type"] if event.sends else "template"
+            result["sent_first"] = f"{kind} message {message} to {variables['DESTINATION']}"
+        message = await find_operator_id(variables, message)
         known["message"] = result["operator_message_id"] = message
     if "{template}" in event.path:
         known["template"] = await _find_template(control, variables["WABA_ID"])

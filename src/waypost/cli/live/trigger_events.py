@@ -113,10 +113,36 @@ EVENTS: Final[Mapping[str, TriggerEvent]] = {  # Source: docs/reference/callback
     "pndn-event":       _webhook("phone_number_name_update", "The display name is reviewed.", display_phone_number="{source}", decision="APPROVED", requested_verified_name="Acme"),
     "tier-event":       _webhook("phone_number_quality_update", "The number's messaging limit changes.", display_phone_number="{source}", event="UPGRADE", old_limit="TIER_250", current_limit="TIER_1K"),
     "capability-event": _webhook("business_capability_update", "The limits of the business change.", max_daily_conversation_per_phone=1000, max_phone_numbers_per_business=25),
-    **{
+    **{  # by the operator's field, whatever its name above
         name: _webhook(name, kind.occasion, event="UPDATED", metadata=_METADATA)
         for name, kind in {**TEMPLATE_KINDS, **ACCOUNT_KINDS, **PASSTHROUGH_KINDS}.items()
     },
 }
 # fmt: on
 """Events by name: that of version 2, or the operator's field, with a minimal value."""
+
+FIELDS_OF_VERSION_2: Final = {
+    name: kind.inner_type
+    for name, kind in {**TEMPLATE_KINDS, **ACCOUNT_KINDS}.items()
+    if kind.inner_type in EVENTS and kind.inner_type != name
+}
+"""The operator's fields that are listed by their name in version 2."""
+
+
+def list_events() -> dict[str, dict[str, TriggerEvent]]:
+    """Return the events by group and name, each under one name."""
+    groups: dict[str, dict[str, TriggerEvent]] = {}
+    for name, event in EVENTS.items():
+        if name not in FIELDS_OF_VERSION_2:
+            groups.setdefault(_group_of(name, event), {})[name] = event
+    return groups
+
+
+def _group_of(name: str, event: TriggerEvent) -> str:
+    if event.path.startswith(_TEMPLATES) or name in TEMPLATE_KINDS:
+        return "templates"
+    if event.path.startswith(_PHONE) or event.body.get("field") == "messages":
+        return "what the recipient does"
+    if event.needs_message:
+        return "states of a message"
+    return "other fields of the operator" if name in PASSTHROUGH_KINDS else "the account"
