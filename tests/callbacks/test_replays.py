@@ -75,7 +75,8 @@ async def test_replay_by_filter_selects_the_callbacks_that_match_all_of_it(
     ]
     assert (await replay(service, **query, event="read", dry_run=True))["would_replay"] == 0
     assert (await replay(service, **query, delivered=False, dry_run=True))["would_replay"] == 0
-    assert (await replay(service, **query, partner_id=99, dry_run=True))["would_replay"] == 0
+    with pytest.raises(ApiResponseError, match="There is no partner 99"):
+        await replay(service, **query, partner_id=99, dry_run=True)
 
 
 async def test_replay_of_more_messages_than_one_call_may_name_is_an_error(service: CallbackService) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from mcp import Client, StdioServerParameters
 from mcp.types import TextContent
 
-from tests.support.builders import ANN
+from tests.support.builders import ANN, APP
 from tests.support.pipeline import PipelineHarness
 from waypost.cli.mcp.arguments import input_schema
 from waypost.cli.mcp.connection import ServiceConnection
@@ -104,7 +105,7 @@ WRONG: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("wait_for_message",  {"message_id": "x", "state": "gone"},                 "state",       "enqueued, sent, delivered, read or failed: the state"),
     ("wait_for_message",  {"message_id": "x", "timeout_s": 1000},               "timeout_s",   "0 to 300"),
     ("wait_for_message",  {"message_id": "none"},                               "message_id",  ""),
-    ("wait_for_callback", {"event": "delivered", "timeout_s": 0},               "event",       "an event"),
+    ("wait_for_callback", {"event": "delivered", "timeout_s": 0},               "event",       "approved"),
     ("advance_clock",     {},                                                   "hours",       "at least one"),
     ("advance_clock",     {"hours": -1},                                        "hours",       "whole number"),
     ("arm_fault",         {"on": "call", "what": {"explode": True}},            "what",        "error"),
@@ -163,3 +164,46 @@ def test_missing_extra_is_one_line_that_says_what_to_install(tmp_path: Path) -> 
     assert result.stderr.count("\n") == 1
     assert f"{sys.executable} -m pip install 'mcp>=" in result.stderr
     assert result.stdout == ""
+
+
+async def test_agent_does_the_quick_start_alone(pipeline: PipelineHarness, env_file: Path) -> None:
+    """The real server over standard input and output; nothing but its tools is used."""
+    await pipeline.unsubscribe("all")
+    command = StdioServerParameters(command=sys.executable, args=["-m", "waypost", "mcp", "--env-file", str(env_file)])
+
+    async with Client(command) as client:
+
+        async def call(tool: str, **arguments: Any) -> Any:
+            result = await client.call_tool(tool, arguments)
+            return result.structured_content
+
+        deaf = await call("wait_for_callback", event="quick_reply")
+        await call("subscribe")
+        template = await call(
+            "create_template",
+            name="parcel",
+            text="Hi {{1}}, is today fine?",
+            examples=["Ann"],
+            buttons=["Yes please", "Another day"],
+        )
+        approved = await call("wait_for_template", template="parcel")
+        listed = await call("list_templates", status="APPROVED")
+        sent = await call("send", template="parcel", params=["Ann"], postbacks=["today", "later"])
+        await call("tap", text="Another day", message_id=sent["message_id"])
+        callback = await call("wait_for_callback", event="quick_reply")
+        subscriptions = await subscription_count(pipeline)
+
+    assert deaf["error"]["rule"] == "the app has no active callback subscription, so no callback will come"
+    assert "call subscribe first" in deaf["error"]["accepted"]
+    assert approved["id"] == template["id"]
+    assert "parcel" in {row["elementName"] for row in listed["templates"]}
+    assert callback["event"] == "quick_reply"
+    assert callback["body"]["payload"]["payload"]["postbackText"] == "later"
+    assert subscriptions == 1
+    assert await subscription_count(pipeline) == 0
+
+
+async def subscription_count(pipeline: PipelineHarness) -> int:
+    headers = {"Authorization": pipeline.app_token}
+    response = await pipeline.send_request("GET", f"/partner/app/{APP.id}/subscription", headers=headers)
+    return len(response.body["subscriptions"])

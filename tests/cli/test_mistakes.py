@@ -1,6 +1,11 @@
 """A mistyped id, name, status, token or file: an error in our words with its exit code, never a silent success."""
 
 import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -65,11 +70,16 @@ async def test_unknown_id_is_an_error_that_repeats_it(pipeline: PipelineHarness,
     assert result.stderr.count("\n") == 1
 
 
+def copy_env_file(env_file: Path, old: str = "", new: str = "") -> None:
+    """Copy it to where a command looks for it."""
+    text = env_file.read_text()
+    (env_file.parent / "waypost-dev.env").write_text(text.replace(f"={old}\n", f"={new}\n") if old else text)
+
+
 async def test_wrong_token_is_looked_for_where_it_came_from(pipeline: PipelineHarness, env_file: Path) -> None:
     """A message that names a variable which is not set sends its reader to the wrong place."""
     folder = env_file.parent
-    text = env_file.read_text().replace(f"ADMIN_TOKEN={ADMIN_TOKEN}", "ADMIN_TOKEN=of-yesterday")
-    (folder / "waypost-dev.env").write_text(text)
+    copy_env_file(env_file, ADMIN_TOKEN, "of-yesterday")
     (folder / "token").write_text("of-yesterday-with-more-than-32-characters")
     file = str(folder / "token")
     url = {"WAYPOST_ADMIN_URL": pipeline.service_url}
@@ -92,7 +102,7 @@ async def test_wrong_token_is_looked_for_where_it_came_from(pipeline: PipelineHa
 
 
 async def test_health_checks_the_dev_of_the_folder(pipeline: PipelineHarness, env_file: Path) -> None:
-    (env_file.parent / "waypost-dev.env").write_text(env_file.read_text())
+    copy_env_file(env_file)
 
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "waypost", "health", cwd=env_file.parent, stdout=-1, stderr=-1

@@ -22,6 +22,7 @@ from waypost.store.callbacks.receivers import (
 from waypost.store.callbacks.replays import ReplayFilter, count_replays, enqueue_replays
 from waypost.store.callbacks.subscriptions import subscriptions_by_ids
 from waypost.wire.callbacks import callback_v2, callback_v3
+from waypost.wire.callbacks.kinds import event_name
 from waypost.wire.callbacks.signatures import key_text, merge_headers, signature_headers
 from waypost.wire.redaction import HIDDEN_SECRET, redact_callback
 
@@ -196,7 +197,7 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
         subscriptions=SubscriptionFilter(request.subscription_id, request.app_id, request.partner_id),
         callback_id=request.callback_id,
         recipient=request.recipient,
-        event=request.event,
+        event=None if request.event is None else event_name(request.event),
         delivered=request.delivered,
         from_ms=request.from_ms,
         to_ms=min(request.to_ms, context.clock.now_ms() + 1),

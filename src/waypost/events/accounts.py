@@ -20,7 +20,14 @@ from waypost.store.messages.recipients import name_of_recipient
 from waypost.store.templates.templates import find_operator_template
 from waypost.wire.callbacks.account_v2 import account_body
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, call_billing_body, change_body, read_number
-from waypost.wire.callbacks.kinds import CALL_BILLING, OTHER_MESSAGES_CONTENT, USER_KINDS, change_kind
+from waypost.wire.callbacks.kinds import (
+    BILLED_EVENT,
+    CALL_BILLING,
+    OTHER_MESSAGES_CONTENT,
+    USER_KINDS,
+    change_kind,
+    event_name,
+)
 
 _OPT_SOURCE: Final = "USER"
 MAX_EVENT_NAME_CHARS: Final = 100
@@ -50,7 +57,7 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
             mode=kind.mode,
             subject="account" if recipient is None else str(recipient),
             message_id=None,
-            event_name=event.field[:MAX_EVENT_NAME_CHARS],
+            event_name=event_name(event.field)[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
         if event.field == "user_preferences":
@@ -141,7 +148,7 @@ def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> No
                 mode=CALL_BILLING.mode,
                 subject="account",
                 message_id=None,
-                event_name="billed",
+                event_name=BILLED_EVENT,
                 render=partial(_render_call_bill, app, context.at_ms, call, source, billable),
             )
 

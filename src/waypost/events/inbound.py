@@ -25,7 +25,7 @@ from waypost.store.templates.templates import template_by_id
 from waypost.wire.callbacks import callback_v3
 from waypost.wire.callbacks.callback_v2 import mismatch_body
 from waypost.wire.callbacks.inbound_v2 import inbound_body
-from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, inbound_kind
+from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, event_name, inbound_kind
 
 REPLY_KINDS: Final = ("button_reply", "list_reply")
 MESSAGE_MODE: Final = "MESSAGE"  # everything that recipients send. Source: ledger 1.4
@@ -97,7 +97,7 @@ def apply_inbound_message(context: EventContext, account_id: str, item_id: int, 
         mode=GROUP_INBOUND.mode if is_of_group else inbound_kind(event.kind).mode,
         subject=group_destination(event.group_id) if event.group_id else str(sender_id),
         message_id=None,
-        event_name=event.kind,
+        event_name=event_name(event.kind),
         render=render,
         other_mode=MESSAGE_MODE if is_of_group else OTHER_MODES.get(event.kind),
     )

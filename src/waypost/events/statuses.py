@@ -15,7 +15,7 @@ from waypost.store.messages.messages import MessageRow
 from waypost.store.messages.recipients import NumberWithUserId, add_user_ids
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
-from waypost.wire.callbacks.kinds import BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
+from waypost.wire.callbacks.kinds import BILLED_EVENT, BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT
 
 BILLED: Final = "billed"
 """The event in a message's trace that keeps it from being billed twice."""
@@ -227,7 +227,7 @@ def _emit_billing(
         mode=BILLING.mode,
         subject=str(recipient or row.destination),
         message_id=row.id,
-        event_name=BILLED,
+        event_name=BILLED_EVENT,
         render=render,
         accepted_on_ms=row.accepted_on_ms,
     )
@@ -249,5 +249,5 @@ def _emit_ai_bill(context: EventContext, account_id: str, event: StatusEvent) ->
         return callback_v3.billing_body(app, event, message_id=None, destination=destination)
 
     context.recorder.emit_callback(
-        app, mode=BILLING.mode, subject=str(recipient), message_id=None, event_name=BILLED, render=render
+        app, mode=BILLING.mode, subject=str(recipient), message_id=None, event_name=BILLED_EVENT, render=render
     )

@@ -7,6 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from waypost.base.invalid_values import describe_invalid_value
+from waypost.cli.live.listen import DEFAULT_MODES
 from waypost.cli.mcp.tool_error import ToolError
 
 Arguments = TypeVar("Arguments", bound=Struct)
@@ -17,6 +18,44 @@ Amount = Annotated[int, Meta(ge=0, description="A part of the duration, a whole 
 MessageId = Annotated[str, Meta(min_length=1, description="Our id of the message, or the operator's (wamid).")]
 Phone = Annotated[str, Meta(description="Digits of a simulated phone. Default: DESTINATION of waypost-dev.env.")]
 Event = Annotated[str, Meta(description="Event of the callback, such as delivered, read, failed, text, quick_reply.")]
+
+
+class SubscribeArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `subscribe`."""
+
+    url: Annotated[str, Meta(description="URL of your receiver. Default: a receiver in this server.")] | None = None
+    modes: Annotated[str, Meta(description="Modes, separated by commas.")] = DEFAULT_MODES
+    tag: Annotated[str, Meta(min_length=1, description="A name for the subscription of a url.")] = "mcp"
+
+
+class CreateTemplateArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `create_template`."""
+
+    name: Annotated[str, Meta(min_length=1, description="Element name: lower case letters, digits and _.")]
+    text: Annotated[str, Meta(min_length=1, description="The text, with {{1}}, {{2}} for parameters.")]
+    examples: Annotated[list[str], Meta(description="What each parameter may be, in order.")] = []
+    buttons: Annotated[list[str], Meta(description="Texts of quick replies, in order.")] = []
+    category: Annotated[Literal["UTILITY", "MARKETING", "AUTHENTICATION"], Meta(description="Its category.")] = (
+        "UTILITY"
+    )
+    language: Annotated[str, Meta(description="Its language, such as en_US.")] = "en_US"
+    fields: Annotated[
+        dict[str, Any],
+        Meta(description='More fields of the partner API, such as {"footer": "Acme"}; they replace those made here.'),
+    ] = {}
+
+
+class ListTemplatesArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `list_templates`."""
+
+    status: Annotated[str, Meta(description="Only these, such as APPROVED. Default: all.")] | None = None
+
+
+class WaitForTemplateArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `wait_for_template`."""
+
+    template: Annotated[str, Meta(min_length=1, description="Its id or element name.")]
+    timeout_s: WaitSeconds = 30
 
 
 class SendArguments(Struct, forbid_unknown_fields=True):

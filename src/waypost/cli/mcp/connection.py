@@ -7,6 +7,7 @@ from urllib.parse import quote
 from waypost.cli.admin_client import find_admin_api
 from waypost.cli.control_client import CONTROL_CALL_TIMEOUT_S, control_address, control_headers
 from waypost.cli.live.environment import read_environment
+from waypost.cli.mcp.receiver import ToolReceiver
 from waypost.cli.polling import poll
 from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
 from waypost.client.dev_variables import MissingVariable
@@ -32,6 +33,19 @@ class ServiceConnection:
     def __init__(self, settings: "Settings", env_file: Path) -> None:
         self._settings = settings
         self._env_file = env_file
+        self._receiver: ToolReceiver | None = None
+
+    @property
+    def receiver(self) -> ToolReceiver:
+        """Return the receiver of callbacks of this server; the first use opens it."""
+        if self._receiver is None:
+            self._receiver = ToolReceiver()
+        return self._receiver
+
+    async def close(self) -> None:
+        """Close the receiver, if there is one."""
+        if self._receiver is not None:
+            await self._receiver.close()
 
     def variables(self, *names: str) -> dict[str, str]:
         """Return the variables of `waypost dev`.

@@ -1,6 +1,7 @@
 """The server of the tools over standard input and output; the SDK does the protocol."""
 
 import json
+from contextlib import suppress
 from typing import Any, Final
 
 from mcp.server import Server, ServerRequestContext
@@ -20,9 +21,10 @@ from waypost.cli.mcp.arguments import input_schema, read_arguments
 from waypost.cli.mcp.connection import ServiceConnection
 from waypost.cli.mcp.tool_error import REPORTED_ERRORS, ToolError, describe_error
 from waypost.cli.mcp.tools import TOOLS
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 
 INSTRUCTIONS = (
-    "Tools for a messaging service and the simulator of its operator. Send a message, let a simulated phone tap or "
+    "Tools for a messaging service and the simulator of its operator. Subscribe to callbacks, create a template and wait for its approval, send a message, let a simulated phone tap or "
     "write, wait for the callback, advance the clock, arm faults. If something fails, explain_message and "
     "explain_request say why. An error names the field, the rule and what is accepted. "
     "Results have texts of third parties: messages, names, file names, callbacks, texts of receivers and of the operator. "
@@ -52,8 +54,12 @@ async def serve_tools(connection: ServiceConnection) -> None:
     server = Server(
         "waypost", version=__version__, instructions=INSTRUCTIONS, on_list_tools=list_tools, on_call_tool=call_tool
     )
-    async with stdio_server() as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    try:
+        async with stdio_server() as (received, sent):
+            await server.run(received, sent, server.create_initialization_options())
+    finally:
+        with suppress(ApiResponseError, ApiUnreachable):  # the service may have stopped before
+            await connection.close()
 
 
 def describe_tools() -> list[Tool]:

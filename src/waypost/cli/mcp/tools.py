@@ -17,18 +17,23 @@ from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
 from waypost.cli.mcp.arguments import (
     AdvanceArguments,
+    CreateTemplateArguments,
     ExplainMessageArguments,
     ExplainRequestArguments,
     FaultArguments,
     ListRequestsArguments,
+    ListTemplatesArguments,
     NoArguments,
     SendArguments,
+    SubscribeArguments,
     TapArguments,
     TriggerArguments,
     WaitForCallbackArguments,
     WaitForMessageArguments,
+    WaitForTemplateArguments,
 )
 from waypost.cli.mcp.connection import ServiceConnection
+from waypost.cli.mcp.template_tools import create, list_all_templates, subscribe, wait_until_approved
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.cli.mcp.tool_output import ToolOutput
 from waypost.cli.mcp.wait_tools import wait_for_callback, wait_for_message
@@ -140,6 +145,10 @@ async def list_requests(connection: ServiceConnection, arguments: ListRequestsAr
 
 # fmt: off
 TOOLS: Final = {  # the name by which an agent calls it
+    "subscribe":         AgentTool(SubscribeArguments,       subscribe),
+    "create_template":   AgentTool(CreateTemplateArguments,  create),
+    "list_templates":    AgentTool(ListTemplatesArguments,   list_all_templates,  is_read_only=True),
+    "wait_for_template": AgentTool(WaitForTemplateArguments, wait_until_approved, is_read_only=True),
     "send":              AgentTool(SendArguments,            send),
     "tap":               AgentTool(TapArguments,             tap),
     "trigger":           AgentTool(TriggerArguments,         trigger),

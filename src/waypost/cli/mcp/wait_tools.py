@@ -2,19 +2,18 @@
 
 import json
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from waypost.cli.mcp.arguments import WaitForCallbackArguments, WaitForMessageArguments
 from waypost.cli.mcp.connection import ServiceConnection
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.cli.mcp.tool_output import ToolOutput
 from waypost.cli.polling import poll
-from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
+from waypost.wire.callbacks.kinds import event_name
 
 _PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent", "delivered", "read", "deleted")
 """States of a message that does not fail, in their order."""
 _FAILED: Final = "failed"
-_KINDS: Final = {**STATUS_KINDS, **INBOUND_KINDS, **CHANGE_KINDS}
 
 
 async def wait_for_message(connection: ServiceConnection, arguments: WaitForMessageArguments) -> ToolOutput:
@@ -39,13 +38,18 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
 
     Without newer_than, an earlier callback that matches counts too.
     """
-    path = f"/admin/apps/{connection.variables('APP_ID')['APP_ID']}/callbacks"
+    app_id = connection.variables("APP_ID")["APP_ID"]
+    subscriptions = await connection.admin.json("GET", f"/admin/subscriptions?{urlencode({'app_id': app_id})}")
+    if not any(row["state"] in ("active", "failing") for row in subscriptions["subscriptions"]):
+        accepted = "an app with an active subscription: call subscribe first, or run `waypost listen`"
+        raise ToolError("event", "the app has no active callback subscription, so no callback will come", accepted)
+    path = f"/admin/apps/{app_id}/callbacks"
 
     seen: set[str] = set()
 
     async def read() -> list[dict[str, Any]]:
         rows = (await connection.admin.json("GET", path))["callbacks"]
-        seen.update(row["event"] for row in rows)
+        seen.update(event_name(row["event"]) for row in rows)
         return [row for row in rows if _is_match(row, arguments)]
 
     def is_complete(rows: list[dict[str, Any]]) -> bool:
@@ -60,9 +64,8 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
     if rows:
         rule = f"the receiver has not accepted it after {arguments.timeout_s} s"
         raise ToolError("delivered", rule, "false, or explain_message for the attempts", callback_id=rows[0]["id"])
-    events = ", ".join(sorted(seen)) or "none; does the app have a subscription?"
     rule = f"there is no such callback after {arguments.timeout_s} s"
-    raise ToolError("event", rule, f"an event of the app's subscriptions; there were: {events}")
+    raise ToolError("event", rule, ", ".join(sorted(seen)) or "a longer timeout_s: there was none")
 
 
 def _has_reached(state: str, wanted: str) -> bool:
@@ -77,16 +80,10 @@ def _has_ended(state: str, wanted: str) -> bool:
 
 def _is_match(row: dict[str, Any], arguments: WaitForCallbackArguments) -> bool:
     return (
-        (arguments.event is None or arguments.event in _event_names(row["event"]))
+        (arguments.event is None or event_name(row["event"]) == event_name(arguments.event))
         and arguments.message_id in (None, row["message_id"])
         and (arguments.newer_than is None or row["id"] > arguments.newer_than)
     )
-
-
-def _event_names(event: str) -> tuple[str, ...]:
-    """Return the names of an event: the operator's, and that of a callback of version 2."""
-    kind = _KINDS.get(event)
-    return (event,) if kind is None else (event, kind.inner_type)
 
 
 def _read_body(body: Any) -> Any:

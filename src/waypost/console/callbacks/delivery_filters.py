@@ -13,8 +13,8 @@ from waypost.console.web.zones import ZONE_FIELD, read_time_field
 from waypost.store.callbacks.deliveries import DELIVERY_STATES, DeliveryFilter
 
 EVENT_SUGGESTIONS: Final = (  # suggestions for the event filter; any other text is accepted too
-    "enqueued", "sent", "delivered", "read", "failed", "deleted", "billed", "text", "button", "button_reply",
-    "list_reply", "image", "video", "audio", "document", "sticker", "location", "contacts", "reaction", "order",
+    "enqueued", "sent", "delivered", "read", "failed", "deleted", "billing-event", "text", "quick_reply", "button_reply",
+    "list_reply", "image", "video", "audio", "file", "sticker", "location", "contact", "reaction", "order",
     "nfm_reply", "approved", "rejected", "paused", "disabled", "subscription-paused",
 )  # fmt: skip
 STATE_LABELS: Final = {"given up": "not delivered"}

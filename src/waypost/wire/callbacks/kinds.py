@@ -128,6 +128,21 @@ CHANGE_KINDS: Final = {**TEMPLATE_KINDS, **ACCOUNT_KINDS, **PASSTHROUGH_KINDS}
 """Every documented field of the operator's webhooks except `messages`, whose change has many items."""
 
 
+BILLED_EVENT: Final = BILLING.type
+"""The name of the event of a price."""
+_NAMED_BY_INNER_TYPE: Final = ("message", "message-event", "template-event", "account-event")
+
+
+def event_name(operator_name: str) -> str:
+    """Return the one name of an event for people and filters: that of version 2, or the operator's if there is none.
+
+    Args:
+        operator_name: the kind of an inbound message, or the field of a change; any other name stays as it is.
+    """
+    kind = INBOUND_KINDS.get(operator_name) or CHANGE_KINDS.get(operator_name)
+    return kind.inner_type if kind is not None and kind.type in _NAMED_BY_INNER_TYPE else operator_name
+
+
 def inbound_kind(kind: str) -> CallbackKind:
     """Return the row of an inbound message."""
     return INBOUND_KINDS.get(kind, OTHER_INBOUND)
