@@ -198,7 +198,8 @@ async def test_agent_does_the_quick_start_alone(pipeline: PipelineHarness, env_f
     assert approved["id"] == template["id"]
     assert "parcel" in {row["elementName"] for row in listed["templates"]}
     assert callback["event"] == "quick_reply"
-    assert callback["body"]["payload"]["payload"]["postbackText"] == "later"
+    assert callback["body"]["payload"]["context"]["gsId"] == sent["message_id"]
+    assert callback["body"]["payload"]["payload"]["postbackText"] == "(5 characters)"  # text is hidden here: later
     assert subscriptions == 1
     assert await subscription_count(pipeline) == 0
 
