@@ -215,7 +215,7 @@ async def test_received_reply_appears_and_links_to_the_original_message(tabs: Ta
 
     row = tab.page.locator("#rows > li").filter(has_text="Yes <i>please</i>")
     await row.wait_for()
-    await row.get_by_role("link", name="In reply to a message").click()
+    await row.get_by_role("link", name="View message that this replies to").click()
     await tab.page.wait_for_url(f"**/messages/{message_id}")
 
 

@@ -424,3 +424,12 @@ async def test_template_rejected_at_creation_is_listed_beside_the_reviewed(conso
 
     assert "Rejected at creation" in page
     assert "bakery_offer" not in other
+
+
+async def test_time_to_advance_to_is_not_cut(tabs: Tabs) -> None:
+    """Not even with seconds and AM or PM, as browsers in American English show it."""
+    field = (await tabs("/simulator/clock")).page.locator("input[name=to]")
+
+    assert await field.evaluate("(field) => field.scrollWidth <= field.clientWidth")
+    width = await field.evaluate("(field) => field.getBoundingClientRect().width")
+    assert width >= 17 * 15  # 17 rem

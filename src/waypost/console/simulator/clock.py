@@ -24,12 +24,12 @@ _MAX_ECHOED_CHARS: Final = 40
 
 # fmt: off
 CLOCK_JUMPS: Final = (
-    # label           ms              examples of what becomes due
-    ("+1 minute", 60_000,        "retries, delayed webhooks"),
-    ("+1 hour",   HOUR_MS,       "most short pauses"),
-    ("+3 hours",  3 * HOUR_MS,   "a first quality pause"),
-    ("+1 day",    24 * HOUR_MS,  "customer service windows, partner tokens"),
-    ("+30 days",  720 * HOUR_MS, "uploads, names of deleted templates"),
+    # label           ms              an example of what happens by then
+    ("+1 minute", 60_000,        "Retries and delayed webhooks become due."),
+    ("+1 hour",   HOUR_MS,       "Most short pauses end."),
+    ("+3 hours",  3 * HOUR_MS,   "A first quality pause ends."),
+    ("+1 day",    24 * HOUR_MS,  "Customer service windows close, partner tokens expire."),
+    ("+30 days",  720 * HOUR_MS, "Uploads expire, names of deleted templates are free."),
 )
 TIME_UNITS: Final = (
     # name        label        ms

@@ -15,7 +15,7 @@ const offset = new Intl.DateTimeFormat("en", { timeZoneName: "longOffset", timeZ
 /** As the server writes it: 2026-11-22 14:05:00 UTC+05:30. */
 function text(atMs) {
   const { value } = offset.formatToParts(atMs).find((part) => part.type === "timeZoneName");
-  return `${second.format(atMs)} ${value.replace("GMT", "UTC")}`;
+  return `${second.format(atMs)} ${value.replace("GMT", "UTC").replace("+00:00", "")}`;
 }
 
 function show() {
