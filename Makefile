@@ -11,6 +11,9 @@ BIN  := $(VENV)/bin
 # Twice quiet: warnings about index settings of the machine are hidden, errors are not.
 PIP  := $(BIN)/python -m pip --quiet --quiet --disable-pip-version-check --no-input
 
+# Below a command that prints nothing for a minute: a dot a second, until it ends; its exit code is the result.
+WITH_DOTS = & pid=$$!; trap 'kill $$pid' INT TERM; while kill -0 $$pid 2>/dev/null; do printf .; sleep 1; done; echo; wait $$pid
+
 # Of Hypothesis's examples, and of the order of the tests and `random` in each of them.
 SEEDED = --hypothesis-seed=$(SEED) --randomly-seed=$(SEED)
 
@@ -133,13 +136,13 @@ pin:  ## regenerate constraints.txt: the newest versions that pyproject.toml all
 
 $(RUN_READY): $(VENV)/pyvenv.cfg $(PINS)
 	@echo "Installing what running needs into $(VENV), which takes about a minute ..."
-	@$(PIP) install -c constraints.txt -e .
+	@$(PIP) install -c constraints.txt -e . $(WITH_DOTS)
 	@touch $@
 
 $(DEV_READY): $(VENV)/pyvenv.cfg $(PINS)
-	@echo "Installing what developing needs into $(VENV) ..."
+	@echo "Installing what developing needs into $(VENV), which takes some minutes ..."
 	@$(PIP) install 'pip>=25.1'
-	@$(PIP) install -c constraints.txt -e . -e ./pytest-waypost --group dev
+	@$(PIP) install -c constraints.txt -e . -e ./pytest-waypost --group dev $(WITH_DOTS)
 	@touch $(RUN_READY) $@
 
 $(VENV)/pyvenv.cfg:

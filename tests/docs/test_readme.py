@@ -186,6 +186,7 @@ def test_installation_prints_no_warnings_and_all_errors(tmp_path: Path) -> None:
     assert "WARNING" not in completed.stderr
     assert "ERROR: " in completed.stderr
     assert "about a minute" in completed.stdout
+    assert re.search(r"^\.+$", completed.stdout, re.MULTILINE), "no sign of life while pip works"
 
 
 def test_journey_has_at_most_ten_lines() -> None:
