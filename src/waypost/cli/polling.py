@@ -11,7 +11,12 @@ Value = TypeVar("Value")
 POLL_INTERVAL_S: Final = 0.1
 
 
-async def poll(read: Callable[[], Awaitable[Value]], is_complete: Callable[[Value], object], within_s: float) -> Value:
+async def poll(
+    read: Callable[[], Awaitable[Value]],
+    is_complete: Callable[[Value], object],
+    within_s: float,
+    interval_s: float = POLL_INTERVAL_S,
+) -> Value:
     """Call `read` until its value is complete or the time has passed, and return the last value."""
     clock = SystemClock()
     deadline_ms = clock.now_ms() + within_s * 1000
@@ -19,4 +24,4 @@ async def poll(read: Callable[[], Awaitable[Value]], is_complete: Callable[[Valu
         value = await read()
         if is_complete(value) or clock.now_ms() >= deadline_ms:
             return value
-        await asyncio.sleep(POLL_INTERVAL_S)
+        await asyncio.sleep(interval_s)
