@@ -5,7 +5,14 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.wire.redaction import TextVisibility, redact_body, request_without_codes
+from waypost.wire.redaction import (
+    HIDDEN_SECRET,
+    TextVisibility,
+    mask_logged_request,
+    mask_logged_response,
+    redact_body,
+    request_without_codes,
+)
 
 TEXT: Final = "Zinnia"
 
@@ -98,3 +105,48 @@ def test_request_without_codes_keeps_its_form(request_text: str) -> None:
 
     assert "730519" not in shown
     assert shown.startswith(request_text[:1]) or shown == ""
+
+
+@pytest.mark.parametrize(
+    ("body", "shown", "hidden"),
+    [
+        ({"messageId": "m-1", "status": "submitted"}, {"messageId": "m-1", "status": "submitted"}, None),
+        ({"status": "success", "link": f"https://a.test/{TEXT}"}, {"status": "success"}, "link"),
+        ({"invite_link": TEXT}, {}, "invite_link"),
+        ({"oauth_url": TEXT, "expiration": 7}, {}, "oauth_url"),
+        ({"token": {"token": TEXT, "active": True}}, {}, "token"),
+        ({"preview": {"preview_url": TEXT}}, {}, None),
+    ],
+)
+@pytest.mark.parametrize("show_text", [False, True])
+def test_no_secret_of_a_response_is_logged(
+    body: dict[str, Any], shown: dict[str, Any], hidden: str | None, show_text: bool
+) -> None:
+    logged = mask_logged_response(json.dumps(body), TextVisibility(show_text))
+
+    assert TEXT not in json.dumps(logged)
+    assert shown.items() <= logged.items()
+    assert hidden is None or logged[hidden] == HIDDEN_SECRET
+
+
+@pytest.mark.parametrize(
+    ("visibility", "expected"),
+    [
+        (TextVisibility(False), {"message": "(6 characters)", "template": {"id": "t-1", "params": ["(6 characters)"]}}),
+        (TextVisibility(True, holds_code=True), {"message": TEXT, "template": {"id": "t-1", "params": ["(6 characters)"]}}),
+        (TextVisibility(True), {"message": TEXT, "template": {"id": "t-1", "params": [TEXT]}}),
+    ],
+)  # fmt: skip
+def test_values_of_a_template_are_logged_only_if_they_hold_no_code(
+    visibility: TextVisibility, expected: dict[str, Any]
+) -> None:
+    body = {"message": TEXT, "template": {"id": "t-1", "params": [TEXT]}, "password": "secret"}
+
+    assert mask_logged_request(json.dumps(body), visibility) == expected | {"password": HIDDEN_SECRET}
+
+
+def test_lists_and_what_is_no_json_are_logged_too() -> None:
+    assert mask_logged_response(json.dumps([{"id": "1", "name": TEXT}]), TextVisibility(False)) == [
+        {"id": "1", "name": "(6 characters)"}
+    ]
+    assert mask_logged_response(TEXT, TextVisibility(True)) == "(6 characters)"
