@@ -62,7 +62,7 @@ def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) 
     lines += [header] if header is not None else []
     body = sent["body"]
     if isinstance(body, Mapping) and sent["type"] == _JSON:
-        lines += [f"-H 'Content-Type: {_JSON}'", f"--data {shlex.quote(json.dumps(body, ensure_ascii=False))}"]
+        lines += [f"-H 'Content-Type: {_JSON}'", f"--data {shlex.quote(_format_value(body))}"]
     elif isinstance(body, Mapping):
         fields = cast("Mapping[str, Any]", body)
         lines += [f"--data-urlencode {shlex.quote(f'{name}={_format_value(value)}')}" for name, value in fields.items()]
@@ -77,4 +77,4 @@ def _message_id(got: Mapping[str, Any]) -> str:
 
 
 def _format_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
