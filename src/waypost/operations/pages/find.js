@@ -48,4 +48,5 @@ document.addEventListener("keydown", (event) => {
 });
 document.querySelector("#find-box").hidden = false;
 const current = nav.querySelector("[aria-current]");
-if (current) nav.scrollTop = current.offsetTop - nav.clientHeight / 2;
+const scrolled = nav.querySelector(".operations");
+if (current) scrolled.scrollTop = current.offsetTop - scrolled.clientHeight / 2;
