@@ -7,7 +7,9 @@ from typing import Final
 import msgspec
 
 from waypost.base.clock import ClockSetting, VirtualClock
+from waypost.base.error_texts import error_text
 from waypost.base.files import create_private
+from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.telemetry.logs import log
 
 CLOCK_FILE_NAME: Final = "clock.json"
@@ -31,7 +33,8 @@ def read_clock_setting(path: Path) -> ClockSetting | None:
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
-        _CLOCK_LOG.warning("the clock file cannot be read; the clock starts at the current time", error=repr(error))
+        reason = error_text(error) if isinstance(error, OSError) else describe_malformed_json(error)
+        _CLOCK_LOG.warning("the clock file cannot be read; the clock starts at the current time", reason=reason)
         return None
 
 

@@ -119,13 +119,14 @@ async def test_check_names_what_cannot_be_done(
 ) -> None:
     monkeypatch.setattr(bucket, "MAX_RETRIES", 0)
     assert await open_media(server, tmp_path).probe() is None
-    assert "cannot write media at media_url (s3://no-such-bucket)" in str(
-        await open_media(server, tmp_path, media_url="s3://no-such-bucket").probe()
+    assert str(await open_media(server, tmp_path, media_url="s3://no-such-bucket").probe()) == (
+        "cannot write media at media_url (s3://no-such-bucket): there is no such bucket, or the file is not in it"
     )
     with closed_port() as port:
         unreachable = open_media(server, tmp_path, media_endpoint=f"http://127.0.0.1:{port}")
         problem = str(await unreachable.probe())
         with pytest.raises(StoreUnavailable):
             await store_file(unreachable, b"not acknowledged")
-    assert "cannot write media at media_url" in problem
+    assert problem.startswith("cannot write media at media_url")
+    assert problem.endswith(": the server gives no response; check media_endpoint and the network")
     assert server.settings["media_secret_key"] not in problem

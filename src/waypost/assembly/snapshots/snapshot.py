@@ -109,6 +109,8 @@ def read_manifest(file: Path) -> SnapshotManifest:
         raise
     except FileNotFoundError:
         raise SnapshotError(f"there is no file {file}") from None
+    except msgspec.DecodeError as error:
+        raise SnapshotError(f"{file.name} is not a snapshot of waypost: its manifest is damaged") from error
     except Exception as error:  # for a damaged file the libraries raise a dozen types
         raise SnapshotError(f"{file.name} is not a snapshot of waypost: {error_text(error)}") from error
 

@@ -7,6 +7,7 @@ only a cache: it keeps what was received or read in the last hour, and any of it
 import asyncio
 import hashlib
 import os
+import re
 import secrets
 import tempfile
 import time
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import S3Store
 
 from waypost.store.contract import MediaUnavailable
@@ -40,6 +41,15 @@ EVICT_EVERY_S: Final = 600
 _CONCURRENT_PARTS: Final = 2
 _LIST_BATCH: Final = 500
 _CHUNK_BYTES: Final = 1024 * 1024
+_STATUS: Final = re.compile(r"\bstatus:? (\d{3})\b|\b(?=[45])(\d{3}) [A-Z]")
+_REASONS: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (FileNotFoundError, "there is no such bucket, or the file is not in it"),
+    (UnauthenticatedError, "the server does not accept media_access_key_id and media_secret_key"),
+    (
+        PermissionDeniedError,
+        "the server does not allow it: check media_access_key_id, media_secret_key and their rights",
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +226,17 @@ class BucketMedia(MediaFiles):
             raise self._unavailable(action, error) from error
 
     def _unavailable(self, action: str, error: Exception) -> MediaUnavailable:
-        reason = str(error).strip().splitlines()[0].partition(": <?xml")[0]
-        return MediaUnavailable(f"cannot {action} media at media_url ({self.location}): {reason}")
+        return MediaUnavailable(f"cannot {action} media at media_url ({self.location}): {_reason(error)}")
+
+
+def _reason(error: Exception) -> str:
+    """Return why the bucket cannot be used, in our words."""
+    for kind, reason in _REASONS:
+        if isinstance(error, kind):
+            return reason
+    if status := _STATUS.search(str(error)):
+        return f"the server responded with status {status[1] or status[2]}"
+    return "the server gives no response; check media_endpoint and the network"
 
 
 def _open_bucket(access: BucketAccess) -> S3Store:
