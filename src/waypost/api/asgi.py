@@ -47,6 +47,7 @@ _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")
 _SAFE_HEADERS: Final = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
 """Responses have tokens and texts of customers: no cache stores them, and no browser guesses another type."""
+_OPTIONAL_HEADERS: Final = frozenset({REQUEST_ID_HEADER, KEY_HEADER, b"content-encoding"})
 _log = log("api")
 
 COUNTS_TOWARD_RATE: Final = {  # errors that still count: the window is full, or an outgoing call was already made
@@ -108,12 +109,13 @@ class ApiEndpoint:
                 receive,
                 *self._request_arguments,
             )
-            if request.has_header(REQUEST_ID_HEADER):
+            optional = request.present_headers(_OPTIONAL_HEADERS)
+            if REQUEST_ID_HEADER in optional:
                 request.request_id = self._request_id(request)
-            if request.has_header(b"content-encoding"):
+            if b"content-encoding" in optional:
                 request.reject_compression()
             outcome = "accepted"
-            if self._accepts_key and request.has_header(KEY_HEADER):
+            if KEY_HEADER in optional and self._accepts_key:
                 response = await run_idempotent(self._services, request, self._row, self._endpoint)
                 if request.idempotency is not None and request.idempotency.is_replay:
                     outcome = "replayed"

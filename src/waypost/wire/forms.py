@@ -83,7 +83,12 @@ _STRINGS_AND_NUMBERS: Final = re.compile(
     rf"(?s:{_STRING})|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][+-]?[0-9]++)?(?!\s*:)"
 )
 _LOSES_SPELLING: Final = re.compile(r"[0-9][.eE]|-0")
+_MAY_LOSE_SPELLING: Final = re.compile(r"[\[:,\s](?:-0|-?[0-9]++[.eE])")
+"""Such a number where one may stand, which skips ids in strings."""
 _BRACKETS: Final = re.compile(r"[\[\]{}]")
+_ODD_NUMBER: Final = re.compile(r"[0-9](?:[.eE]|[0-9]{18})")
+"""Digits of a number that may lose its spelling, or have more than 64 bits: one pass finds that nearly no text has any.
+It begins with a set, because the search for one is fast."""
 _LONG_NUMBER: Final = re.compile(r"[0-9]{19}")
 _INTEGERS: Final = re.compile(r"(?<![0-9.eE])-?[0-9]{19,}(?![0-9.eE])")
 _GZIP: Final = b"\x1f\x8b"
@@ -234,10 +239,11 @@ def read_json(
     Raises:
         ApiError: it is not JSON or of another type, is too deep, or has a character that cannot be stored.
     """
-    _check_text(text, name)
+    has_odd_number = _ODD_NUMBER.search(text) is not None
+    _check_text(text, name, has_odd_number)
     sent = text
     field = "" if " " in name else name  # `The body` is not a field name
-    if has_texts and _LOSES_SPELLING.search(text):
+    if has_texts and (has_odd_number or "-0" in text) and _MAY_LOSE_SPELLING.search(text):
         text = _STRINGS_AND_NUMBERS.sub(_quote_number, text)
     try:
         return decoder.decode(text)
@@ -324,13 +330,17 @@ def _quote_number(match: "re.Match[str]") -> str:
     return f'"{token}"' if token[0] != '"' and _LOSES_SPELLING.search(token) else token
 
 
-def _check_text(text: str, name: str) -> None:
+def _check_text(text: str, name: str, has_odd_number: bool) -> None:
     brackets = text.count("[") + text.count("{")
     if brackets > MAX_BRACKETS:
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold at most {MAX_BRACKETS} lists and objects.")
     if brackets > MAX_DEPTH and nesting_depth(text) > MAX_DEPTH:
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must be nested at most {MAX_DEPTH} deep.")
-    if _LONG_NUMBER.search(text) and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text)))):
+    if (
+        has_odd_number
+        and _LONG_NUMBER.search(text)
+        and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text))))
+    ):
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must not contain the character U+0000.")

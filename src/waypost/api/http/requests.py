@@ -39,6 +39,7 @@ UNCOUNTED: Final = "waypost.uncounted"
 """A key in the scope of the console's own calls, which do not count toward rates. Source: decision 0078."""
 
 _encode: Final = msgspec.json.Encoder().encode
+_NONE: Final = frozenset[bytes]()
 
 
 @dataclass(slots=True)
@@ -140,12 +141,12 @@ class Request:
         except UnicodeDecodeError:
             return None
 
-    def has_header(self, name: bytes) -> bool:
-        """True if the header with this lower-case name is present, even empty or unreadable."""
+    def present_headers(self, names: frozenset[bytes]) -> frozenset[bytes]:
+        """Return which of these headers, with lower-case names, are present, even empty or unreadable."""
         headers = self._headers
         if headers is None:
             headers = self._headers = dict(self.scope["headers"])
-        return name in headers
+        return _NONE if names.isdisjoint(headers) else names & headers.keys()
 
     def reject_compression(self) -> None:
         """Raise an error if the body has a content coding.

@@ -8,9 +8,7 @@ of the server itself has the format of the API.
 import asyncio
 import socket
 import struct
-import weakref
 from enum import Enum
-from functools import partial
 from typing import Any, Final, cast
 
 import httptools
@@ -42,6 +40,7 @@ WRITE_BUFFER_BYTES: Final = 32 * 1024
 """Of a response that waits to be read; then its application waits too."""
 
 _HEAD_END: Final = b"\r\n\r\n"
+_NOTHING: Final[Any] = None  # for the original's attributes, which it declares as always set
 
 LINGER_S: Final = 2.0
 """How long a rejected client can read the response. A connection that is closed while its client still sends
@@ -88,7 +87,7 @@ class _HeldFlow(FlowControl):
 
     def resume_reading(self) -> None:
         """Read on, unless it is held."""
-        if not self.is_held:
+        if self.read_paused and not self.is_held:
             super().resume_reading()
 
 
@@ -97,7 +96,12 @@ class LimitedProtocol(HttpToolsProtocol):
 
     Args:
         connections: the connections of one server, with its limits.
+
+    Attributes:
+        is_authenticated: a request of this connection had a valid credential.
     """
+
+    parser: Any
 
     def __init__(
         self,
@@ -121,8 +125,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unframed_bytes = 0  # since the last header block, body chunk or end of a request
         self._dropped_bytes = 0  # after a rejection
         self._header_bytes = 0
-        self._header_count = 0
         self._host_count = 0
+        self.is_authenticated = False
         self._unparsed: tuple[bytes, int] | None = None  # what was read, and from where on it is not parsed yet
         self._rest_timer: asyncio.TimerHandle | None = None
         self._held_flow: _HeldFlow = cast("Any", None)
@@ -159,7 +163,7 @@ class LimitedProtocol(HttpToolsProtocol):
         # for the garbage collector.
         self.pipeline.clear()
         self._unparsed = None
-        self.cycle = self.scope = self.headers = cast("Any", None)
+        self.cycle = self.scope = self.headers = _NOTHING
 
     def data_received(self, data: bytes) -> None:
         """Parse the data, chunk by chunk."""
@@ -180,34 +184,25 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
             self._open_connections.mark_active(self)
-        self._parse_steps(data, start)
-        if self._is_rejected or self.transport.is_closing():
-            return
-        is_arriving = self._is_receiving() and self._unparsed is None
-        if is_arriving is not self._is_arriving:
-            self._is_arriving = is_arriving
-            self._open_connections.mark_arriving(self, is_arriving)
-
-    def _parse_steps(self, data: bytes, start: int) -> None:
         size = len(data)
         while start < size:
             if len(self.pipeline) >= MAX_READ_AHEAD:
                 self._unparsed = data, start
                 self.flow.pause_reading()
                 self._held_flow.is_held = True
-                return
+                break
             end = min(start + PARSER_CHUNK_BYTES, size)
             first = start + BODY_STEP_BYTES if self._phase is _Phase.BODY else start
-            head_end = data.find(_HEAD_END, first, end)
-            if head_end >= 0:
-                end = head_end + len(_HEAD_END)
+            if data.count(_HEAD_END, first, end) > 1:  # else at most one more request begins here
+                end = data.find(_HEAD_END, first, end) + len(_HEAD_END)
             self._parse(data if end - start == size else memoryview(data)[start:end])
-            if self._is_rejected or self.transport.is_closing():
+            if self._is_rejected or (end < size and self.transport.is_closing()):
                 return
             start = end
-
-    def _is_receiving(self) -> bool:
-        return self._phase is not _Phase.IDLE
+        is_arriving = cast("_Phase", self._phase) is not _Phase.IDLE and self._unparsed is None  # callbacks change it
+        if is_arriving is not self._is_arriving:
+            self._is_arriving = is_arriving
+            self._open_connections.mark_arriving(self, is_arriving)
 
     def _parse_rest(self) -> None:
         """Parse on, when there is room for another request."""
@@ -224,7 +219,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unframed_bytes += len(chunk)
         self._period_bytes += len(chunk)
         try:
-            cast("Any", self.parser).feed_data(chunk)
+            self.parser.feed_data(chunk)
         except httptools.HttpParserUpgrade:
             pass  # handled like any other request
         except httptools.HttpParserError:
@@ -240,7 +235,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_begin()
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
-        self._header_bytes = self._header_count = self._host_count = 0
+        self._header_bytes = self._host_count = 0
 
     def on_url(self, url: bytes) -> None:
         """Check the URL, which arrives in parts."""
@@ -250,19 +245,23 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Check a header, or a trailer after the body."""
-        self._header_count += 1
+        headers = self.headers
         self._header_bytes += len(name) + len(value) + 4
-        if self._header_count > MAX_HEADERS:
+        if len(headers) >= MAX_HEADERS:
             self._stop_parsing(TOO_MANY_HEADERS)
         if self._header_bytes > MAX_HEADER_BYTES:
             self._stop_parsing(HEADERS_TOO_LARGE)
-        super().on_header(name, value)
-        if len(name) == 4 and self.headers[-1][0] == b"host":
+        # As the original does, without a call more for each header.
+        name = name.lower()
+        if name == b"host":
             self._host_count += 1
+        elif name == b"expect" and value.lower() == b"100-continue":
+            self.expect_100_continue = True
+        headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Pass the request to the application; its body has its own timeout."""
-        version = cast("Any", self.parser).get_http_version()
+        version = self.parser.get_http_version()
         if version not in _VERSIONS:
             self._stop_parsing(WRONG_VERSION)
         if self._host_count != 1 and (self._host_count or version == "1.1"):
@@ -273,12 +272,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._has_begun = True
         self._phase, self._since_s = _Phase.BODY, self.loop.time()
         self._unframed_bytes = self._period_bytes = 0
-        # An application that raises, or sends no response, results in an error in the API's format.
         if not self.cycle.keep_alive:
             self.cycle.transport = cast("Any", _LingeringTransport(self))
-        # It refers to the request weakly: a cycle of references would be freed by the garbage collector only, whose
-        # pauses are longer than a response takes.
-        self.cycle.send_500_response = partial(self._send_internal_error, weakref.ref(self.cycle))
+        self.cycle.__class__ = _Cycle
 
     def on_body(self, body: bytes) -> None:
         """Note a chunk of the body."""
@@ -312,7 +308,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _end_request(self) -> None:
         """Become idle: until the next request, nothing of this one is kept."""
         self._open_connections.mark_idle(self)
-        self.scope = self.headers = self.cycle.scope = cast("Any", None)
+        self.scope = self.headers = self.cycle.scope = _NOTHING
 
     def _stop_parsing(self, error: HttpError) -> None:
         self._error = error
@@ -369,6 +365,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def mark_authenticated(self) -> None:
         """Note that a request of this connection had a valid credential."""
+        self.is_authenticated = True
         self._open_connections.mark_authenticated(self)
 
     def end_for_another(self) -> None:
@@ -401,7 +398,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """
         if self._is_rejected:
             super().shutdown()
-        elif self._is_receiving() or self._unanswered_cycle() is not None:
+        elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
             self.end_after_response()
         elif self.transport.is_closing():
             return
@@ -467,10 +464,8 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         self.transport.write(b"".join(content))
 
-    async def _send_internal_error(self, request: weakref.ref[RequestResponseCycle]) -> None:
-        cycle = request()
-        if cycle is None:
-            return
+    async def send_internal_error(self, cycle: RequestResponseCycle) -> None:
+        """Respond with an error to a request whose application has sent nothing."""
         body = self._open_connections.error_body(500, INTERNAL_TEXT)
         cycle.transport = cast("Any", _LingeringTransport(self))
         headers = [
@@ -480,6 +475,14 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         await cycle.send({"type": "http.response.start", "status": 500, "headers": headers})
         await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+class _Cycle(RequestResponseCycle):
+    """One request and its response."""
+
+    async def send_500_response(self) -> None:
+        """Send an error in the API's format: the application has raised, or sent no response."""
+        await cast("Any", self.on_response).__self__.send_internal_error(self)
 
 
 class _LingeringTransport:

@@ -8,6 +8,7 @@ CONNECTION: Final = "waypost.connection"
 
 def mark_authenticated(scope: Mapping[str, Any]) -> None:
     """Note that a request has a valid credential: its connection keeps its place when there is no room for others."""
-    connection = scope.get("extensions", {}).get(CONNECTION)  # none for a request from this process
-    if connection is not None:
+    extensions = scope.get("extensions")
+    connection = None if extensions is None else extensions.get(CONNECTION)  # none for a request from this process
+    if connection is not None and not connection.is_authenticated:
         connection.mark_authenticated()

@@ -80,7 +80,7 @@ def read_session_message(form: Form) -> Content:
     """
     text = form.required("message", _ACCEPTED)
     json_text = text.strip(_INVISIBLE)
-    if not _JSON_START.match(json_text):
+    if not (json_text.startswith('{"') or _JSON_START.match(json_text)):
         _reject_intended_json(json_text)
         return SessionText.read(TextShape(text), "text", None)
     text = json_text
