@@ -18,6 +18,7 @@ from waypost.cli.main import app
 KEY: Final = "key-of-the-shop-" * 2
 SECRET: Final = "secret-of-the-shop" * 2
 DOCUMENT: Final = samples_of(ROOT / "docs" / "how-to" / "set-up-from-a-file.md", "toml")[0]
+URL: Final = '{ env = "SHOP_CALLBACK_URL" }'
 PARTS: Final = (
     "operator account cloud",
     "partner ada@acme.test",
@@ -50,6 +51,7 @@ class Setup:
             "SHOP_SECRET": SECRET,
             "SHOP_KEY": KEY,
             "SHOP_CALLBACK_TOKEN": "Bearer of-the-shop",
+            "SHOP_CALLBACK_URL": "https://192.0.2.1/callbacks",
         }
 
     def run(self, *arguments: str) -> Result:
@@ -105,7 +107,7 @@ def test_file_creates_everything_once_and_is_then_unchanged(setup: Setup) -> Non
         ('{ templates = "20/60s" }', "{}", "~ app Shop of ada@acme.test: rates"),
         ("+49 1511 2345678", "+49 1511 2345679", "~ app Shop of ada@acme.test: phone_number"),
         ('"SENT", ', "", "~ subscription shop of Shop: modes"),
-        ("/callbacks", "/hooks", "~ subscription shop of Shop: url"),
+        (URL, '"https://192.0.2.1/hooks"', "~ subscription shop of Shop: url"),
         ('{ Authorization = { env = "SHOP_CALLBACK_TOKEN" } }', "{}", "~ subscription shop of Shop: headers"),
         ("check = false", "check = false\nactive = false", "~ subscription shop of Shop: active"),
         ('{ name = "generated" }', '{ name = "second" }', "+ API key second of ada@acme.test"),
@@ -141,8 +143,8 @@ def test_changed_secret_of_an_operator_account_is_found(setup: Setup, variable: 
         ("{ templates", "{ create_app", "the rate create_app is per partner; an app can have its own of app_token,"),
         ("+49 1511 2345678", "12", "phone_number must be 8 to 15 digits"),
         ('"MESSAGE"]', '"MESSAGES"]', "modes must be some of"),
-        ("https://192.0.2.1/callbacks", "ftp://192.0.2.1/", "url must be an absolute http or https address"),
-        ("https://192.0.2.1/callbacks", "http://127.0.0.1/", "must lead to public addresses only"),
+        (URL, '"ftp://192.0.2.1/"', "url must be an absolute http or https address"),
+        (URL, '"http://127.0.0.1/"', "must lead to public addresses only"),
         ('business_account = "1', 'business_account = "7', "must name a business account of its partner"),
         ('operator_account = "cloud"', 'operator_account = "clod"', "must name an operator account"),
         ('app_id = "900"', 'appid = "900"', "appid is not one of version, token, app_id,"),
