@@ -139,6 +139,8 @@ def test_changed_secret_of_an_operator_account_is_found(setup: Setup, variable: 
         ('name = "Shop"', 'name = "Shop"\ncolour = "red"', "apps[0].colour is not one of name, phone_number,"),
         ("per_second = 40", "per_second = 0", "per_second must be 1 to 1000"),
         ("keep_bodies_days = 7", "keep_bodies_days = 31", "partner ada@acme.test: keep_bodies_days must be 1 to 30"),
+        ('name = "Shop"', "name = 5", "setup.toml: partners[0].apps[0].name must be a text, not a number"),
+        ("per_second = 40", 'per_second = "40"', "per_second must be a whole number"),
         ('"20/60s"', '"0/60s"', "rates: 'templates=0/60s': a rate has 1 to 1000000 requests"),
         ("{ templates", "{ create_app", "the rate create_app is per partner; an app can have its own of app_token,"),
         ("+49 1511 2345678", "12", "phone_number must be 8 to 15 digits"),

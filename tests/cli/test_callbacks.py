@@ -52,6 +52,10 @@ def test_commands_show_rotate_report_and_replay(tmp_path: Path, monkeypatch: pyt
     [row] = run("callbacks", "report", "--subscription", number, "--from", "2020-01-01T00:00Z")["subscriptions"]
     assert (row["attempts"], row["by_status"]) == (1, {"2xx": 1})
     assert run("callbacks", "show", callback_id)["delivered"] is True
+    shown = CliRunner().invoke(app, ["callbacks", "show", callback_id]).stdout.partition("attempts:\n")[2].splitlines()
+    assert shown[0].split() == ["AT", "KIND", "STATUS", "ERROR", "MS", "RESPONSE"]
+    assert len(shown) == 2
+    assert max(map(len, shown)) <= 100
     assert run("callbacks", "check", number)["delivered"] is False  # its receiver is closed
     assert run("callbacks", "resume", number)["was_paused"] is False
     replay = ("replay", "--subscription", number, "--recipient", "15551234567", "--delivered")

@@ -102,3 +102,51 @@ async def test_unknown_request_and_unknown_filter_are_errors(pipeline: PipelineH
     assert response.status == 400
     assert "user is not a filter of this list; accepted: status, route, app_id" in response.body["message"]
     assert ANN not in response.body["message"]
+
+
+_TEXT: Final = {
+    "channel": "whatsapp", "source": APP.phone_number, "src.name": APP.name, "destination": ANN,
+    "message": '{"type":"text","text":"Hi"}',
+}  # fmt: skip
+_TEMPLATE: Final = {**_TEXT, "template": '{"id":"nosuch","params":[]}'}
+_LOGIN: Final = "/partner/account/login"
+# fmt: off
+MISTAKES: Final[tuple[tuple[str, dict[str, str], dict[str, str], str, str, str], ...]] = (
+    # path                       form                                       headers              field          explanation               accepted
+    (ROUTE,                      _TEXT,                                     {"apikey": "wrong"}, "apikey",      "The header apikey must", "the API key of your account"),
+    ("/wa/api/v1/template/msg",  _TEMPLATE,                                 {"apikey": API_KEY}, "template.id", "template.id must be",    "the id of one of this app's templates"),
+    (ROUTE,                      {**_TEXT, "source": "1999"},               {"apikey": API_KEY}, "source",      "source must be",         "phone number"),
+    (ROUTE,                      {**_TEXT, "message": "{"},                 {"apikey": API_KEY}, "message",     "message must be",        ""),
+    (_LOGIN,                     {"email": "a@b.test", "password": "x"},    {},                  "email",       "No partner has",         "e-mail address"),
+    ("/partner/app/nosuch/subscription", {},                               {"Authorization": "wrong"}, "Authorization", "The header Authorization or token must hold", "app token"),
+)
+# fmt: on
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "headers", "field", "explanation", "accepted"),
+    MISTAKES,
+    ids=[f"{row[0]} {row[3]}" for row in MISTAKES],
+)
+async def test_common_mistake_is_explained_with_its_field(
+    pipeline: PipelineHarness,
+    path: str,
+    form: dict[str, str],
+    headers: dict[str, str],
+    field: str,
+    explanation: str,
+    accepted: str,
+) -> None:
+    sent = await pipeline.send_request("POST", path, form, {**headers, "X-Request-Id": REQUEST_ID})
+    assert sent.status >= 400
+
+    async def read() -> Any:
+        shown = await run(pipeline, "show", REQUEST_ID, "--json")
+        return json.loads(shown.stdout) if shown.exit_code == 0 else None
+
+    entry = await poll_until(read)
+
+    assert entry["field"] == field
+    assert entry["explanation"].startswith(explanation)
+    assert entry["accepted"]
+    assert accepted in entry["accepted"]

@@ -38,6 +38,10 @@ from waypost.store.requests.request_log import (
 from waypost.wire.errors import ERRORS, INTERNAL_TEXT
 from waypost.wire.redaction import HIDDEN_SECRET, TextVisibility, mask_logged_request, mask_logged_response
 
+_NAMED_FIELD: Final = re.compile(r"(?P<header>The header )?(?P<field>[\w\[\]-]+(?:\.[\w\[\]-]+)*)")
+"""The header or field that an explanation begins with."""
+_ACCEPTED: Final = re.compile(r" must (?:be|hold|have) (.+?)\.?$", re.DOTALL)
+"""What an explanation says to be accepted."""
 MAX_QUEUED: Final = 2_000
 """Requests that wait to be written; further ones are counted and not logged."""
 MAX_QUEUED_OF_PARTNER: Final = 500
@@ -338,10 +342,13 @@ def _describe_credential(recorded: _Recorded, names: CallerNames) -> str:
 
 
 def _find_field(error: ApiError, row: RouteRow) -> str:
-    """Return the invalid field: as the error names it, or the field of the route that its explanation begins with."""
-    first = error.explanation.partition(" ")[0]
-    is_field = any(wire_name(key) == first for key in (*row.fields, *row.query))
-    return error.field or (first if is_field else "")
+    """Return the invalid field: as the error names it, or the header or field that its explanation begins with."""
+    named = _NAMED_FIELD.match(error.explanation)
+    if error.field or named is None:
+        return error.field
+    outer = re.split(r"[.\[]", named["field"], maxsplit=1)[0]
+    is_field = named["header"] or any(wire_name(key) == outer for key in (*row.fields, *row.query))
+    return named["field"] if is_field else ""
 
 
 def _describe_accepted(error: ApiError, row: RouteRow) -> str:
@@ -349,8 +356,9 @@ def _describe_accepted(error: ApiError, row: RouteRow) -> str:
     name = re.split(r"[.\[]", _find_field(error, row), maxsplit=1)[0]
     key = next((key for key in (*row.fields, *row.query) if wire_name(key) == name), None) if name else None
     known = REQUEST_FIELDS.get(key) if key is not None else None
-    if known is None:
-        return error.accepted
+    if known is None or "." in _find_field(error, row):
+        rule = _ACCEPTED.search(error.explanation)
+        return error.accepted or (rule[1] if rule else "")
     example = f" Example: {known.example}" if known.example else ""
     is_said = error.accepted.casefold() in known.meaning.casefold()
     return f"{'' if is_said else error.accepted + '. '}{known.meaning}{example}"

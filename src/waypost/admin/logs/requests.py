@@ -64,4 +64,5 @@ def _entry_view(entry: RequestLogEntry) -> dict[str, Any]:
     took_us = view.pop("took_us")
     request = json.loads(entry.request) if entry.request else None
     response = json.loads(entry.response) if entry.response else None
+    view["explanation"] = entry.explanation or entry.message  # an error without a documented text explains itself
     return {**view, "request": request, "response": response, "took_ms": took_us / 1000}

@@ -216,7 +216,12 @@ async def app_of_app_token(services: Services, request: Request, *, allow_query:
         request.note_caller(min(partners))
         is_own = app is not None and app.partner_id in partners
         code = _OWN_APP_ERRORS.get(request.other_app, request.other_app) if is_own else request.other_app
-        raise ApiError(code, "The token is valid, but not for the app in the path.")
+        raise ApiError(
+            code,
+            "The token is valid, but not for the app in the path.",
+            field="app_id",
+            accepted="the id of the app to which the token belongs",
+        )
     raise ApiError(
         request.wrong_credential,
         "The header Authorization or token must hold the app token of the app in the path, as it is, "

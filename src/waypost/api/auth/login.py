@@ -94,9 +94,17 @@ async def authenticate(
     if facts is None or not is_right:
         _log.info("a login failed", address=address)
         if facts is None:
-            raise ApiError(ErrorCode.ACCOUNT_UNKNOWN, "No partner has this e-mail address.")
+            raise ApiError(
+                ErrorCode.ACCOUNT_UNKNOWN,
+                "No partner has this e-mail address.",
+                field="email",
+                accepted="the e-mail address of a partner",
+            )
         raise ApiError(
-            ErrorCode.LOGIN_FAILED, "The password is wrong, or the client secret is unknown, expired or revoked."
+            ErrorCode.LOGIN_FAILED,
+            "The password is wrong, or the client secret is unknown, expired or revoked.",
+            field="password",
+            accepted="the partner's password, or one of its client secrets",
         )
     return AuthenticatedLogin(facts.partner, secret_hash, attempt)
 

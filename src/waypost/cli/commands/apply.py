@@ -12,13 +12,15 @@ import typer
 from waypost.base.error_texts import error_text, toml_error_text
 from waypost.cli.admin_client import call_admin_api
 from waypost.cli.commands.accounts import read_secret
-from waypost.cli.errors import EXIT_USAGE, fail
+from waypost.cli.errors import EXIT_USAGE, CommandError, fail
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
+from waypost.client.responses import ApiResponseError
 
 _MARKS: Final = {"create": "+", "change": "~", "keep": "="}
 _SECRETS: Final = ("password", "value", "token", "app_secret", "verify_token")
 """Members whose texts belong in a file of their own or in the environment."""
+_OF_BODY: Final = "The body must be a JSON object of the call's fields: setup."
 _VERBATIM: Final = "headers"
 """A table whose names are free, so that it is never a reference itself."""
 
@@ -33,7 +35,13 @@ def apply(
     body = {"setup": document, "dry_run": dry_run}
 
     async def call(client: ApiClient, _running: bool) -> Any:
-        return await client.json("POST", "/admin/setup", body)
+        try:
+            return await client.json("POST", "/admin/setup", body)
+        except ApiResponseError as error:  # the file is TOML, and its reader sent no body
+            of_file = error.message.removeprefix(_OF_BODY)
+            if of_file == error.message:
+                raise
+            raise CommandError("", f"{file}: {of_file}", "") from error
 
     result = asyncio.run(call_admin_api(call))
     if as_json:

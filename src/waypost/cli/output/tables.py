@@ -20,6 +20,9 @@ _TIMES: Final = (
     "_attempt_ms",
 )
 """Endings of the names of times, each a whole word; other milliseconds are durations."""
+_BODY: Final = "body"
+_MAX_BODY_CHARS: Final = 40
+"""Of a body in a table; `--json` prints all of it."""
 _NO_UNIT: Final = "_on_ms"
 _SHARES: Final = ("under_5_s", "over_10_s")
 """Names of shares, from 0 to 1."""
@@ -47,6 +50,7 @@ class Columns:
 TABLES: Final[tuple[tuple[str, Columns], ...]] = (  # the first of a name whose columns occur is used
     # name of the list    columns, each with its heading if that is not its name
     ("templates",         Columns(("elementName:name", "status", "category", "templateType:type", "languageCode:language", "reason", "id"))),
+    ("attempts",          Columns(("at_ms:at", "kind", "status", "error", "duration_ms:ms", "response_body:response"))),
     ("partners",          Columns(("id", "name", "email", "contact_name", "phone_number", "admin"))),
     ("client_secrets",    Columns(("id", "created_on_ms", "expires_on_ms", "expired"))),
     ("api_keys",          Columns(("id", "name", "created_on_ms"))),
@@ -96,7 +100,7 @@ def format_table(rows: Sequence[View], table: Columns) -> Iterator[str]:
     columns = [name.partition(":") for name in table.columns]
     headings = [(heading or _label(name).replace(".", " ")).upper() for name, _, heading in columns]
     cells = [
-        [_join_lines(format_cell(name, _find(row, name))) for name, _, _ in columns]
+        [_shorten(name, _join_lines(format_cell(name, _find(row, name)))) for name, _, _ in columns]
         for item in rows
         for row in _expand(item, table.members)
     ]
@@ -206,6 +210,11 @@ def _label(name: str) -> str:
 
 def _is_time(name: str) -> bool:
     return f"_{name.rpartition('.')[2]}".endswith(_TIMES)
+
+
+def _shorten(name: str, text: str) -> str:
+    is_long = name.endswith(_BODY) and len(text) > _MAX_BODY_CHARS
+    return f"{text[: _MAX_BODY_CHARS - 1]}…" if is_long else text
 
 
 def _join_lines(text: str) -> str:
