@@ -15,7 +15,7 @@ from waypost.admin import provisioning
 from waypost.admin.apps import NewApp, add_app
 from waypost.assembly.dev import demo
 from waypost.assembly.http.limits import http_limits
-from waypost.assembly.http.servers import HttpServer, bind_socket, tune_garbage_collector, wait_for_signal
+from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals, tune_garbage_collector
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.encryption import hash_secret
@@ -60,7 +60,7 @@ async def serve(options: argparse.Namespace) -> None:
     elif waypost.recorder is not None:  # what the API stage alone does besides
         recording = asyncio.create_task(waypost.recorder.run())
     tune_garbage_collector()
-    await wait_for_signal()
+    await handle_stop_signals().wait()
     await server.stop()
     if options.stages:
         await waypost.drain()

@@ -8,7 +8,7 @@ import uvloop
 from benchmarks.bare import SOURCES
 from benchmarks.service import phone_number_id
 from waypost.assembly.dev import demo
-from waypost.assembly.http.servers import HttpServer, bind_socket, wait_for_signal
+from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
@@ -55,7 +55,7 @@ async def serve(options: argparse.Namespace) -> None:
     )
     server = HttpServer(simulator.application, bound)
     await server.start()
-    await wait_for_signal()
+    await handle_stop_signals().wait()
     await server.stop()
     await simulator.close()
 
