@@ -14,6 +14,7 @@ import pytest
 from crashes.processes import free_port
 from tests.docs.repository import ROOT, name_of, pages, samples_of
 from tests.support.polling import HANGS_AFTER_S
+from waypost.client.dev_variables import read_variables
 
 HOW_TO: Final = ROOT / "docs" / "how-to"
 RUNS: Final = 2
@@ -79,6 +80,13 @@ def check_travel_in_time(output: str) -> None:
     assert "state is reset" in lines
 
 
+def check_watch_it_run(output: str) -> None:
+    assert output.startswith('{"status":"ok"')
+    assert "# TYPE waypost_queue_depth gauge" in output
+    assert "submitted" in output or "accepted" in output
+    assert '"trace_id": "' in output
+
+
 # fmt: off
 PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which docs/README.md lists them
     ROOT / "docs" / "tutorial.md":          check_tutorial,
@@ -88,6 +96,7 @@ PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which doc
     HOW_TO / "simulate-phones.md":          check_simulate_phones,
     HOW_TO / "simulate-failures.md":        check_simulate_failures,
     HOW_TO / "travel-in-time.md":           check_travel_in_time,
+    HOW_TO / "watch-it-run.md":             check_watch_it_run,
 }
 # fmt: on
 
@@ -116,6 +125,7 @@ def test_pages_leave_each_other_a_working_state(running: Path) -> None:
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": str(running),
+                "SERVICE_URL": read_variables(running / "waypost-dev.env")["API_URL"],
                 **{name: str(free_port()) for name in ("GRAPH_PORT", "WEBHOOK_PORT", "RECEIVER_PORT")},
             },
             stdin=subprocess.DEVNULL,
