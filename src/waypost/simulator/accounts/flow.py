@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.error_texts import json_error_text
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 
 DRAFT: Final = "DRAFT"
@@ -83,7 +84,11 @@ def validation_errors(asset: str) -> list[dict[str, Any]]:
     try:
         content = object_or_none(json.loads(asset))
     except json.JSONDecodeError as error:
-        return [_validation_error("INVALID_JSON", error.msg, line=error.lineno, column=error.colno)]
+        return [
+            _validation_error(
+                "INVALID_JSON", f"The text {json_error_text(error)}.", line=error.lineno, column=error.colno
+            )
+        ]
     except (ValueError, RecursionError):
         return [_validation_error("INVALID_JSON", "The JSON text cannot be read.")]
     if content is None:
