@@ -114,13 +114,18 @@ async def replay_selected(tools: PageTools, page_request: PageRequest) -> Respon
     replayed = waiting = 0
     for callback_id in sorted(ids):
         body = {"callback_id": callback_id, "partner_id": page_request.partner.id, "app_id": page_request.app.id}
-        response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body)
+        try:
+            response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body)
+        except ApiResponseError as error:
+            if error.status != 404:
+                raise
+            continue  # deleted after its retention time, since the list was loaded
         replayed += response["replayed"]
         waiting += response["still_waiting"]
     page = f"{callbacks_path(page_request)}/deliveries"
     if not replayed:
         notice = "Select callbacks first." if not ids else "Nothing was replayed."
-        hint = "They still wait for their first delivery, or their subscription is deleted." if ids else ""
+        hint = "They still wait for their first delivery, or they or their subscription are deleted." if ids else ""
         return respond(tools, page_request, page, notice, hint=hint, kind="warn")
     hint = f"{waiting} more still wait for their first delivery." if waiting else ""
     return respond(tools, page_request, page, f"Replaying {_count_text(replayed)}.", hint=hint)
