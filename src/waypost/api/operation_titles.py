@@ -9,7 +9,8 @@ from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 
 # fmt: off
-_TITLES: Final[Mapping[str, str]] = {  # by the name of the endpoint's function; all others are that name in words
+_TITLES: Final[Mapping[str, str]] = {  # by the name of the endpoint's function, or of the route; all others are that name in words
+    "POST /partner/app/{app_id}/v3/mmlite/message": "Send marketing message (mmlite)",
     "change_about":                 "Change about text",
     "change_components":            "Change conversational components",
     "change_photo":                 "Change profile picture",
@@ -90,7 +91,9 @@ def _title_of(row: RouteRow) -> str:
     """Return what the endpoint is called; an unsupported call, after its path."""
     name = row.endpoint.__name__
     if not name.startswith("reject_"):
-        return _TITLES.get(name) or name.replace("_", " ").replace(" self serve", "").capitalize()
+        return (
+            _TITLES.get(row.name) or _TITLES.get(name) or name.replace("_", " ").replace(" self serve", "").capitalize()
+        )
     parts = [part for part in row.path.split("/")[2:] if "{" not in part and part not in ("app", "account", "api")]
     words = re.sub(r"(?<=[a-z])(?=[A-Z])|[-_]", " ", " ".join(parts)).lower()
     return f"{row.method.capitalize()} {words}"

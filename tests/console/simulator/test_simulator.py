@@ -297,6 +297,9 @@ async def test_reset_restores_the_initial_state_and_keeps_the_session(tabs: Tabs
     tab = await tabs("/simulator/snapshots")
     await tab.page.get_by_role("button", name="Reset everything").click()
     await expect(tab.page.get_by_role("button", name="Cancel")).to_be_focused()
+    await tab.page.keyboard.press("Escape")
+    await expect(tab.page.get_by_role("button", name="Reset everything")).to_be_focused()
+    await tab.page.keyboard.press("Enter")
     question = await answer_question(tab.page, "Reset everything")
 
     await tab.page.get_by_text("Reset to the initial state.").wait_for()
