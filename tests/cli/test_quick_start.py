@@ -69,6 +69,7 @@ ERRORS: Final = (
     (("template", "create", "x", "Hello", "--file", "f"),              2, "give a name and a text, or --file"),
     (("template", "create", "--file", "nosuch.json"),                  2, "--file nosuch.json cannot be read: No such file or directory"),
     (("template", "create", "X Y", "Hello"),                           1, "elementName"),
+    (("template", "list", "--status", "NOPE"), 1, "there is no status NOPE of a template; accepted: PENDING, APPROVED,"),
     (("template", "wait", "nosuch"),                                   1, "the app has no template with the name or id 'nosuch'; accepted: greeting"),
     (("send", "--template", "nosuch"),                                 1, "the app has no template with the name or id 'nosuch'; accepted: greeting"),
     (("send", "Hello", "--postback", "x"),                             2, "--postback needs --template"),

@@ -1,5 +1,6 @@
 """The group of commands: its help by subject, and errors that name the most similar option."""
 
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -68,14 +69,32 @@ SUBJECTS: Final = (
 """Subjects of the commands, in the order of the help."""
 
 
+_LIBRARY_TEXTS: Final = (  # texts of the library that checks values, and ours
+    (re.compile(r"Value error, "), ""),
+    (re.compile(r"Input should be a valid integer.*"), "must be a whole number"),
+    (re.compile(r"Input should be a valid number.*"), "must be a number"),
+    (re.compile(r"Input should be a valid boolean.*"), "must be true or false"),
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"must be at least \1"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"must be at most \1"),
+    (re.compile(r"Input should be "), "must be "),
+    (re.compile(r"Got unexpected extra argument\(s\) \((.*)\)"), r"There is nothing to do with: \1"),
+)
+
+
+def _in_our_words(text: str) -> str:
+    for library_text, ours in _LIBRARY_TEXTS:
+        text = library_text.sub(ours, text)
+    return text
+
+
 @contextmanager
 def _suggest_option() -> Generator[None]:
-    """Add the most similar option to the error about an unknown one."""
+    """Say an error of usage in our words; that about an unknown option has the most similar one."""
     try:
         yield
     except _USAGE_ERROR as error:
         unknown = cast("_UnknownOption", error)
-        unknown.message = unknown.message.replace("Value error, ", "")
+        unknown.message = _in_our_words(unknown.message)
         similar: list[str] | None = getattr(unknown, "possibilities", None)
         if similar:
             best = get_close_matches(unknown.option_name, similar, n=1) or similar[:1]

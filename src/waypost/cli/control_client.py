@@ -46,7 +46,9 @@ def _run_call(env_file: Path, use: Callable[[ApiClient, HttpTransport], Awaitabl
         return await use(ApiClient(transport, control_headers()), transport)
 
     address = f"WAYPOST_CONTROL_URL, or CONTROL_URL in {env_file},"
-    with report_api_errors(address=address, credential="WAYPOST_CONTROL_TOKEN"):
+    is_set = "WAYPOST_CONTROL_TOKEN" in os.environ
+    credential = "WAYPOST_CONTROL_TOKEN" if is_set else "WAYPOST_CONTROL_TOKEN, which is not set,"
+    with report_api_errors(address=address, credential=credential):
         return asyncio.run(call())
 
 

@@ -33,7 +33,7 @@ def tap(
     """Tap a button on a simulated phone, by its text or its number, once the message has arrived."""
     if (text is None) == (index is None):
         fail("give the text of a button or --index, as in `waypost tap 'Yes please'`", code=EXIT_USAGE)
-    with report_api_errors(address=f"CONTROL_URL in {env_file}"):
+    with report_api_errors(address=f"CONTROL_URL in {env_file}", credential=f"ADMIN_TOKEN in {env_file}"):
         variables = read_environment(env_file, *NEEDED)
         variables |= {"DESTINATION": phone} if phone else {}
         button = {"text": text, "index": index, "card": card}

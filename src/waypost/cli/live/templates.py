@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from waypost.cli.errors import CommandError
 from waypost.cli.live.environment import partner_client
 from waypost.cli.polling import poll
+from waypost.domain.templates.template import TemplateStatus
 
 NEEDED: Final = ("PARTNER_URL", "APP_ID", "APP_TOKEN")
 APPROVED: Final = "APPROVED"
@@ -27,9 +28,13 @@ async def list_templates(variables: Mapping[str, str], **filters: str) -> list[d
         filters: of the partner API's list, such as `status`.
 
     Raises:
+        CommandError: the status is unknown.
         ApiResponseError: the call was rejected.
         ApiUnreachable: the service does not respond.
     """
+    status = filters.get("status", "").upper()
+    if status and status not in TemplateStatus.__members__:
+        raise CommandError("status", f"there is no status {status} of a template", ", ".join(TemplateStatus))
     query = f"?{urlencode(filters)}" if filters else ""
     return (await partner_client(variables).json("GET", f"{_path(variables)}{query}"))["templates"]
 
