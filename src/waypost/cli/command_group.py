@@ -81,7 +81,7 @@ _LIBRARY_TEXTS: Final = (  # texts of the library that checks values, and ours
 )
 
 
-def _in_our_words(text: str) -> str:
+def _translate(text: str) -> str:
     for library_text, ours in _LIBRARY_TEXTS:
         text = library_text.sub(ours, text)
     return text
@@ -94,7 +94,7 @@ def _suggest_option() -> Generator[None]:
         yield
     except _USAGE_ERROR as error:
         unknown = cast("_UnknownOption", error)
-        unknown.message = _in_our_words(unknown.message)
+        unknown.message = _translate(unknown.message)
         similar: list[str] | None = getattr(unknown, "possibilities", None)
         if similar:
             best = get_close_matches(unknown.option_name, similar, n=1) or similar[:1]
