@@ -335,3 +335,19 @@ async def test_no_search_reads_a_whole_table(database: Database, store_location:
 
     assert len(plans) > 8
     assert not wrong, "\n".join(wrong)
+
+
+async def test_search_ends_if_more_messages_than_the_limit_share_a_millisecond(database: Database) -> None:
+    messages = [message(n, SessionText("Hello"), accepted_on_ms=AT_MS + max(n - 30, 0)) for n in range(1, 32)]
+    await store_messages(database, messages)
+    await database.write(record_outcomes, [(messages[0], MessageState.FAILED, 131049)])
+
+    pages, before = 0, None
+    found: list[str] = []
+    while pages == 0 or before is not None:
+        page = await one_page(database, MessageFilter(state="failed"), before=before, scan_limit=10)
+        found += [row["id"] for row in page.rows]
+        before, pages = page.next, pages + 1
+        assert pages <= 4
+
+    assert found == [id_number(1)]

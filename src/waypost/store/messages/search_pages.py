@@ -93,7 +93,9 @@ class TimeOrder:
         """
         query = select(self.at_ms).where(*conditions)
         if before is not None:
-            query = query.where(self.at_ms <= before.accepted_on_ms)
+            # A cursor without id follows a horizon, whose whole millisecond was scanned.
+            is_left = self.at_ms <= before.accepted_on_ms if before.id else self.at_ms < before.accepted_on_ms
+            query = query.where(is_left)
         query = query.order_by(self.at_ms.desc()).offset(scan_limit).limit(1)
         return connection.execute(query).scalar_one_or_none()
 
