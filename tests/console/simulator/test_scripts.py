@@ -1,7 +1,7 @@
 """Scripts of phones and fleets as forms: rows, their JSON, and errors at a step."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from playwright.async_api import Page
@@ -24,6 +24,8 @@ pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 ANN = demo.DESTINATION
 PAGE = f"/phones/{ANN}/script"
+FIELD_COLUMNS: Final = """(step) => [...step.querySelectorAll(".field")].filter((one) => one.checkVisibility())
+  .map((one) => Math.round(one.getBoundingClientRect().left))"""
 
 
 async def read_script(console: ConsoleClient) -> list[dict[str, Any]]:
@@ -69,6 +71,9 @@ async def test_script_is_written_edited_and_removed_as_a_form(tabs: Tabs, consol
     await _step(page, 2).get_by_label("Button index, from 0").fill("0")
     await _step(page, 2).get_by_label("After, in seconds").fill("0.5")
     assert await _step(page, 1).get_by_label("Button index, from 0").is_hidden()
+    columns = [set(await _step(page, n).evaluate(FIELD_COLUMNS)) for n in (1, 2)]
+    assert columns[0] < columns[1]  # the fields of all steps are in the same five columns
+    assert len(columns[1]) == 5
     await page.get_by_role("button", name="Save").click()
     await page.wait_for_url("**/phones?show=*")
     written = await read_script(console)

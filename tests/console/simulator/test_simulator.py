@@ -11,6 +11,7 @@ from playwright.async_api import expect
 from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.console.web.assets import Assets
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -436,3 +437,20 @@ async def test_time_to_advance_to_is_not_cut(tabs: Tabs) -> None:
     assert await field.evaluate("(field) => field.scrollWidth <= field.clientWidth")
     width = await field.evaluate("(field) => field.getBoundingClientRect().width")
     assert width >= 17 * 15  # 17 rem
+
+
+async def test_distant_times_are_counted(tabs: Tabs) -> None:
+    """`in 1y` and not `next yr.`; only days have names."""
+    page = (await tabs("/simulator/clock")).page
+    relative = """async (path) => {
+      const { now, relative } = await import(path);
+      return [366, 31, 1, -1, -366].map((days) => relative(now() + days * 86_400_000 + Math.sign(days) * 60_000));
+    }"""
+
+    assert await page.evaluate(relative, Assets().url_path("js/times.js")) == [
+        "in 1y",
+        "in 1mo",
+        "tomorrow",
+        "yesterday",
+        "1y ago",
+    ]
