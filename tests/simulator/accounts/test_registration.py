@@ -156,3 +156,15 @@ async def test_only_a_number_on_the_business_app_has_data_to_synchronize(bench: 
     assert "not on the WhatsApp Business app" in rejected.error["message"]
     assert accepted.status == 200
     assert shown.body["is_on_biz_app"] is True
+
+
+async def test_number_on_the_business_app_is_not_deregistered(bench: Bench) -> None:
+    number = {"waba_id": WABA, "phone_number": BUSINESS, "name": "Shop One", "is_on_business_app": True}
+    await bench.control("PUT", f"numbers/{NUMBER_ID}", number)
+
+    rejected = await bench.graph("POST", f"{NUMBER_ID}/deregister")
+    shown = await bench.graph("GET", f"{NUMBER_ID}?fields=status")
+
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
+    assert "disconnect it there" in rejected.error["message"]
+    assert shown.body["status"] == "CONNECTED"

@@ -23,7 +23,15 @@ async def register_number(services: SimulatorServices, call: Call, number: Numbe
 
 
 async def deregister_number(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
-    """Deregister a number. Source: the operator's page "Registration"."""
+    """Deregister a number.
+
+    Raises:
+        GraphApiError: 100, the number is on the app, where alone it can be disconnected.
+
+    Source: the operator's page "Registration"; ledger, coexistence; the operator documents no code for it.
+    """
+    if number.is_on_business_app:
+        raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
     await services.registrations.deregister(number)
     return GRAPH_SUCCESS
 
