@@ -22,7 +22,7 @@ from sqlalchemy import (
     text,
 )
 
-REVISION: Final = 9
+REVISION: Final = 10
 
 metadata = MetaData()
 
@@ -620,7 +620,9 @@ request_log = Table(  # failed requests of partners, and a sample of the others:
     Column("field", TextColumn, nullable=False),
     Column("accepted", TextColumn, nullable=False),  # what the field would accept
     Column("request", TextColumn, nullable=False),  # JSON: path, query, type and body, redacted; empty: not stored
-    Column("response", TextColumn, nullable=False),  # JSON: headers and body, redacted; empty: not stored
+    Column(
+        "response", TextColumn, nullable=False, server_default=""
+    ),  # JSON: headers and body, redacted; empty: not stored
     Column("recipient", TextColumn, nullable=False),  # the phone number or user id in it; empty: none
     Column("size_bytes", Integer, nullable=False),  # of the body
     Column("took_us", BigInteger, nullable=False),

@@ -63,13 +63,12 @@ def upgrade() -> None:
     )
     op.create_index("inbound_messages_by_recipient", "inbound_messages", ["recipient_id", "received_on_ms"])
     op.add_column("apps", sa.Column("rates", TEXT, server_default=sa.text("'{}'"), nullable=False))
-    op.add_column("templates", sa.Column("edit", sa.LargeBinary()))
     _add_request_log()
 
 
 def _add_request_log() -> None:
     texts_before = ("app_id", "route", "credential")
-    texts_after = ("error", "message", "explanation", "field", "accepted", "request", "response", "recipient")
+    texts_after = ("error", "message", "explanation", "field", "accepted", "request", "recipient")
     op.create_table(
         "request_log",
         sa.Column("id", TEXT, primary_key=True),

@@ -3,8 +3,8 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "10"
-down_revision = "9"
+revision = "11"
+down_revision = "10"
 works_with = 8
 
 
