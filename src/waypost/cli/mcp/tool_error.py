@@ -18,12 +18,15 @@ class ToolError(Exception):
         field: the invalid argument, or the field of the API; empty: the error is not about one.
         rule: the rule that it breaks.
         accepted: what would be accepted, or what to do.
-        details: further members of the error.
+        details: further members of the error; `hint` says what to do.
     """
 
     def __init__(self, field: str, rule: str, accepted: str, **details: Any) -> None:
         subject = f"{field}: " if field and not rule.startswith(field) else ""
-        super().__init__(f"{subject}{rule}" + (f"; accepted: {accepted}" if accepted else ""))
+        hint = details.get("hint", "")
+        super().__init__(
+            f"{subject}{rule}" + (f"; accepted: {accepted}" if accepted else "") + (f"; {hint}" if hint else "")
+        )
         self.members = {"field": field, "rule": rule, "accepted": accepted, **details}
 
 

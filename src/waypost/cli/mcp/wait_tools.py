@@ -28,9 +28,9 @@ async def wait_for_message(connection: ServiceConnection, arguments: WaitForMess
         return ToolOutput(message)
     if message["state"] == _FAILED:
         rule = f"the message has failed: {message['code']} {message['reason'] or ''}".rstrip()
-        raise ToolError("state", rule, "failed; explain_message shows the whole trace", message_id=message["id"])
+        raise ToolError("state", rule, "failed", message_id=message["id"], hint="explain_message shows the whole trace")
     rule = f"the message is {message['state']} and not {arguments.state} after {arguments.timeout_s} s"
-    raise ToolError("state", rule, f"{message['state']}, or a longer timeout_s", message_id=message["id"])
+    raise ToolError("state", rule, message["state"], message_id=message["id"], hint="a longer timeout_s")
 
 
 async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCallbackArguments) -> ToolOutput:
@@ -63,7 +63,9 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
         return ToolOutput({**view, "body": _read_body(view["body"])})
     if rows:
         rule = f"the receiver has not accepted it after {arguments.timeout_s} s"
-        raise ToolError("delivered", rule, "false, or explain_message for the attempts", callback_id=rows[0]["id"])
+        raise ToolError(
+            "delivered", rule, "false", callback_id=rows[0]["id"], hint="explain_message shows the attempts"
+        )
     rule = f"there is no such callback after {arguments.timeout_s} s"
     raise ToolError("event", rule, ", ".join(sorted(seen)) or "a longer timeout_s: there was none")
 
