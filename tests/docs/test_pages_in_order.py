@@ -1,5 +1,6 @@
 """The pages that use a running `waypost dev`, read from the first to the last: their commands in one shell, twice."""
 
+import contextlib
 import json
 import os
 import re
@@ -118,28 +119,31 @@ def test_pages_leave_each_other_a_working_state(running: Path) -> None:
                 script += ["cat >receiver.py <<'END'", *receiver, "END"]
             script += commands_of(page)
     script.append(f"echo '{_MARK}end'")
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(running),
+        "SERVICE_URL": read_variables(running / "waypost-dev.env")["API_URL"],
+        **{name: str(free_port()) for name in ("GRAPH_PORT", "WEBHOOK_PORT", "RECEIVER_PORT")},
+    }
     with (running / "printed.txt").open("w+", encoding="utf-8") as file:  # a pipe stays open with the listener
-        shell = subprocess.run(
+        shell = subprocess.Popen(
             ["bash", "-c", "\n".join(script)],
             cwd=running,
-            env={
-                "PATH": os.environ["PATH"],
-                "HOME": str(running),
-                "SERVICE_URL": read_variables(running / "waypost-dev.env")["API_URL"],
-                **{name: str(free_port()) for name in ("GRAPH_PORT", "WEBHOOK_PORT", "RECEIVER_PORT")},
-            },
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            timeout=3 * HANGS_AFTER_S,
-            check=False,
+            start_new_session=True,
         )
+        try:
+            status = shell.wait(3 * HANGS_AFTER_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGTERM)  # the listeners, and after a failure everything else
         file.seek(0)
         printed = file.read()
-    for listener in re.findall(r"stop the listener with: kill (\d+)", printed):
-        os.kill(int(listener), signal.SIGTERM)
 
-    assert shell.returncode == 0, printed[-4000:]
+    assert status == 0, printed[-4000:]
     _, *parts = printed.split(_MARK)
     for part, (page, check) in zip(parts, [*PAGES.items()] * RUNS, strict=False):
         title, _, output = part.partition("\n")
