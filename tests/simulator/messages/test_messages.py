@@ -183,6 +183,50 @@ async def test_every_message_type_arrives_in_the_inbox(bench: Bench, message: di
     assert inbox.body["messages"][-1]["wamid"] == response.body["messages"][0]["id"]
 
 
+NAMED: dict[str, Any] = {"name": {"formatted_name": "Bo"}}
+FULL_CONTACT: dict[str, Any] = {
+    "name": {"formatted_name": "Bo", "first_name": "Bo", "suffix": "Jr."},
+    "phones": [{"phone": "+15550000001", "type": "WORK", "wa_id": "15550000001"}],
+    "emails": [{"email": "bo@shop.example", "type": "WORK"}],
+    "urls": [{"url": "https://shop.example", "type": "WORK"}],
+    "addresses": [{"street": "1 Hill Rd", "city": "Bay", "zip": "94025", "country_code": "us", "type": "HOME"}],
+    "org": {"company": "Shop", "department": "Sales", "title": "Clerk"},
+    "birthday": "1999-01-23",
+}
+# fmt: off
+BAD_CONTACTS: list[tuple[str, list[Any], str]] = [  # Source: the operator's page "Contacts messages"
+    ("not an object",        [NAMED, "Bo"],                                       "formatted_name"),
+    ("258 contacts",         [NAMED] * 258,                                       "at most 257"),
+    ("phones not a list",    [{**NAMED, "phones": {"phone": "1"}}],               "contacts[0]['phones'] must be an array"),
+    ("phone a number",       [NAMED, {**NAMED, "phones": [{"phone": 1555}]}],     "contacts[1]['phones'][0]['phone']"),
+    ("email not an object",  [{**NAMED, "emails": ["bo@shop.example"]}],          "contacts[0]['emails'][0] must be an object"),
+    ("url a list",           [{**NAMED, "urls": [{"url": ["https://a.example"]}]}], "contacts[0]['urls'][0]['url']"),
+    ("zip a number",         [{**NAMED, "addresses": [{"zip": 94025}]}],          "contacts[0]['addresses'][0]['zip']"),
+    ("org a text",           [{**NAMED, "org": "Shop"}],                          "contacts[0]['org'] must be an object"),
+    ("title a number",       [{**NAMED, "org": {"title": 1}}],                    "contacts[0]['org']['title']"),
+    ("first name a number",  [{"name": {"formatted_name": "Bo", "first_name": 1}}], "contacts[0]['name']['first_name']"),
+    ("birthday day first",   [{**NAMED, "birthday": "23-01-1999"}],               "YYYY-MM-DD"),
+    ("birthday month 13",    [{**NAMED, "birthday": "1999-13-01"}],               "YYYY-MM-DD"),
+    ("birthday a number",    [{**NAMED, "birthday": 19990123}],                   "YYYY-MM-DD"),
+]
+# fmt: on
+
+
+@pytest.mark.parametrize(("contacts", "part"), [row[1:] for row in BAD_CONTACTS], ids=[row[0] for row in BAD_CONTACTS])
+async def test_member_of_a_contact_has_its_documented_type(bench: Bench, contacts: list[Any], part: str) -> None:
+    rejected = await bench.send({"type": "contacts", "contacts": contacts})
+
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
+    assert part in rejected.error["message"]
+
+
+async def test_contact_with_every_member_and_257_contacts_are_accepted(bench: Bench) -> None:
+    await bench.send_from_phone()
+
+    for contacts in ([FULL_CONTACT], [NAMED] * 257):
+        assert (await bench.send({"type": "contacts", "contacts": contacts})).status == 200
+
+
 async def test_business_can_mark_a_message_as_read(bench: Bench) -> None:
     wamid = await bench.send_from_phone()
 

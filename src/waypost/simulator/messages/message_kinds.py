@@ -1,9 +1,10 @@
 """Free-form messages: a table of kinds, the content each requires, and its rendering on the phone."""
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.json_values import list_of, list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences, render_media
 from waypost.simulator.messages.interactive.emoji import is_single_emoji
@@ -12,6 +13,20 @@ from waypost.simulator.messages.template_sends.rendering import RenderedMessage
 
 _MAX_TEXT_CHARS: Final = 4096  # Source: facts 4.1
 _MAX_CAPTION_CHARS: Final = 1024  # Source: facts 4.1
+_MAX_CONTACTS: Final = 257  # Source: the operator's page "Contacts messages", as are the tables below
+# fmt: off
+_CONTACT_LISTS: Final = {  # member of a contact, and the texts that each of its objects may have
+    "phones":    ("phone", "type", "wa_id"),
+    "emails":    ("email", "type"),
+    "urls":      ("url", "type"),
+    "addresses": ("street", "city", "state", "zip", "country", "country_code", "type"),
+}
+_CONTACT_OBJECTS: Final = {
+    "name": ("formatted_name", "first_name", "last_name", "middle_name", "prefix", "suffix"),
+    "org":  ("company", "department", "title"),
+}
+# fmt: on
+_DATE: Final = re.compile(r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])")
 _CAPTIONED: Final = ("image", "video", "document")  # Source: facts 4.1
 
 
@@ -58,11 +73,39 @@ def _location(content: dict[str, Any], _references: KnownReferences | None) -> R
 
 
 def _contacts(content: list[Any], _references: KnownReferences | None) -> RenderedMessage:
+    if len(content) > _MAX_CONTACTS:
+        raise bad_parameter(f"Param contacts must have at most {_MAX_CONTACTS} entries.")
     cards = objects_in(content)
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
-    if not cards or not all(isinstance(name, str) and name for name in names):
+    if not cards or len(cards) < len(content) or not all(isinstance(name, str) and name for name in names):
         raise _missing_error("contacts[0]['name']['formatted_name']")
+    for index, card in enumerate(cards):
+        _check_contact(f"contacts[{index}]", card)
     return {"text": ", ".join(map(str, names)), "contacts": content}
+
+
+def _check_contact(path: str, card: dict[str, Any]) -> None:
+    """Raise an error if a member that the table names is present, not null, and has another type."""
+    for name, members in _CONTACT_LISTS.items():
+        if card.get(name) is not None and list_or_none(card[name]) is None:
+            raise bad_parameter(f"Param {path}['{name}'] must be an array.")
+        for index, entry in enumerate(list_of(card.get(name))):
+            _check_texts(f"{path}['{name}'][{index}]", entry, members)
+    for name, members in _CONTACT_OBJECTS.items():
+        if card.get(name) is not None:
+            _check_texts(f"{path}['{name}']", card[name], members)
+    birthday = card.get("birthday")
+    if birthday is not None and not _DATE.fullmatch(text_or_none(birthday) or ""):
+        raise bad_parameter(f"Param {path}['birthday'] must have the form YYYY-MM-DD.")
+
+
+def _check_texts(path: str, value: Any, members: tuple[str, ...]) -> None:
+    fields = object_or_none(value)
+    if fields is None:
+        raise bad_parameter(f"Param {path} must be an object.")
+    for name in members:
+        if not isinstance(fields.get(name), str | None):
+            raise bad_parameter(f"Param {path}['{name}'] must be a string.")
 
 
 def _reaction(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
