@@ -325,3 +325,35 @@ def test_json_text_of_too_many_lists_is_rejected() -> None:
         read_json_body(('{"a":' + most + "}").encode())
 
     assert raised.value.explanation == "The body must hold at most 20000 lists and objects."
+
+
+@pytest.mark.parametrize("read_body", [read_json_body, read_json_form])
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"destination":"1","destination":"2"}',
+        '{ "a" : [1, 2, {"b": ","}] , "destination" : "1,2", "x,y": 1, "destination" : {"c": 1} }',
+        '{"destination": null, "destination": 1}',
+        '{"d\\u0065stination": 1, "destination": 2}',
+    ],
+)
+def test_member_of_a_body_with_two_values_is_an_error(read_body: Callable[[bytes], object], body: str) -> None:
+    with pytest.raises(ApiError) as raised:
+        read_body(body.encode())
+
+    assert "destination" in str(raised.value)
+    assert "more than once, with different values" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{}",
+        '{"a,b": "c,d", "e": [1,2]}',
+        '{"a": 1, "a": 1}',
+        '{"a\\u002cb": 1, "c": {"d": 1, "e": 2}}',
+        '{"a": {"b": 1}, "c": {"b": 2}}',
+    ],
+)
+def test_body_whose_members_have_one_value_each_is_read(body: str) -> None:
+    assert read_json_body(body.encode()) == json.loads(body)
