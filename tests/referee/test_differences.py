@@ -23,7 +23,6 @@ ClientCall = Callable[[WhatsApp], Awaitable[Any]]
 
 # fmt: off
 UNSUPPORTED: Final[dict[str, ClientCall]] = {  # calls that the simulator lacks, because the service does not use them
-    "qr codes":              lambda wa: wa.get_qr_codes(),
     "template migration":    lambda wa: wa.migrate_templates("1000000000000009"),
     "flow migration":        lambda wa: wa.migrate_flows("1000000000000009", ["Booking"]),
 }

@@ -27,9 +27,9 @@ _MAX_FORM_FIELDS: Final = 1_000
 _USED_HEADERS: Final = frozenset({b"authorization", b"content-type", b"host", b"file_offset", b"file-offset"})
 _PATH: Final = re.compile(
     r"(?:/(v\d+\.\d+))?/((?:signups/)?[^/]+)(?:/(message_templates/(?:un)?archive|"
-    r"payment_configuration/[^/]+|payments/[^/]+/[^/]+|[^/]+))?/?"
+    r"payment_configuration/[^/]+|message_qrdls/[^/]+|payments/[^/]+/[^/]+|[^/]+))?/?"
 )
-_NAMES_IN_EDGE: Final = re.compile(r"(payment_configuration|payments)/(.+)")
+_NAMES_IN_EDGE: Final = re.compile(r"(payment_configuration|payments|message_qrdls)/(.+)")
 _JSON_ERRORS: Final = (msgspec.MsgspecError, ValueError, RecursionError)
 GRAPH_SUCCESS: Final[dict[str, Any]] = {"success": True}
 

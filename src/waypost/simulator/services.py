@@ -11,6 +11,7 @@ from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.names import NumberNames
+from waypost.simulator.accounts.qr_codes import QrCodes
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.registrations import Registrations
 from waypost.simulator.accounts.signups import Signups
@@ -110,6 +111,7 @@ class SimulatorServices:
         self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.flows = flows = Flows(store, clock, ids)
         self.signups = Signups(store, ids)
+        self.qr_codes = QrCodes(store, clock, ids)
         self.accounts = accounts = Accounts(store)
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)

@@ -22,6 +22,7 @@ from waypost.simulator.accounts.businesses import Business, partner_id
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.control.control_api import CALLS as ALL_CALLS
+from waypost.simulator.graph.qr_codes import QR_CODE
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
@@ -176,6 +177,8 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Number, "whatsapp_business_profile"): {"messaging_product": "whatsapp", "about": "x", "websites": ["https://a.example"]},
     (Number, "calls"):                     {"messaging_product": "whatsapp", "action": "accept", "call_id": "CALL_ID",
                                             "session": {"sdp_type": "answer", "sdp": "v=0"}},
+    (Number, "message_qrdls"):             {"prefilled_message": "x", "generate_qr_image": "SVG"},
+    (Number, QR_CODE):                     {"prefilled_message": "x"},
     (Number, "groups"):                    {"messaging_product": "whatsapp", "subject": "x", "description": "x"},
     (Account, "payment_configuration"):    {"configuration_name": "x", "provider_name": "x", "redirect_url": "x"},
     (Account, "generate_payment_configuration_oauth_link"): {"configuration_name": "crowd", "redirect_url": "x"},

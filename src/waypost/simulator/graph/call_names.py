@@ -8,6 +8,7 @@ from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.graph.payments.calls import PAYMENT_CONFIGURATION, PAYMENT_LOOKUP
+from waypost.simulator.graph.qr_codes import QR_CODE
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
@@ -43,6 +44,11 @@ _EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to th
     (Number,            "POST",   "username"):                  "username.change",
     (Number,            "DELETE", "username"):                  "username.delete",
     (Number,            "GET",    "username_suggestions"):      "username.suggestions",
+    (Number,            "GET",    "message_qrdls"):             "qr_codes.list",
+    (Number,            "POST",   "message_qrdls"):             "qr_codes.create",
+    (Number,            "GET",    QR_CODE):                     "qr_codes.read",
+    (Number,            "POST",   QR_CODE):                     "qr_codes.change",
+    (Number,            "DELETE", QR_CODE):                     "qr_codes.delete",
     (Number,            "GET",    PAYMENT_LOOKUP):              "payments.read",
     (Number,            "POST",   "payments_refund"):           "payments.refund",
     (Account,           "GET",    "payment_configurations"):    "payment_configurations.list",

@@ -66,6 +66,14 @@ from waypost.simulator.graph.payments.calls import (
     show_configuration,
 )
 from waypost.simulator.graph.permissions import DEBUG, debug_token
+from waypost.simulator.graph.qr_codes import (
+    QR_CODE,
+    delete_qr_code,
+    list_qr_codes,
+    save_qr_code,
+    show_qr_code,
+    update_qr_code,
+)
 from waypost.simulator.graph.registration import (
     change_number,
     change_username,
@@ -264,6 +272,11 @@ ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     (Number,            "POST",   "username"):          change_username,
     (Number,            "DELETE", "username"):          delete_username,
     (Number,            "GET",    "username_suggestions"): list_username_suggestions,
+    (Number,            "GET",    "message_qrdls"):     list_qr_codes,
+    (Number,            "POST",   "message_qrdls"):     save_qr_code,
+    (Number,            "GET",    QR_CODE):             show_qr_code,
+    (Number,            "POST",   QR_CODE):             update_qr_code,
+    (Number,            "DELETE", QR_CODE):             delete_qr_code,
     (Number,            "GET",    PAYMENT_LOOKUP):      find_payment,
     (Number,            "POST",   "payments_refund"):   refund_payment,
     (Account,           "GET",    "payment_configurations"): list_configurations,
