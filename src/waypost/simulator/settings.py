@@ -34,7 +34,7 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
     read_after_ms: Annotated[DelayMs | None, Meta(description="Time from `delivered` to `read`; null: only by a call that reads.")] = None
     batch_at_most: Annotated[int, Meta(ge=1, le=1000, description="Maximum number of updates in one webhook POST.")] = 250
     gather_ms: Annotated[int, Meta(ge=0, le=10_000, description="Minimum real time between two webhook POSTs to one account, which batches updates under load; the first one after a pause is sent at once.")] = 20
-    limits: Annotated[bool, Meta(description="Apply pair rate, throughput and edit limits.")] = True
+    limits: Annotated[bool, Meta(description="Apply pair rate, throughput and edit limits, and the 1,000 sends of a comparison.")] = True
     statuses_version: Annotated[StatusesVersion, Meta(description="Format of status webhooks.")] = StatusesVersion.V24
     check_references: Annotated[bool, Meta(description="Reject templates and messages that refer to unknown upload handles, media ids or flows.")] = True
     check_languages: Annotated[bool, Meta(description="Reject template languages that are not on the operator's list.")] = True

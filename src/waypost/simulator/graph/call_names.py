@@ -81,6 +81,7 @@ _EXPLICIT_NAMES: Final[dict[tuple[type, str, str], str]] = {  # exceptions to th
     (UploadSession,     "POST",   ""):                          "uploads.continue",
     (GraphApp,          "POST",   "uploads"):                   "uploads.begin",
     (SimulatedTemplate, "POST",   ""):                          "templates.edit",
+    (SimulatedTemplate, "GET",    "compare"):                   "templates.compare",
 }
 _EXPLICIT_ROOT_NAMES: Final = {  # for the tables of routes without an object
     # first segment              name

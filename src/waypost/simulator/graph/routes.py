@@ -100,6 +100,7 @@ from waypost.simulator.graph.settings import (
 from waypost.simulator.graph.template_library import (
     LIBRARY_ID,
     change_account,
+    compare_templates,
     list_library,
     preview_templates,
     show_analytics,
@@ -294,6 +295,7 @@ ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     (UploadSession,     "POST",   ""):                  continue_upload,
     (SimulatedTemplate, "GET",    ""):                  show_template,
     (SimulatedTemplate, "POST",   ""):                  edit_template,
+    (SimulatedTemplate, "GET",    "compare"):           compare_templates,
     (SimulatedTemplate, "POST",   "unpause"):           unpause_template,
     (Account,           "POST",   "message_templates/archive"):   archive_templates,
     (Account,           "POST",   "message_templates/unarchive"): unarchive_templates,

@@ -1,11 +1,11 @@
-"""Graph API calls for the template library, template analytics, and AUTHENTICATION templates in many languages."""
+"""Graph API calls for the template library, template analytics and comparison, and AUTHENTICATION templates in many languages."""
 
 from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, list_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.records import INSIGHTS
-from waypost.simulator.errors import bad_parameter
+from waypost.simulator.errors import bad_parameter, template_error
 from waypost.simulator.graph.lists import page
 from waypost.simulator.languages import LANGUAGES
 from waypost.simulator.messages.analytics import DAY_S, TEMPLATE_METRICS, data_point_view
@@ -21,6 +21,8 @@ LIBRARY_ID: Final = "message_template_library"
 
 _MAX_ANALYTICS_DAYS: Final = 90  # Source: the operator's page "Analytics"
 _MAX_ANALYTICS_TEMPLATES: Final = 10
+_COMPARISON_SPANS_S: Final = (7 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
+_MIN_COMPARED_SENDS: Final = 1000  # Source: the operator's page "Template Comparison"
 
 
 async def list_library(_parts: SimulatorServices, call: Call, _account: Any) -> dict[str, Any]:
@@ -64,6 +66,40 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
         "data_points": [data_point_view(*point, metrics) for point in points],
     }
     return page(call, [data], lambda _: "1", lambda data: data)
+
+
+async def compare_templates(services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
+    """Compare the sends and blocks of two templates. Source: the operator's page "Template Comparison".
+
+    A phone blocks a business, not a template, so the block rates are the same and the reasons unknown.
+    """
+    start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
+    now_s = services.clock.now_ms() // 1000
+    if start_s >= end_s:
+        raise bad_parameter("Param start must lie before end.")
+    if end_s - start_s not in _COMPARISON_SPANS_S or start_s < now_s - _COMPARISON_SPANS_S[-1] - DAY_S:
+        spans = ", ".join(str(span_s) for span_s in _COMPARISON_SPANS_S)
+        raise bad_parameter(f"Param end must be now, and start one of {{{spans}}} seconds before it.")
+    if end_s > now_s + DAY_S:
+        raise bad_parameter("Param end must not lie in the future.")
+    others = [services.templates.by_id.get(template_id) for template_id in _query_list(call, "template_ids")]
+    other = others[0] if len(others) == 1 else None
+    if other is None or other.waba_id != template.waba_id or other.template_id == template.template_id:
+        raise bad_parameter("Param template_ids must be the id of one other template of the same account.")
+    sends = await services.analytics.count_sends(start_s=start_s, end_s=end_s)
+    ids = (template.template_id, other.template_id)
+    if services.settings.value.limits and any(sends[template_id] < _MIN_COMPARED_SENDS for template_id in ids):
+        rule = f"Templates must have been sent at least {_MIN_COMPARED_SENDS:,} times in the specified time frame."
+        raise template_error(None, rule, "Templates not eligible for comparison")
+    counts = [{"key": template_id, "value": sends[template_id]} for template_id in ids]
+    reasons = [{"key": template_id, "value": "UNKNOWN_BLOCK_REASON"} for template_id in ids]
+    return {
+        "data": [
+            {"metric": "BLOCK_RATE", "type": "RELATIVE", "order_by_relative_metric": ids},
+            {"metric": "MESSAGE_SENDS", "type": "NUMBER_VALUES", "number_values": counts},
+            {"metric": "TOP_BLOCK_REASON", "type": "STRING_VALUES", "string_values": reasons},
+        ]
+    }
 
 
 def _query_time(call: Call, name: str) -> int:

@@ -1,7 +1,7 @@
 """Template analytics, counted per day from the simulator's own messages."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -74,17 +74,19 @@ class TemplateAnalytics:
         counts = self._count_messages(rows, await find_taps(self._store, first_s * 1000))
         return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
+    async def count_sends(self, *, start_s: int, end_s: int) -> Counter[str]:
+        """Return how many messages of each template were sent from a second to another, that one included."""
+        rows = await find_template_messages(self._store, start_s * 1000, (end_s + 1) * 1000)
+        return Counter(template_id for _, template_id in self._sent_rows(rows))
+
     def _count_messages(
         self, rows: Sequence[SimulatedMessage], taps: Sequence[SimulatedMessage]
     ) -> dict[tuple[str, int], TemplateCounts]:
         now_ms = self._clock.now_ms()
         counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
         count_by_message: dict[str, TemplateCounts] = {}
-        for row in rows:
-            template_id = self.find_template_id(row.phone_number_id, row.body)
+        for row, template_id in self._sent_rows(rows):
             state = state_at(row, now_ms)
-            if template_id is None or state == "failed":
-                continue
             day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
             count = count_by_message[row.wamid] = counts[template_id, day_s]
             count.sent += 1
@@ -95,6 +97,14 @@ class TemplateAnalytics:
                 label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
                 count_by_message[tap.context_id].clicked[str(label)] += 1
         return counts
+
+    def _sent_rows(self, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
+        """Yield the messages that have not failed, each with the id of its template."""
+        now_ms = self._clock.now_ms()
+        for row in rows:
+            template_id = self.find_template_id(row.phone_number_id, row.body)
+            if template_id is not None and state_at(row, now_ms) != "failed":
+                yield row, template_id
 
     def find_template_id(self, number_id: str, body: str) -> str | None:
         """Return the id of the template that a request names; None if there is none."""
