@@ -143,7 +143,7 @@ async def test_invalid_rate_of_a_partner_names_the_rule(start: DevStarter) -> No
     await dev.control("PUT", "partners/999/rates", {"rates": {}}, status=404)
 
     assert "did you mean templates?" in unknown["error"]
-    assert no_text["accepted"] == 'rates by row, such as {"templates": "20/60s"}, where null removes one'
+    assert no_text["accepted"] == "null or requests and a period, such as 20/60s"
 
 
 async def test_partners_see_nothing_of_each_other(start: DevStarter) -> None:
@@ -321,10 +321,10 @@ INVALID: Final[tuple[tuple[str, str, dict[str, Any] | None, str, str], ...]] = (
     ("PUT",  "partners/{id}/callbacks", {"status": 42},                           "status",      "200 to 599"),
     ("PUT",  "partners/{id}/callbacks", {"modes": ["BILLING"]},                   "modes[0]",    "ENQUEUED"),
     ("POST", "partners/{id}/phones",    {"name": "Ann", "number": "12"},          "number",      "8 to 15 digits"),
-    ("POST", "partners/{id}/wait-for-message", {"text": "Hi"},                    "body",        "phone"),
+    ("POST", "partners/{id}/wait-for-message", {"text": "Hi"},                    "phone",       "phone"),
     ("POST", "partners/{id}/wait-for-message", {"phone": "Zoe"},                  "phone",       "none yet"),
     ("POST", "partners/{id}/wait-for-callback", {"timeout_ms": 60_001},           "timeout_ms",  "0 to 60000"),
-    ("POST", "partners/{id}/no-callback-within", {"kind": "read"},                "body",        "ms"),
+    ("POST", "partners/{id}/no-callback-within", {"kind": "read"},                "ms",          "0 to 60000"),
     ("POST", "partners/{id}/templates/order/bless", {},                           "action",      "approve, reject, pause, disable"),
     ("POST", "partners/999999/wait-for-callback", {},                             "partner_id",  "GET /control/partners"),
     ("GET",  "partners/abc",            None,                                     "partner_id",  "1 to 32 digits"),

@@ -432,7 +432,7 @@ async def test_reset_command_prompts_under_a_terminal(start: DevStarter, answer:
     started = await start()
     await started.send_text("precious")
     await started.shown_texts(until="precious")
-    env_file = str(start.folder / "dev.env")
+    env_file = str(start.folder / "data.env")
     terminal, other_end = pty.openpty()
     os.write(terminal, answer.encode())
 

@@ -182,7 +182,7 @@ def test_unavailable_service_ends_the_run_with_its_reason(tmp_path: Path, option
     ("line", "expected"),
     [
         ("colour=red", "there is no setting colour, in --set: "),
-        ("per_second=0", "the setting per_second is invalid: Input should be greater"),
+        ("per_second=0", "the setting per_second is invalid: it must be at least 1"),
         ("rates", "--set must be NAME=VALUE, as in rates=false; 'rates' is not"),
     ],
 )

@@ -128,7 +128,8 @@ class WireService:
             verify_token=OPERATOR["verify_token"],
             callback_uri="",
         )
-        number = NumberSeed(values[f"{prefix}_phone_number_id"], waba_id, source, "Acme Shop", is_on_business_app=True)
+        number_id, is_on_business_app = values[f"{prefix}_phone_number_id"], prefix == "direct"
+        number = NumberSeed(number_id, waba_id, source, "Acme Shop", is_on_business_app=is_on_business_app)
         await self.simulator.seed(account, [number])
         await self.simulator.seed_template(
             waba_id=waba_id,

@@ -20,7 +20,7 @@ ShortText = Annotated[str, Meta(max_length=256)]
 HeaderName = Annotated[str, accepts("letters, digits and hyphens", "^[A-Za-z0-9-]{1,64}$")]
 HeaderValue = Annotated[str, accepts("visible characters", "^[\\x21-\\x7e][\\x20-\\x7e]{0,999}$")]
 RateName = Annotated[str, accepts("lower-case letters and underscores", "^[a-z_]{1,32}$")]
-RateText = Annotated[str, accepts("requests and a period", "^.{1,32}$")]
+RateText = Annotated[str, accepts("requests and a period, such as 20/60s", "^.{1,32}$")]
 SubscriptionMode = Literal[
     "ENQUEUED", "SENT", "DELIVERED", "READ", "DELETED", "FAILED", "MESSAGE", "TEMPLATE", "ACCOUNT",
     "OTHERS", "PAYMENTS", "FLOWS_MESSAGE",
