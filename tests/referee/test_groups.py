@@ -58,3 +58,24 @@ async def test_message_and_statuses_of_a_group_are_received(harness: ClientHarne
     assert message.from_user.wa_id == ANN
     assert delivered.group_id == group_id
     assert {status.id for status in delivered.statuses} == {sent.id}
+
+
+async def test_requests_to_join_are_listed_approved_and_rejected(harness: ClientHarness) -> None:
+    client = harness.client
+    await client.create_group(subject="Hats", join_approval_mode=types.groups.GroupJoinApprovalMode.APPROVAL_REQUIRED)
+    [group] = (await harness.bench.control("GET", "groups")).body["groups"]
+    group_id = group["group_id"]
+    for phone in (ANN, "15557654321"):
+        await harness.control(f"phones/{phone}/groups", {"invite_link": group["invite_link"]})
+
+    first, second = await client.get_group_join_requests(group_id)
+    approved = await first.approve()
+    rejected = await second.reject()
+    shown = await client.get_group(group_id)
+
+    assert (first.user.wa_id, second.user.wa_id) == (ANN, "15557654321")
+    assert approved.request_id
+    assert rejected.request_id
+    assert shown.join_approval_mode.value == "approval_required"
+    assert [participant.wa_id for participant in shown.participants] == [ANN]
+    assert list(await client.get_group_join_requests(group_id)) == []

@@ -153,7 +153,7 @@ async def test_changed_settings_are_reported(bench: Bench) -> None:
         {"messaging_product": "whatsapp", "subject": "x" * 129},
         {"messaging_product": "whatsapp", "subject": "Tea", "description": "x" * 2049},
         {"messaging_product": "whatsapp", "subject": "Tea", "description": []},
-        {"messaging_product": "whatsapp", "subject": "Tea", "join_approval_mode": "approval_required"},
+        {"messaging_product": "whatsapp", "subject": "Tea", "join_approval_mode": "sometimes"},
     ],
     ids=str,
 )

@@ -184,6 +184,7 @@ GRAPH_EXAMPLES: Final[dict[tuple[type, str], Any]] = {
     (Account, "generate_payment_configuration_oauth_link"): {"configuration_name": "crowd", "redirect_url": "x"},
     (Number, "payments_refund"):           {"reference_id": "x", "speed": "instant", "payment_config_id": "crowd",
                                             "amount": {"currency": "INR", "value": 1, "offset": 100}},
+    (SimulatedGroup, "join_requests"):     {"messaging_product": "whatsapp", "join_requests": ["x"]},
     (SimulatedGroup, ""):                  {"messaging_product": "whatsapp", "subject": "x"},
     (Number, "block_users"):               {"messaging_product": "whatsapp", "block_users": [{"user": ANN}]},
     (Number, "conversational_automation"): {"prompts": ["x"], "commands": [{"command_name": "x", "command_description": "x"}]},

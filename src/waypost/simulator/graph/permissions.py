@@ -28,6 +28,7 @@ _CALL_PERMISSIONS: Final[dict[tuple[type, str], str | None]] = {  # Source: fact
     (SimulatedGroup, ""):                          MESSAGING,
     (SimulatedGroup, "invite_link"):               MESSAGING,
     (SimulatedGroup, "participants"):              MESSAGING,
+    (SimulatedGroup, "join_requests"):             MESSAGING,
     (GraphApp,       "uploads"):                   None,
     (GraphApp,       "subscriptions"):             None,
     (UploadSession,  ""):                          None,

@@ -26,10 +26,13 @@ from waypost.simulator.graph.flows import (
     upload_asset,
 )
 from waypost.simulator.graph.groups.calls import (
+    approve_join_requests,
     change_group,
     create_group,
     delete_group,
     list_groups,
+    list_join_requests,
+    reject_join_requests,
     remove_participants,
     reset_invite_link,
     show_group,
@@ -268,6 +271,9 @@ ROUTES: Final[dict[tuple[type, str, str], GraphRoute]] = {
     (SimulatedGroup,    "GET",    "invite_link"):       show_invite_link,
     (SimulatedGroup,    "POST",   "invite_link"):       reset_invite_link,
     (SimulatedGroup,    "DELETE", "participants"):      remove_participants,
+    (SimulatedGroup,    "GET",    "join_requests"):     list_join_requests,
+    (SimulatedGroup,    "POST",   "join_requests"):     approve_join_requests,
+    (SimulatedGroup,    "DELETE", "join_requests"):     reject_join_requests,
     (Number,            "POST",   "official_business_account"): request_official_account,
     (Number,            "GET",    "username"):          show_username,
     (Number,            "POST",   "username"):          change_username,

@@ -13,6 +13,7 @@ MAX_DESCRIPTION_CHARS: Final = 2048
 MAX_PARTICIPANTS: Final = 8
 MAX_PICTURE_BYTES: Final = 5 * 1024 * 1024  # ours; the operator documents a limit without its size
 AUTO_APPROVE: Final = "auto_approve"
+APPROVAL_REQUIRED: Final = "approval_required"
 INVITE_LINK_PREFIX: Final = "https://chat.whatsapp.com/"
 
 
@@ -28,6 +29,19 @@ class GroupParticipant(msgspec.Struct, frozen=True):
     joined_ms: int
 
 
+class JoinRequest(msgspec.Struct, frozen=True):
+    """A phone's request to join a group that approves each.
+
+    Args:
+        request_id: unique in the group.
+        phone: its digits.
+    """
+
+    request_id: str
+    phone: str
+    created_ms: int
+
+
 class SimulatedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     """One group.
 
@@ -35,6 +49,7 @@ class SimulatedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
         phone_number_id: of the business number that created it, its only administrator.
         invite_code: the last part of its invite link; a new one invalidates the link.
         participants: in the order in which they joined.
+        join_requests: those that wait for the business, oldest first.
     """
 
     group_id: str
@@ -44,6 +59,8 @@ class SimulatedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
     invite_code: str
     created_ms: int
     participants: tuple[GroupParticipant, ...] = ()
+    join_approval_mode: str = AUTO_APPROVE
+    join_requests: tuple[JoinRequest, ...] = ()
 
     @property
     def invite_link(self) -> str:
@@ -54,11 +71,34 @@ class SimulatedGroup(msgspec.Struct, frozen=True, omit_defaults=True):
         """Return a phone's participation; None if it is not in the group."""
         return next((participant for participant in self.participants if participant.phone == phone), None)
 
+    def find_join_request(self, phone: str) -> JoinRequest | None:
+        """Return a phone's request to join; None if it has none."""
+        return next((request for request in self.join_requests if request.phone == phone), None)
+
 
 def make_group_id(business_digits: str, number: str) -> str:
     """Return a group's id in the operator's format. Source: the operator's page "Groups", samples decoded."""
     text = f"capi_group:{business_digits}:{number}"
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def make_join_request_id(group_id: str, phone: str) -> str:
+    """Return a join request's id in the operator's format. Source: the operator's page "Groups", samples decoded."""
+    padded = group_id + "=" * (-len(group_id) % 4)
+    number = base64.urlsafe_b64decode(padded).decode().rpartition(":")[2]
+    return base64.urlsafe_b64encode(f"{phone}:{number}".encode()).decode().rstrip("=")
+
+
+def read_approval_mode(fields: dict[str, Any]) -> str:
+    """Return whether those who open the invite link join at once or request it.
+
+    Raises:
+        GraphApiError: 100, it is another value.
+    """
+    mode = fields.get("join_approval_mode", AUTO_APPROVE)
+    if mode not in (AUTO_APPROVE, APPROVAL_REQUIRED):
+        raise bad_parameter(f"Param join_approval_mode must be one of {{{AUTO_APPROVE}, {APPROVAL_REQUIRED}}}.")
+    return mode
 
 
 def read_subject(fields: dict[str, Any]) -> str:

@@ -12,12 +12,15 @@ from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import message_error
 from waypost.simulator.groups.group import (
-    AUTO_APPROVE,
+    APPROVAL_REQUIRED,
     INVITE_LINK_PREFIX,
     MAX_PARTICIPANTS,
     GroupParticipant,
+    JoinRequest,
     SimulatedGroup,
     make_group_id,
+    make_join_request_id,
+    read_approval_mode,
     read_description,
     read_subject,
 )
@@ -61,9 +64,9 @@ class Groups:
         """Create a group without participants; return the id of the request, which the webhook repeats.
 
         Raises:
-            GraphApiError: 100, the subject or the description is missing or invalid.
+            GraphApiError: 100, the subject is missing, or a parameter is invalid.
         """
-        subject, description = read_subject(fields), read_description(fields)
+        subject, description, mode = read_subject(fields), read_description(fields), read_approval_mode(fields)
         request_id = self._request_id()
         async with self._changes:
             group = SimulatedGroup(
@@ -73,13 +76,14 @@ class Groups:
                 description=description,
                 invite_code=self._invite_code(),
                 created_ms=self._clock.now_ms(),
+                join_approval_mode=mode,
             )
             details: dict[str, Any] = {
                 "request_id": request_id,
                 "subject": subject,
                 **({"description": description} if description else {}),
                 "invite_link": group.invite_link,
-                "join_approval_mode": AUTO_APPROVE,
+                "join_approval_mode": mode,
             }
             await self._save(group, LIFECYCLE, "group_create", details)
         return request_id
@@ -147,7 +151,9 @@ class Groups:
         return request_id
 
     async def join(self, phone: str, invite_link: str) -> SimulatedGroup:
-        """Let a phone join by an invite link; return the group. A phone that is in it already stays.
+        """Let a phone join by an invite link, or request it; return the group.
+
+        A phone that is in it already stays, and so does its request.
 
         Raises:
             ControlApiError: 404, no group has the link; 409, the group is full.
@@ -158,8 +164,15 @@ class Groups:
             group = self._by_code.get(invite_link.removeprefix(INVITE_LINK_PREFIX))
             if group is None:
                 raise ControlApiError("invite_link", "opens no group", "a link of GET /control/groups", status=404)
-            if group.find_participant(phone) is not None:
+            if group.find_participant(phone) is not None or group.find_join_request(phone) is not None:
                 return group
+            if group.join_approval_mode == APPROVAL_REQUIRED:
+                request = JoinRequest(make_join_request_id(group.group_id, phone), phone, self._clock.now_ms())
+                requested = replace(group, join_requests=(*group.join_requests, request))
+                await self._save(
+                    requested, PARTICIPANTS, "group_join_request_created", self._request_view(request), also=new_phone
+                )
+                return requested
             if len(group.participants) >= MAX_PARTICIPANTS:
                 rule = f"the group has {MAX_PARTICIPANTS} participants already"
                 raise ControlApiError("invite_link", rule, "a group with room", status=409)
@@ -175,6 +188,45 @@ class Groups:
             group = self._known(group)
             details = {"initiated_by": "participant", "removed_participants": [self._identity(phone)]}
             await self._save(_remove_phones(group, [phone]), PARTICIPANTS, "group_participants_remove", details)
+
+    async def cancel_join_request(self, phone: str, group: SimulatedGroup) -> None:
+        """Take back a phone's request to join."""
+        async with self._changes:
+            group = self._known(group)
+            request = group.find_join_request(phone)
+            if request is not None:
+                changed = _remove_requests(group, [request.request_id])
+                await self._save(changed, PARTICIPANTS, "group_join_request_revoked", self._request_view(request))
+
+    async def approve_join_requests(self, group: SimulatedGroup, request_ids: Sequence[str]) -> dict[str, int]:
+        """Let the phones of join requests join; return an error code for each that could not."""
+        async with self._changes:
+            group = self._known(group)
+            failed = _find_unknown(group, request_ids)
+            known = [request for request in group.join_requests if request.request_id in request_ids]
+            room = MAX_PARTICIPANTS - len(group.participants)
+            failed |= dict.fromkeys((request.request_id for request in known[room:]), 131204)
+            approved = known[:room]
+            if approved:
+                now_ms = self._clock.now_ms()
+                joined = [GroupParticipant(request.phone, now_ms) for request in approved]
+                changed = _remove_requests(group, [request.request_id for request in approved])
+                changed = replace(changed, participants=(*group.participants, *joined))
+                added = [{"input": request.phone, **self._identity(request.phone)} for request in approved]
+                details = {"reason": "invite_link", "added_participants": added}
+                await self._save(changed, PARTICIPANTS, "group_participants_add", details)
+        return failed
+
+    async def reject_join_requests(self, group: SimulatedGroup, request_ids: Sequence[str]) -> dict[str, int]:
+        """Reject join requests, without a webhook; return an error code for each that is unknown."""
+        async with self._changes:
+            group = self._known(group)
+            await self._groups.save(_remove_requests(group, request_ids), group.group_id)
+        return _find_unknown(group, request_ids)
+
+    def _request_view(self, request: JoinRequest) -> dict[str, Any]:
+        """Return what the webhook says about a join request. Source: the operator's page "Groups"."""
+        return {"reason": "invite_link", "join_request_id": request.request_id, **self._identity(request.phone)}
 
     def _known(self, group: SimulatedGroup) -> SimulatedGroup:
         """Return the group as it is now.
@@ -226,3 +278,14 @@ class Groups:
 
 def _remove_phones(group: SimulatedGroup, phones: Sequence[str]) -> SimulatedGroup:
     return replace(group, participants=tuple(item for item in group.participants if item.phone not in phones))
+
+
+def _remove_requests(group: SimulatedGroup, request_ids: Sequence[str]) -> SimulatedGroup:
+    kept = tuple(request for request in group.join_requests if request.request_id not in request_ids)
+    return replace(group, join_requests=kept)
+
+
+def _find_unknown(group: SimulatedGroup, request_ids: Sequence[str]) -> dict[str, int]:
+    """Return the error code of each id that no join request has."""
+    known = {request.request_id for request in group.join_requests}
+    return {request_id: 131213 for request_id in request_ids if request_id not in known}

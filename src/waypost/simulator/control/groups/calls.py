@@ -37,12 +37,15 @@ async def list_phone_groups(services: SimulatorServices, phone: str) -> dict[str
 
 
 async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> dict[str, Any]:
-    """Join a group by its invite link; the business receives a webhook."""
+    """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
     return group_view(await services.groups.join(phone, body.invite_link))
 
 
 async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
-    """Leave a group; the business receives a webhook."""
+    """Leave a group, or take back a request to join it; the business receives a webhook."""
+    if group.find_join_request(phone) is not None:
+        await services.groups.cancel_join_request(phone, group)
+        return {"phone": phone, "left": group.group_id}
     check_participant(phone, group)
     await services.groups.leave(phone, group)
     return {"phone": phone, "left": group.group_id}
@@ -123,4 +126,6 @@ def group_view(group: SimulatedGroup) -> dict[str, Any]:
         "invite_link": group.invite_link,
         "created_ms": group.created_ms,
         "participants": [participant.phone for participant in group.participants],
+        "join_approval_mode": group.join_approval_mode,
+        "join_requests": [request.phone for request in group.join_requests],
     }

@@ -5,11 +5,11 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, Final
 
-from waypost.base.json_values import list_or_none, object_or_none, text_or_none
+from waypost.base.json_values import list_or_none, object_or_none, text_or_none, texts_in
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import bad_parameter
+from waypost.simulator.errors import TITLES, bad_parameter
 from waypost.simulator.graph.lists import page
-from waypost.simulator.groups.group import AUTO_APPROVE, MAX_PICTURE_BYTES, SimulatedGroup
+from waypost.simulator.groups.group import MAX_PICTURE_BYTES, JoinRequest, SimulatedGroup
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, open_form, parse_parameter
 from waypost.simulator.services import SimulatorServices
@@ -23,8 +23,6 @@ _MAX_FIELD_BYTES: Final = 64 * 1024
 async def create_group(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Create a group; the webhook about it has its invite link."""
     _check_product(call.fields)
-    if call.fields.get("join_approval_mode", AUTO_APPROVE) != AUTO_APPROVE:
-        raise bad_parameter(f"Param join_approval_mode must be one of {{{AUTO_APPROVE}}}.")
     return _accepted(await services.groups.create(number, call.fields))
 
 
@@ -77,6 +75,61 @@ async def remove_participants(services: SimulatorServices, call: Call, group: Si
     return _accepted(await services.groups.remove(group, _requested_phones(services, call)))
 
 
+async def list_join_requests(services: SimulatorServices, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+    """Return a group's open join requests, oldest first."""
+
+    def view(request: JoinRequest) -> dict[str, Any]:
+        phone = services.phones.fill_user_id(services.phones.find_or_default(request.phone))
+        members = {"join_request_id": request.request_id, "creation_timestamp": request.created_ms // 1000}
+        return members | phone.identity_members("wa_id", "user_id")
+
+    return page(call, group.join_requests, lambda request: f"{request.created_ms:015d} {request.request_id}", view)
+
+
+async def approve_join_requests(services: SimulatorServices, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+    """Let the phones of join requests join."""
+    request_ids = _requested_ids(call)
+    failed = await services.groups.approve_join_requests(group, request_ids)
+    return _decided(services, "approved_join_requests", request_ids, failed)
+
+
+async def reject_join_requests(services: SimulatorServices, call: Call, group: SimulatedGroup) -> dict[str, Any]:
+    """Reject join requests; their phones can request it again."""
+    request_ids = _requested_ids(call)
+    failed = await services.groups.reject_join_requests(group, request_ids)
+    return _decided(services, "rejected_join_requests", request_ids, failed)
+
+
+def _requested_ids(call: Call) -> list[str]:
+    _check_product(call.fields)
+    request_ids = list(dict.fromkeys(texts_in(call.fields.get("join_requests"))))
+    if not request_ids:
+        raise bad_parameter("Param join_requests must be a list of ids of join requests.")
+    return request_ids
+
+
+def _decided(
+    services: SimulatorServices, member: str, request_ids: Sequence[str], failed: dict[str, int]
+) -> dict[str, Any]:
+    """Return the join requests that were decided, and the errors of the others.
+
+    No page shows `request_id`, but a public client needs it.
+    """
+    done = [request_id for request_id in request_ids if request_id not in failed]
+    response: dict[str, Any] = {"messaging_product": "whatsapp", "request_id": services.ids.new(), member: done}
+    if failed:
+        response["failed_join_requests"] = [
+            {"join_request_id": request_id, "errors": [_error_object(code)]} for request_id, code in failed.items()
+        ]
+        response["errors"] = [_error_object(131201)]
+    return response
+
+
+def _error_object(code: int) -> dict[str, Any]:
+    title = TITLES[code][1]
+    return {"code": code, "message": title, "title": title, "error_data": {"details": title}}
+
+
 def _select_members(
     services: SimulatorServices, call: Call, group: SimulatedGroup, defaults: Sequence[str]
 ) -> dict[str, Any]:
@@ -94,7 +147,7 @@ def _group_members(services: SimulatorServices, group: SimulatedGroup) -> dict[s
     phones = [services.phones.find_or_default(participant.phone) for participant in group.participants]
     identities = [services.phones.fill_user_id(phone).identity_members("wa_id", "user_id") for phone in phones]
     return {
-        "join_approval_mode": AUTO_APPROVE,
+        "join_approval_mode": group.join_approval_mode,
         "subject": group.subject,
         "description": group.description,
         "suspended": False,
