@@ -1,5 +1,6 @@
 """Authorisation of every call of the admin API, and its entry in the audit log."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final, Protocol, cast
 
@@ -19,6 +20,8 @@ from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, Audit
 from waypost.store.directory import Directory
 from waypost.wire.errors import error_response
 
+_REJECTED_DELAY_S: Final = 1.0
+"""How much later a caller without a token, who has tried too many, is rejected: the others have the process meanwhile."""
 _SAFE_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 AdminCall = Callable[[Request], Awaitable[Any]]
@@ -92,6 +95,8 @@ class AdminGate:
             except Exception:
                 await self._record(request, row.name, actor, 500, "defect", None)
                 raise
+            if actor == ANONYMOUS_ACTOR and reason == ErrorCode.TOO_MANY_REQUESTS.value:
+                await asyncio.sleep(_REJECTED_DELAY_S)
             if await self._is_recorded(actor, reason, is_action=row.is_action):
                 await self._record(request, row.name, actor, status, reason, body)
             return Response(_encode_body(body), status, {**headers, **_SAFE_HEADERS}, media_type="application/json")
