@@ -193,8 +193,9 @@ class LimitedProtocol(HttpToolsProtocol):
                 break
             end = min(start + PARSER_CHUNK_BYTES, size)
             first = start + BODY_STEP_BYTES if self._phase is _Phase.BODY else start
-            if data.count(_HEAD_END, first, end) > 1:  # else at most one more request begins here
-                end = data.find(_HEAD_END, first, end) + len(_HEAD_END)
+            head_end = data.find(_HEAD_END, first, end)
+            if head_end >= 0 and data.find(_HEAD_END, head_end + len(_HEAD_END), end) >= 0:
+                end = head_end + len(_HEAD_END)  # else at most one more request begins here
             self._parse(data if end - start == size else memoryview(data)[start:end])
             if self._is_rejected or (end < size and self.transport.is_closing()):
                 return
