@@ -40,6 +40,7 @@ from waypost.store.tables import (
     queue_jobs,
     sequences,
     subscriptions,
+    universal_tokens,
     webhook_items,
 )
 from waypost.store.trace_events import MessageTraceEvent
@@ -303,6 +304,13 @@ async def test_credentials_are_deleted_long_after_they_expired_or_were_revoked(d
         await database.write(
             add_credential, CredentialKind.CLIENT_SECRET, PARTNER.id, name, TODAY_MS, "", expires_on_ms
         )
+    tokens = {"over": (expired_ms, None), "revoked": (young_ms, expired_ms), "just revoked": (young_ms, young_ms)}
+    token_rows = [
+        {"hash": name, "partner_id": PARTNER.id, "name": name, "created_on_ms": TODAY_MS,
+         "expires_on_ms": expires_on_ms, "revoked_on_ms": revoked_on_ms}
+        for name, (expires_on_ms, revoked_on_ms) in tokens.items()
+    ]  # fmt: skip
+    await execute(database, universal_tokens.insert(), token_rows)
     rows = [
         {"id": name, "hash": name, "partner_id": PARTNER.id, "app_id": APP.id, "name": name,
          "created_on_ms": TODAY_MS, "expires_on_ms": expires_on_ms, "revoked_on_ms": revoked_on_ms}
@@ -316,6 +324,7 @@ async def test_credentials_are_deleted_long_after_they_expired_or_were_revoked(d
     assert left == {"young", "for ever"}
     left = set(await fetch_column(database, select(app_keys.c.id)))
     assert left == {"young", "just revoked", "for ever"}
+    assert await fetch_column(database, select(universal_tokens.c.hash)) == ["just revoked"]
 
 
 async def test_sequences_of_a_deleted_subscription_are_deleted_and_others_stay(database: Database) -> None:

@@ -7,6 +7,7 @@ import msgspec
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
+from waypost.domain.app import KeyStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.store.accounts import credentials as stored
 from waypost.store.accounts.credentials import CredentialKind, PartnerCredential
@@ -60,7 +61,7 @@ async def list_secrets(context: AdminContext, partner_id: int) -> Any:
                 "id": secret.id,
                 "created_on_ms": secret.created_on_ms,
                 "expires_on_ms": secret.expires_on_ms,
-                "expired": secret.is_expired(now_ms),
+                "expired": secret.status(now_ms) is KeyStatus.EXPIRED,
             }
             for secret in await _list(context, CredentialKind.CLIENT_SECRET, partner_id)
         ]
@@ -115,7 +116,8 @@ async def list_tokens(context: AdminContext, partner_id: int) -> Any:
                 "name": token.name,
                 "created_on_ms": token.created_on_ms,
                 "expires_on_ms": token.expires_on_ms,
-                "expired": token.is_expired(now_ms),
+                "expired": token.status(now_ms) is KeyStatus.EXPIRED,
+                "revoked_on_ms": token.revoked_on_ms,
             }
             for token in await _list(context, CredentialKind.UNIVERSAL_TOKEN, partner_id)
         ]
@@ -146,8 +148,12 @@ async def add_token(context: AdminContext, new_token: NewToken, partner_id: int)
 
 
 async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> Any:
-    """Revoke a universal token at once."""
-    await _revoke(context, CredentialKind.UNIVERSAL_TOKEN, partner_id, token_id)
+    """Revoke a universal token at once; it stays listed for some time."""
+    now_ms = context.clock.now_ms()
+    is_revoked = await context.database.write(stored.revoke_universal_token, partner_id, token_id, now_ms)
+    context.directory.invalidate()
+    if not is_revoked:
+        raise _no_such(CredentialKind.UNIVERSAL_TOKEN)
     return {"revoked": token_id}
 
 
@@ -177,5 +183,9 @@ async def _revoke(
     ended = await context.database.write(stored.revoke_credential, kind, partner_id, credential_id, keep_tokens)
     context.directory.invalidate()
     if ended is None:
-        raise ApiError(ErrorCode.NOT_FOUND, f"The partner has no such {kind}.")
+        raise _no_such(kind)
     return ended
+
+
+def _no_such(kind: CredentialKind) -> ApiError:
+    return ApiError(ErrorCode.NOT_FOUND, f"The partner has no such {kind}.")

@@ -154,6 +154,15 @@ class KeyStatus(StrEnum):
     REVOKED = "REVOKED"
 
 
+def credential_status(expires_on_ms: int | None, revoked_on_ms: int | None, now_ms: int) -> KeyStatus:
+    """Return the status at a time of a credential that may expire, and may be revoked."""
+    if revoked_on_ms is not None:
+        return KeyStatus.REVOKED
+    if expires_on_ms is not None and expires_on_ms <= now_ms:
+        return KeyStatus.EXPIRED
+    return KeyStatus.ACTIVE
+
+
 @dataclass(frozen=True, slots=True)
 class AppKey:
     """A credential of an app, in addition to the app token.
@@ -174,11 +183,7 @@ class AppKey:
 
     def status(self, now_ms: int) -> KeyStatus:
         """Return the status at a time."""
-        if self.revoked_on_ms is not None:
-            return KeyStatus.REVOKED
-        if self.expires_on_ms is not None and self.expires_on_ms <= now_ms:
-            return KeyStatus.EXPIRED
-        return KeyStatus.ACTIVE
+        return credential_status(self.expires_on_ms, self.revoked_on_ms, now_ms)
 
 
 CUSTOMER_SERVICE_WINDOW_MS: Final = DAY_MS

@@ -64,11 +64,12 @@ client_secrets = Table(
 universal_tokens = Table(  # open every app of a partner, on both hosts
     "universal_tokens",
     metadata,
-    Column("hash", TextColumn, primary_key=True),
+    Column("hash", TextColumn, primary_key=True),  # of a revoked one only the id, its beginning: nothing can match it
     Column("partner_id", BigInteger, nullable=False, index=True),
     Column("name", TextColumn, nullable=False),
     Column("created_on_ms", BigInteger, nullable=False),
     Column("expires_on_ms", BigInteger, nullable=False),
+    Column("revoked_on_ms", BigInteger),  # NULL: not revoked
 )
 
 partner_tokens = Table(

@@ -5,6 +5,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from waypost.base.encryption import SecretBox
+from waypost.domain.app import KeyStatus
 from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner
 
 
@@ -65,7 +66,14 @@ _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
 
 
 def universal_token_object(
-    token_id: str, name: str, email: str, *, created_on_ms: int, expires_on_ms: int | None, is_expired: bool
+    token_id: str,
+    name: str,
+    email: str,
+    *,
+    created_on_ms: int,
+    expires_on_ms: int | None,
+    revoked_on_ms: int | None,
+    status: KeyStatus,
 ) -> dict[str, Any]:
     """Return a universal token for the list, without the token itself. Source: ledger 1.11."""
     return {
@@ -74,8 +82,8 @@ def universal_token_object(
         "createdByEmail": email,
         "createdOn": created_on_ms,
         "expiredOn": expires_on_ms,
-        "revokedOn": None,
-        "status": "EXPIRED" if is_expired else "ACTIVE",
+        "revokedOn": revoked_on_ms,
+        "status": status.value,
     }
 
 

@@ -21,8 +21,8 @@ from waypost.store.accounts.credentials import (
     TooManyTokens,
     add_universal_token,
     list_credentials,
-    revoke_credential,
 )
+from waypost.store.accounts.credentials import revoke_universal_token as revoke_stored_token
 from waypost.store.accounts.partners import partner_by_id
 from waypost.wire.login import universal_token_object
 
@@ -74,8 +74,6 @@ async def mint_universal_token(services: Services, request: Request) -> ApiRespo
 async def list_universal_tokens(services: Services, request: Request) -> ApiResponse:
     """Return the partner's universal tokens as a bare list, newest first, without the tokens themselves.
 
-    A revoked token is deleted, so that none is listed as REVOKED.
-
     Errors in this order: 401, 403 another partner's path, 429, 400 an unknown status.
 
     Source: ledger 1.11.
@@ -95,7 +93,8 @@ async def list_universal_tokens(services: Services, request: Request) -> ApiResp
             email,
             created_on_ms=token.created_on_ms,
             expires_on_ms=token.expires_on_ms,
-            is_expired=token.is_expired(now_ms),
+            revoked_on_ms=token.revoked_on_ms,
+            status=token.status(now_ms),
         )
         for token in reversed(tokens)
         if part in token.name
@@ -116,16 +115,14 @@ async def revoke_universal_token(services: Services, request: Request) -> ApiRes
     if len(sent) != 1:
         raise ApiError(ErrorCode.FIELD_BROKEN, "supply exactly one of id, token, name")
     name, text = sent[0]
-    token_id = text
+    token_id, now_ms = text, services.clock.now_ms()
     if name == "token":
         token_id = hash_secret(text)[:CREDENTIAL_ID_CHARS]
     elif name == "name":
-        now_ms = services.clock.now_ms()
         tokens = await services.database.read(list_credentials, CredentialKind.UNIVERSAL_TOKEN, partner_id)
-        active = (token.id for token in tokens if token.name == text and not token.is_expired(now_ms))
+        active = (token.id for token in tokens if token.name == text and token.status(now_ms) is KeyStatus.ACTIVE)
         token_id = next(active, "")
-    kind = CredentialKind.UNIVERSAL_TOKEN
-    if await services.database.write(revoke_credential, kind, partner_id, token_id) is None:
+    if not await services.database.write(revoke_stored_token, partner_id, token_id, now_ms):
         raise invalid_field(name, f"the {name} of one of your universal tokens")
     services.directory.invalidate()
     return ApiResponse({"status": "success", "scope": "jti" if name == "token" else name})

@@ -7,14 +7,17 @@ that they issue are in `partners.py`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, func, select, true
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, select, update
 
+from waypost.domain.app import KeyStatus, credential_status
 from waypost.store.sql import upsert
 from waypost.store.tables import api_keys, client_secrets, partner_tokens, universal_tokens
 
 MAX_UNIVERSAL_TOKENS: Final = 3  # active at once. Source: ledger C4
+MAX_ENDED_TOKENS: Final = 100
+"""Universal tokens of a partner that stay listed after their end: three a minute can be made, the list has no pages."""
 CREDENTIAL_ID_CHARS: Final = 16
 """How many characters of a credential's hash are its id."""
 
@@ -42,16 +45,18 @@ class PartnerCredential:
         id: the beginning of its hash.
         name: of an API key or a universal token; client secrets have none.
         expires_on_ms: None: never.
+        revoked_on_ms: of a universal token; None: not revoked. Others are deleted when they are revoked.
     """
 
     id: str
     created_on_ms: int
     name: str
     expires_on_ms: int | None
+    revoked_on_ms: int | None
 
-    def is_expired(self, now_ms: int) -> bool:
-        """Return True if it is no longer accepted."""
-        return self.expires_on_ms is not None and self.expires_on_ms <= now_ms
+    def status(self, now_ms: int) -> KeyStatus:
+        """Return the status at a time."""
+        return credential_status(self.expires_on_ms, self.revoked_on_ms, now_ms)
 
 
 def add_credential(
@@ -102,12 +107,15 @@ def add_universal_token(
     Source: ledger C4.
     """
     kind = CredentialKind.UNIVERSAL_TOKEN
-    has_name = universal_tokens.c.name == name
-    active = select(universal_tokens.c.hash).where(universal_tokens.c.partner_id == partner_id, has_name)
-    if is_name_unique and connection.execute(active.where(universal_tokens.c.expires_on_ms > now_ms)).first():
+    tokens = list_credentials(connection, kind, partner_id)
+    active = [token for token in tokens if token.status(now_ms) is KeyStatus.ACTIVE]
+    if is_name_unique and name in {token.name for token in active}:
         raise DuplicateTokenName(name)
-    if len(valid_hashes(connection, kind, partner_id, now_ms)) >= MAX_UNIVERSAL_TOKENS:
+    if len(active) >= MAX_UNIVERSAL_TOKENS:
         raise TooManyTokens(partner_id)
+    ended = [token.id for token in tokens if token.status(now_ms) is not KeyStatus.ACTIVE]
+    for token_id in ended[:-MAX_ENDED_TOKENS]:
+        connection.execute(delete(universal_tokens).where(_is_token(partner_id, token_id)))
     add_credential(connection, kind, partner_id, token_hash, now_ms, name, expires_on_ms)
     return token_hash[:CREDENTIAL_ID_CHARS]
 
@@ -120,7 +128,7 @@ def universal_token(connection: Connection, token_hash: str) -> tuple[int, int] 
 
 
 def list_credentials(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
-    """Return a partner's credentials of one kind, oldest first, the expired too."""
+    """Return a partner's credentials of one kind, oldest first, the expired and the revoked too."""
     table = CREDENTIAL_TABLES[kind]
     rows = connection.execute(
         select(table).where(table.c.partner_id == partner_id).order_by(table.c.created_on_ms, table.c.hash)
@@ -131,15 +139,18 @@ def list_credentials(connection: Connection, kind: CredentialKind, partner_id: i
             row.created_on_ms,
             getattr(row, "name", ""),
             getattr(row, "expires_on_ms", None),
+            getattr(row, "revoked_on_ms", None),
         )
         for row in rows
     ]
 
 
-def valid_hashes(connection: Connection, kind: CredentialKind, partner_id: int, now_ms: int) -> frozenset[str]:
-    """Return the hashes of a partner's credentials that have not expired."""
-    table = CREDENTIAL_TABLES[kind]
-    chosen = select(table.c.hash).where(table.c.partner_id == partner_id, _is_valid(table, now_ms))
+def valid_secrets(connection: Connection, partner_id: int, now_ms: int) -> frozenset[str]:
+    """Return the hashes of a partner's client secrets that have not expired."""
+    ends = client_secrets.c.expires_on_ms
+    chosen = select(client_secrets.c.hash).where(
+        client_secrets.c.partner_id == partner_id, ends.is_(None) | (ends > now_ms)
+    )
     return frozenset(connection.execute(chosen).scalars())
 
 
@@ -157,7 +168,7 @@ def partner_of_credential(connection: Connection, kind: CredentialKind, credenti
 def revoke_credential(
     connection: Connection, kind: CredentialKind, partner_id: int, credential_id: str, keep_tokens: bool = False
 ) -> int | None:
-    """Delete one of a partner's credentials, and the partner tokens it has issued.
+    """Delete a client secret or an API key of a partner, and the partner tokens that a secret has issued.
 
     Returns:
         How many tokens have ended; None if the partner has no such credential.
@@ -174,6 +185,18 @@ def revoke_credential(
     return connection.execute(delete(partner_tokens).where(issued)).rowcount
 
 
+def revoke_universal_token(connection: Connection, partner_id: int, token_id: str, now_ms: int) -> bool:
+    """Revoke a universal token, unless it is revoked already; it stays listed. False: the partner has no such token.
+
+    Of its hash only the id stays, so that no process accepts the token, not even one of a version that does not
+    know that tokens stay listed.
+    """
+    values = {"hash": token_id, "revoked_on_ms": func.coalesce(universal_tokens.c.revoked_on_ms, now_ms)}
+    return (
+        connection.execute(update(universal_tokens).where(_is_token(partner_id, token_id)).values(values)).rowcount > 0
+    )
+
+
 def revoke_api_key(connection: Connection, key_hash: str) -> int | None:
     """Delete the API key with this hash, of any partner; return like `revoke_credential`."""
     partner_id = partner_of_api_key(connection, key_hash)
@@ -182,6 +205,6 @@ def revoke_api_key(connection: Connection, key_hash: str) -> int | None:
     return revoke_credential(connection, CredentialKind.API_KEY, partner_id, key_hash[:CREDENTIAL_ID_CHARS])
 
 
-def _is_valid(table: Table, now_ms: int) -> ColumnElement[bool]:
-    expires_on_ms: Any = table.c.get("expires_on_ms")
-    return true() if expires_on_ms is None else expires_on_ms.is_(None) | (expires_on_ms > now_ms)
+def _is_token(partner_id: int, token_id: str) -> ColumnElement[bool]:
+    columns = universal_tokens.c
+    return and_(columns.partner_id == partner_id, func.substr(columns.hash, 1, CREDENTIAL_ID_CHARS) == token_id)

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, bindparam, delete, false, func, insert, selec
 
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
 from waypost.domain.partner import Partner
-from waypost.store.accounts.credentials import CredentialKind, valid_hashes
+from waypost.store.accounts.credentials import valid_secrets
 from waypost.store.bulk_statements import BulkSelect
 from waypost.store.encoding import (
     app_columns,
@@ -51,7 +51,7 @@ def find_login_record(connection: Connection, email: str, now_ms: int) -> LoginR
     row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
     if row is None:
         return None
-    secrets = valid_hashes(connection, CredentialKind.CLIENT_SECRET, row.id, now_ms)
+    secrets = valid_secrets(connection, row.id, now_ms)
     return LoginRecord(decode_partner(row), row.password_hash, row.password_changed, secrets)
 
 

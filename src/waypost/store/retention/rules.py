@@ -218,7 +218,7 @@ def delete_expired_request_state(connection: Connection, now_ms: int, _after: st
 
 
 def delete_expired_credentials(connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete client secrets and app keys that expired, or were revoked, before a time."""
+    """Delete client secrets, universal tokens and app keys that expired, or were revoked, before a time."""
     parameters = {"before_ms": before_ms, "limit": MAX_BATCH_ROWS}
     deleted = sum(
         connection.execute(statement, parameters).rowcount
@@ -352,7 +352,10 @@ _DELETE_OLD_SECRETS: Final = delete(client_secrets).where(
 _DELETE_OLD_TOKENS: Final = delete(universal_tokens).where(
     universal_tokens.c.hash.in_(
         select(universal_tokens.c.hash)
-        .where(universal_tokens.c.expires_on_ms < bindparam("before_ms"))
+        .where(
+            (universal_tokens.c.expires_on_ms < bindparam("before_ms"))
+            | (universal_tokens.c.revoked_on_ms < bindparam("before_ms"))
+        )
         .limit(bindparam("limit"))
     )
 )

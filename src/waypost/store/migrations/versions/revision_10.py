@@ -1,11 +1,11 @@
-"""Columns for an edit of a template that the operator has not accepted, and for the responses of logged requests."""
+"""Columns for template edits that the operator has not accepted, responses of logged requests, revoked tokens."""
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "10"
 down_revision = "9"
-works_with = 8
+works_with = 8  # an older process finds no revoked token: its hash is cut
 
 TEXT = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
@@ -14,3 +14,4 @@ def upgrade() -> None:
     """Add the columns."""
     op.add_column("templates", sa.Column("edit", sa.LargeBinary()))
     op.add_column("request_log", sa.Column("response", TEXT, server_default=sa.text("''"), nullable=False))
+    op.add_column("universal_tokens", sa.Column("revoked_on_ms", sa.BigInteger()))
