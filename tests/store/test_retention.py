@@ -1,13 +1,16 @@
 """Retention: rows past their period are deleted, open or young ones stay, and PostgreSQL drops whole partitions."""
 
+import asyncio
 import re
+import threading
+import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, func, select, text, update
 
 from tests.support.builders import ACCOUNT, APP, OPERATOR, PARTNER, message
 from tests.support.store_locations import Databases
@@ -26,7 +29,13 @@ from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages.messages import MessageChange, change_messages, read_request, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
-from waypost.store.retention.partitions import existing_partitions, floor_id, required_partitions
+from waypost.store.retention.partitions import (
+    Partition,
+    attach_partition,
+    existing_partitions,
+    floor_id,
+    required_partitions,
+)
 from waypost.store.retention.rules import MAX_BATCH_ROWS, RetentionPeriods, begin_retention_run
 from waypost.store.tables import (
     app_keys,
@@ -414,6 +423,21 @@ class TestPartitions:
 
         assert await database.read(_count_of, "callbacks_default") == 2
 
+    async def test_row_that_waits_while_its_partition_is_added_goes_there(
+        self, database: Database, now_ms: int
+    ) -> None:
+        later_ms = now_ms + 60 * DAY_MS
+        partition = next(part for part in required_partitions(later_ms) if part.parent.table is callbacks)
+        is_attached = threading.Event()
+
+        adding = asyncio.create_task(database.write_in_background(_attach_once_awaited, partition, is_attached))
+        await asyncio.to_thread(is_attached.wait)
+        await add_callback(database, int(partition.low.replace("-", ""), 16), ended=True)
+        await adding
+
+        assert await database.read(_count_of, partition.name) == 1
+        assert await database.read(_count_of, "callbacks_default") == 0
+
     async def test_past_partitions_are_dropped(self, database: Database, now_ms: int) -> None:
         await add_callback(database, now_ms, ended=True)
         await database.join(record_webhooks, webhook_at(now_ms))
@@ -537,6 +561,15 @@ def _scans(connection: Connection) -> dict[str, int]:
 
 def _count_of(connection: Connection, table: str) -> int:
     return connection.exec_driver_sql(f'SELECT count(*) FROM "{table}"').scalar_one()
+
+
+def _attach_once_awaited(connection: Connection, partition: Partition, is_attached: threading.Event) -> None:
+    """Attach a partition, and commit once another transaction waits for its table."""
+    assert attach_partition(connection, partition)
+    is_attached.set()
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'callbacks_default'::regclass")
+    while not connection.execute(waiting).scalar_one():
+        time.sleep(0.002)
 
 
 def _plan_of(connection: Connection, statement: Any) -> list[str]:

@@ -91,6 +91,31 @@ def test_record_that_cannot_be_rendered_is_replaced_by_one_that_can() -> None:
     assert "after" in second
 
 
+def test_values_of_a_row_that_a_database_rejects_are_not_logged() -> None:
+    code = """
+from psycopg.errors import CheckViolation
+from sqlalchemy.exc import IntegrityError
+
+from waypost.base.clock import SystemClock
+from waypost.base.telemetry.logs import log, set_up_logs
+
+set_up_logs(SystemClock(), as_json=False, level="info")
+try:
+    try:
+        raise CheckViolation("new row violates a rule\\nDETAIL:  Failing row contains (1, Ann\\n\\nis ill).")
+    except CheckViolation as error:
+        raise IntegrityError("UPDATE rows", {"name": "Ann"}, error, hide_parameters=True) from error
+except IntegrityError as error:
+    log("store").error("defect", exc_info=error)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert ran.stderr.count("new row violates a rule\nDETAIL:  (not logged)\n") == 2
+    assert "[SQL: UPDATE rows]" in ran.stderr
+    assert "Ann" not in ran.stderr
+    assert "is ill" not in ran.stderr
+
+
 def test_listener_that_fails_does_not_affect_the_recording_of_a_step() -> None:
     records: list[TraceRecord] = []
     tracer = Tracer()

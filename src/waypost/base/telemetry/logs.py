@@ -7,6 +7,7 @@ warnings of Python have the same form.
 import contextlib
 import json
 import logging
+import re
 import select
 import sys
 import threading
@@ -25,6 +26,10 @@ _WRITE_CHARS: Final = 1_000
 """Characters. A writable pipe accepts 4,096 bytes (PIPE_BUF), and a character has at most four."""
 _READER_TIMEOUT_MS: Final = 100
 """Maximum wait of the first record for a slow reader; later ones do not wait until it has read."""
+_ROW_DETAIL: Final = re.compile(
+    r"^DETAIL: .*?(?=^\[SQL: |^The above exception |^During handling |\Z)", re.DOTALL | re.MULTILINE
+)
+"""What PostgreSQL says of a row, up to the statement or to the next exception of a chain."""
 _NEVER_LOGGED = frozenset(
     {"token", "apikey", "api_key", "password", "secret", "authorization", "text", "body", "message_text"}
 )
@@ -220,6 +225,7 @@ def _record_renderer(clock: Clock, *, as_json: bool, worker: int | None) -> stru
         _head(clock, worker),
         _redact,
         structlog.processors.format_exc_info,
+        _redact_rows,
         structlog.processors.JSONRenderer()
         if as_json
         else structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time"),
@@ -266,4 +272,11 @@ def _redact(_logger: Any, _method: str, record: structlog.typing.EventDict) -> s
     for key in record:
         if key.lower() in _NEVER_LOGGED:
             record[key] = "(not logged)"
+    return record
+
+
+def _redact_rows(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Remove a database's detail of an error: it quotes the row, which may hold messages of people."""
+    if "exception" in record:
+        record["exception"] = _ROW_DETAIL.sub(r"DETAIL:  (not logged)\n", record["exception"])
     return record

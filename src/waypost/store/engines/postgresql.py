@@ -241,8 +241,14 @@ class PostgresEngine:
         return DamageSearch(found, "the checksums of the pages that the server has read")
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Return True for a deadlock, or a lock that was not obtained in time."""
+        """Return True for a deadlock, a lock that was not obtained in time, or a partition added meanwhile.
+
+        A row that waited for the default partition is rejected once another has taken its range; run again,
+        it goes there. That violation names no constraint, unlike those of the tables' own rules.
+        """
         cause = error.orig if isinstance(error, DBAPIError) else error
+        if isinstance(cause, psycopg.errors.CheckViolation):
+            return cause.diag.constraint_name is None
         return isinstance(cause, psycopg.Error) and cause.sqlstate in CONFLICT_SQLSTATES
 
     def listen(self, listener: PayloadListener) -> None:
