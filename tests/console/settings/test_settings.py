@@ -122,13 +122,13 @@ async def test_administrator_gives_an_app_rates_of_its_own_and_resets_them(conso
 
     assert "template_sync: now 3 in 90 s." in changed
     assert find_rate(changed, "template_sync") == "template_sync documented: 1 per hour 3 in 90 s this app"
-    assert find_rate(changed, "templates") == "templates 10 per minute documented"
+    assert find_rate(changed, "templates") == "templates 10 per minute"
     assert {row["rate"]: row["app"] for row in stored["rates"] if row["source"] == "app"} == {
         "template_sync": "3/90s", "templates": "25/60s",
     }  # fmt: skip
-    assert find_rate(one_reset, "template_sync") == "template_sync 1 per hour documented"
+    assert find_rate(one_reset, "template_sync") == "template_sync 1 per hour"
     assert find_rate(one_reset, "templates") == "templates documented: 10 per minute 25 per minute this app"
-    assert find_rate(all_reset, "templates") == "templates 10 per minute documented"
+    assert find_rate(all_reset, "templates") == "templates 10 per minute"
 
 
 @pytest.mark.parametrize(

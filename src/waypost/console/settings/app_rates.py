@@ -52,6 +52,16 @@ class AppRatesView:
         return [(row.name, f"{row.name}, now {row.limit}") for row in self.rows]
 
     @property
+    def changed(self) -> list[RateView]:
+        """The rows whose rate the app or the service has set."""
+        return [row for row in self.rows if row.source != RATE_SOURCES["documented"]]
+
+    @property
+    def unchanged(self) -> list[RateView]:
+        """The rows with the documented rate."""
+        return [row for row in self.rows if row.source == RATE_SOURCES["documented"]]
+
+    @property
     def has_own(self) -> bool:
         """True if the app has a rate of its own."""
         return any(row.is_own for row in self.rows)

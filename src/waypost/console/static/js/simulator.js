@@ -27,8 +27,6 @@ function show() {
   }
 }
 
-document.querySelector(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
-
 if (document.querySelector("[data-clock]")) {
   document.addEventListener("waypost:put", show);
   show();
