@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Any, cast, get_args
 
 import msgspec
 import typer.main
@@ -23,7 +23,7 @@ from docs.promises import promise_parts
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
 from docs.testing_page import testing_parts
-from waypost.admin.route import AnyFields
+from waypost.admin.operation import AdminRoute, AnyFields, field_meanings
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.api.request_fields import wire_name
 from waypost.api.routes import ROUTES
@@ -166,13 +166,13 @@ def _as_code(texts: Iterable[str]) -> tuple[str, ...]:
 def admin_page() -> str:
     """Return the page of the admin API."""
     operations = [
-        (
-            row.method,
-            f"`{row.path.replace(':path', '')}`",
-            _members(row.request_type),
-            (row.function.__doc__ or "").split("\n")[0],
-        )
+        (row.method, f"`{row.path.replace(':path', '')}`", _members(row), (row.function.__doc__ or "").split("\n")[0])
         for row in ADMIN_ROUTES
+    ]
+    meanings = [
+        (f"`{row.method} {row.path.replace(':path', '')}`", f"`{name}`", meaning)
+        for row in ADMIN_ROUTES
+        for name, meaning in field_meanings(row.request_type).items()
     ]
     return page(
         "Admin API",
@@ -180,17 +180,19 @@ def admin_page() -> str:
         "Bearer …`, for a loopback or known host (decision 0081). `?` marks optional members. GET and DELETE read them "
         "from the query, all other methods from the body. [Errors](errors.md) name the field in a header.",
         table(("Method", "Path", "Request", "Effect"), operations),
+        "## Fields",
+        table(("Operation", "Field", "Meaning"), meanings),
     )
 
 
-def _members(request_type: type[msgspec.Struct] | type[AnyFields] | None) -> str:
-    """Return the fields of a struct as the text of a table cell."""
-    if request_type is None:
-        return "nothing"
-    if not issubclass(get_origin(request_type) or request_type, msgspec.Struct):
+def _members(row: AdminRoute) -> str:
+    """Return the fields of a request as the text of a table cell."""
+    if row.request_type == AnyFields:
         return "`{kind?, base_url?, …}`: further fields are the operator adapter's"
-    names = [one.name + ("" if one.required else "?") for one in fields(request_type)]
-    return f"`{{{', '.join(names)}}}`" if names else "nothing"
+    if row.request_type is None or not field_meanings(row.request_type):
+        return "nothing"
+    names = [one.name + ("" if one.required else "?") for one in fields(cast("type[msgspec.Struct]", row.request_type))]
+    return f"`{{{', '.join(names)}}}`"
 
 
 def rates_page() -> str:

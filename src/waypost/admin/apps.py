@@ -4,11 +4,13 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
@@ -27,48 +29,50 @@ MAX_APP_MESSAGES: Final = 100
 MAX_APP_CALLBACKS: Final = 400
 MAX_APP_TEMPLATES: Final = 1000
 
+operation = AdminOperations()
+
 
 class NewApp(msgspec.Struct, forbid_unknown_fields=True):
-    """An app to add.
+    """An app to add."""
 
-    Attributes:
-        per_second: its number's throughput at the operator; None: the service's setting.
-    """
-
-    partner_id: int
-    name: str
-    phone_number: str
-    phone_number_id: str
-    business_account_id: str
-    per_second: int | None = None
+    partner_id: Annotated[int, Meta(description="The partner that gets it.")]
+    name: Annotated[str, Meta(description="1 to 150 characters; unique.")]
+    phone_number: Annotated[str, Meta(description="8 to 15 digits; unique.")]
+    phone_number_id: Annotated[str, Meta(description="The operator's id of the number.")]
+    business_account_id: Annotated[str, Meta(description="The operator's id of a business account of the partner.")]
+    per_second: Annotated[
+        int | None, Meta(description="The throughput of its number at the operator; null: the service's setting.")
+    ] = None
 
 
 class AppConnection(msgspec.Struct, forbid_unknown_fields=True):
     """The number and the business account of an app."""
 
-    phone_number: str
-    phone_number_id: str
-    business_account_id: str
-    live: bool = True
+    phone_number: Annotated[str, Meta(description="8 to 15 digits; unique.")]
+    phone_number_id: Annotated[str, Meta(description="The operator's id of the number.")]
+    business_account_id: Annotated[str, Meta(description="The operator's id of a business account of the partner.")]
+    live: Annotated[bool, Meta(description="False for a sandbox app.")] = True
 
 
 class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):
-    """Rates that an app gets of its own.
+    """Rates that an app gets of its own."""
 
-    Attributes:
-        rates: by row, such as `{"templates": "20/60s"}`, or null to remove its own; those of other rows stay.
-        reset: first remove all rates of its own.
-    """
+    rates: Annotated[
+        Mapping[str, str | None],
+        Meta(
+            description='By row, such as `{"templates": "20/60s"}`, or null to remove its own; those of other rows stay.'
+        ),
+    ] = {}
+    reset: Annotated[bool, Meta(description="True if all rates of its own are removed first.")] = False
 
-    rates: Mapping[str, str | None] = {}
-    reset: bool = False
 
-
+@operation("GET", "/admin/apps")
 async def list_apps(context: AdminContext) -> Any:
     """Return every app."""
     return {"apps": [msgspec.to_builtins(app) for app in await context.database.read(stored.all_apps)]}
 
 
+@operation("POST", "/admin/apps")
 async def add_app(context: AdminContext, new_app: NewApp) -> dict[str, Any]:
     """Store an app and return it with its app token.
 
@@ -102,6 +106,7 @@ async def add_app(context: AdminContext, new_app: NewApp) -> dict[str, Any]:
     return {**msgspec.to_builtins(app), "app_token": token}
 
 
+@operation("POST", "/admin/apps/{app_id}/connect")
 async def connect_app(context: AdminContext, target: AppConnection, app_id: str) -> Any:
     """Set an app's number and business account, and make it live or a sandbox app.
 
@@ -153,6 +158,7 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
     return msgspec.to_builtins(changed)
 
 
+@operation("POST", "/admin/apps/{app_id}/token/revoke")
 async def renew_token(context: AdminContext, app_id: str) -> Any:
     """Revoke an app's token and return the next one.
 
@@ -166,12 +172,14 @@ async def renew_token(context: AdminContext, app_id: str) -> Any:
     return {"app_token": token}
 
 
+@operation("GET", "/admin/apps/{app_id}/messages")
 async def list_messages(context: AdminContext, app_id: str) -> Any:
     """Return an app's newest messages."""
     await _find_app(context, app_id)
     return {"messages": await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)}
 
 
+@operation("GET", "/admin/apps/{app_id}/callbacks")
 async def list_callbacks(context: AdminContext, app_id: str) -> Any:
     """Return an app's newest callbacks, delivered or not, without their bodies."""
     app = await _find_app(context, app_id)
@@ -180,17 +188,20 @@ async def list_callbacks(context: AdminContext, app_id: str) -> Any:
     return {"callbacks": page.rows}
 
 
+@operation("GET", "/admin/apps/{app_id}/templates")
 async def list_templates(context: AdminContext, app_id: str) -> Any:
     """Return an app's newest templates."""
     await _find_app(context, app_id)
     return {"templates": await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)}
 
 
+@operation("GET", "/admin/apps/{app_id}/rates")
 async def show_rates(context: AdminContext, app_id: str) -> Any:
     """Return an app's rates: the documented ones, the service's, its own, and those in force."""
     return _rates_view(context, await _find_app(context, app_id))
 
 
+@operation("PUT", "/admin/apps/{app_id}/rates")
 async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> Any:
     """Give an app rates of its own, or remove them; they apply in every process at once.
 

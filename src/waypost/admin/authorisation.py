@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from waypost.admin.route import AdminRoute
+from waypost.admin.operation import AdminRoute
 from waypost.base.encryption import secrets_equal
 from waypost.base.exceptions import release_frames
 from waypost.base.http.connection_scope import mark_authenticated

@@ -1,11 +1,13 @@
 """The admin API's operations on callbacks: subscriptions and their keys, sent callbacks, replays, reports."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection
 
 from waypost.admin.filters import check_filters
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks.receiver_statistics import build_receiver_report
@@ -34,29 +36,33 @@ MAX_REPLAYED_MESSAGES: Final = 200
 
 _END_OF_TIME_MS: Final = 1 << 53
 
+operation = AdminOperations()
+
 
 class SubscriptionQuery(msgspec.Struct):
     """A filter of subscriptions, which must match every given field. A number 0 counts as absent."""
 
-    subscription_id: int | None = None
-    app_id: str | None = None
-    partner_id: int | None = None
+    subscription_id: Annotated[int | None, Meta(description="One subscription.")] = None
+    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
+    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
 
 
 class ReportQuery(msgspec.Struct):
     """The time range of a report, and the same filter; without a range, the last day."""
 
-    to_ms: int | None = None
-    from_ms: int | None = None
-    subscription_id: int | None = None
-    app_id: str | None = None
-    partner_id: int | None = None
+    to_ms: Annotated[int | None, Meta(description="Before this time; default: now.")] = None
+    from_ms: Annotated[int | None, Meta(description="From this time on; default: a day before its end.")] = None
+    subscription_id: Annotated[int | None, Meta(description="One subscription.")] = None
+    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
+    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
 
 
 class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
     """The rotation of a key: how long the old key signs in addition to the new one."""
 
-    keep_old_for_s: int = 86_400
+    keep_old_for_s: Annotated[
+        int, Meta(description="How long the old key signs in addition to the new one, in seconds.")
+    ] = 86_400
 
     def __post_init__(self) -> None:
         """Check that the time is limited."""
@@ -65,24 +71,21 @@ class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
-    """A filter of callbacks to replay, which must match every given field.
+    """A filter of callbacks to replay, which must match every given field."""
 
-    Attributes:
-        message_ids: about one of these messages.
-        dry_run: only count them.
-    """
-
-    callback_id: str | None = None
-    subscription_id: int | None = None
-    app_id: str | None = None
-    partner_id: int | None = None
-    recipient: str | None = None
-    event: str | None = None
-    delivered: bool | None = None
-    from_ms: int = 0
-    to_ms: int = _END_OF_TIME_MS
-    message_ids: tuple[str, ...] = ()
-    dry_run: bool = False
+    callback_id: Annotated[str | None, Meta(description="One callback.")] = None
+    subscription_id: Annotated[int | None, Meta(description="Those of one subscription.")] = None
+    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
+    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
+    recipient: Annotated[str | None, Meta(description="About one recipient.")] = None
+    event: Annotated[str | None, Meta(description="Of one event.")] = None
+    delivered: Annotated[
+        bool | None, Meta(description="True: those that were delivered; false: those that were not.")
+    ] = None
+    from_ms: Annotated[int, Meta(description="Created from this time on.")] = 0
+    to_ms: Annotated[int, Meta(description="Created before this time; default: now.")] = _END_OF_TIME_MS
+    message_ids: Annotated[tuple[str, ...], Meta(description="About one of these messages.")] = ()
+    dry_run: Annotated[bool, Meta(description="True if they are only counted.")] = False
 
     def __post_init__(self) -> None:
         """Check that the messages are not too many."""
@@ -90,6 +93,7 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("message_ids", f"at most {MAX_REPLAYED_MESSAGES} ids")
 
 
+@operation("GET", "/admin/subscriptions")
 async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> Any:
     """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
     rows = await context.database.read(list_receivers, _receiver_filter(query))
@@ -98,11 +102,13 @@ async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) ->
     return {"subscriptions": [_subscription_view(context, row) for row in rows]}
 
 
+@operation("GET", "/admin/subscriptions/{subscription_id}")
 async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
     """Return one subscription in the same form."""
     return _subscription_view(context, await _find_subscription(context, subscription_id))
 
 
+@operation("POST", "/admin/subscriptions/{subscription_id}/check")
 async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
     """Send a signed ping to a subscription's URL, and return the request and the response.
 
@@ -136,6 +142,7 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     }
 
 
+@operation("POST", "/admin/subscriptions/{subscription_id}/resume")
 async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
     """Resume a subscription that the service has paused; waiting callbacks are delivered in order."""
 
@@ -154,11 +161,13 @@ async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
     return _subscription_view(context, after) | {"was_paused": was_paused}
 
 
+@operation("GET", "/admin/subscriptions/{subscription_id}/key", shows_secret=True)
 async def show_key(context: AdminContext, subscription_id: int) -> Any:
     """Return the key that signs a subscription's callbacks."""
     return _key_view(context, await _find_subscription(context, subscription_id))
 
 
+@operation("POST", "/admin/subscriptions/{subscription_id}/key/rotate")
 async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_id: int) -> Any:
     """Rotate a subscription's key. For a while both keys sign; any key before the old one no longer signs."""
     until_ms = context.clock.now_ms() + rotation.keep_old_for_s * 1000
@@ -167,6 +176,7 @@ async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_
     return _key_view(context, await _find_subscription(context, subscription_id))
 
 
+@operation("GET", "/admin/callbacks/report")
 async def show_report(context: AdminContext, query: ReportQuery) -> Any:
     """Return the response times and results of receivers."""
     to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
@@ -177,6 +187,7 @@ async def show_report(context: AdminContext, query: ReportQuery) -> Any:
     return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": build_receiver_report(rows)}
 
 
+@operation("POST", "/admin/callbacks/replay")
 async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any:
     """Replay callbacks: the same bytes, id and sequence number, concurrently with the live ones.
 
@@ -220,11 +231,13 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
             return {"replayed": appended, "still_waiting": counted["waiting"]}
 
 
+@operation("GET", "/admin/callbacks/{callback_id}")
 async def show_callback(context: AdminContext, callback_id: str) -> Any:
     """Return one callback with its body and every attempt."""
     return await _callback_view(context, callback_id, text=context.show_text)
 
 
+@operation("POST", "/admin/callbacks/{callback_id}/reveal")
 async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
     """Return one callback with its text; one-time codes stay hidden."""
     return await _callback_view(context, callback_id, text=True)

@@ -1,9 +1,11 @@
 """The admin API's operations on a partner's client secrets, API keys and universal tokens, which share one life cycle."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
@@ -16,42 +18,43 @@ MIN_UNIVERSAL_TOKEN_LIFE_MS: Final = DAY_MS  # Source: ledger C4
 MAX_UNIVERSAL_TOKEN_LIFE_MS: Final = 60 * DAY_MS
 MAX_TOKEN_NAME_CHARS: Final = 100
 
+operation = AdminOperations()
+
 
 class NewSecret(msgspec.Struct, forbid_unknown_fields=True):
     """A client secret to create; without an expiry time it does not expire."""
 
-    expires_on_ms: int | None = None
+    expires_on_ms: Annotated[int | None, Meta(description="Without it, the secret does not expire.")] = None
 
 
 class SecretRevocation(msgspec.Struct):
-    """The options of revoking a client secret.
+    """The options of revoking a client secret."""
 
-    Attributes:
-        keep_tokens: True if the partner tokens that it has issued stay valid until they expire.
-    """
-
-    keep_tokens: bool = False
+    keep_tokens: Annotated[
+        bool, Meta(description="True if the partner tokens that it has issued stay valid until they expire.")
+    ] = False
 
 
 class NewKey(msgspec.Struct, forbid_unknown_fields=True):
     """An API key to create."""
 
-    name: str = "key"
+    name: Annotated[str, Meta(description="Its name in lists.")] = "key"
 
 
 class NewToken(msgspec.Struct, forbid_unknown_fields=True):
     """A universal token to create, which expires 24 hours to 60 days from now."""
 
-    expires_on_ms: int
-    name: str = "token"
+    expires_on_ms: Annotated[int, Meta(description="24 hours to 60 days from now.")]
+    name: Annotated[str, Meta(description="Its name in lists.")] = "token"
 
 
 class KeyToRevoke(msgspec.Struct, forbid_unknown_fields=True):
     """An API key in plain text, to revoke."""
 
-    api_key: str
+    api_key: Annotated[str, Meta(description="The key in plain text.")]
 
 
+@operation("GET", "/admin/partners/{partner_id}/client-secrets")
 async def list_secrets(context: AdminContext, partner_id: int) -> Any:
     """Return the ids and dates of a partner's client secrets, never the secrets."""
     now_ms = context.clock.now_ms()
@@ -68,35 +71,41 @@ async def list_secrets(context: AdminContext, partner_id: int) -> Any:
     }
 
 
+@operation("POST", "/admin/partners/{partner_id}/client-secrets")
 async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> Any:
     """Create a client secret; it is shown only once."""
     secret = await _add(context, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=new_secret.expires_on_ms)
     return {"client_secret": secret}
 
 
+@operation("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}")
 async def revoke_secret(context: AdminContext, options: SecretRevocation, partner_id: int, secret_id: str) -> Any:
     """Revoke a client secret at once, with the partner tokens it has issued."""
     ended = await _revoke(context, CredentialKind.CLIENT_SECRET, partner_id, secret_id, options.keep_tokens)
     return {"revoked": secret_id, "tokens_ended": ended}
 
 
+@operation("GET", "/admin/partners/{partner_id}/api-keys")
 async def list_keys(context: AdminContext, partner_id: int) -> Any:
     """Return the ids and names of a partner's API keys, never the keys."""
     keys = await _list(context, CredentialKind.API_KEY, partner_id)
     return {"api_keys": [{"id": key.id, "name": key.name, "created_on_ms": key.created_on_ms} for key in keys]}
 
 
+@operation("POST", "/admin/partners/{partner_id}/api-keys")
 async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> Any:
     """Create an API key; it is shown only once."""
     return {"api_key": await _add(context, CredentialKind.API_KEY, partner_id, new_key.name)}
 
 
+@operation("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}")
 async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> Any:
     """Revoke an API key by its id, at once."""
     await _revoke(context, CredentialKind.API_KEY, partner_id, key_id)
     return {"revoked": key_id}
 
 
+@operation("POST", "/admin/api-keys/revoke")
 async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> Any:
     """Revoke an API key by its text, at once; its partner need not be known."""
     ended = await context.database.write(stored.revoke_api_key, hash_secret(key.api_key))
@@ -106,6 +115,7 @@ async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> Any:
     return {"revoked": True}
 
 
+@operation("GET", "/admin/partners/{partner_id}/universal-tokens")
 async def list_tokens(context: AdminContext, partner_id: int) -> Any:
     """Return the ids, names and dates of a partner's universal tokens, never the tokens."""
     now_ms = context.clock.now_ms()
@@ -124,6 +134,7 @@ async def list_tokens(context: AdminContext, partner_id: int) -> Any:
     }
 
 
+@operation("POST", "/admin/partners/{partner_id}/universal-tokens")
 async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> Any:
     """Create a universal token, valid for every app of the partner on both hosts; it is shown only once.
 
@@ -147,6 +158,7 @@ async def add_token(context: AdminContext, new_token: NewToken, partner_id: int)
     return {"id": token_id, "universal_token": token}
 
 
+@operation("DELETE", "/admin/partners/{partner_id}/universal-tokens/{token_id}")
 async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> Any:
     """Revoke a universal token at once; it stays listed for some time."""
     now_ms = context.clock.now_ms()

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import resource_not_found
 from waypost.store.console.trace import message_counts, message_trace
@@ -9,7 +10,10 @@ from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_lett
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.names import QueueName
 
+operation = AdminOperations()
 
+
+@operation("GET", "/admin/queues")
 async def list_queues(context: AdminContext) -> Any:
     """Return the number of jobs in each queue by state."""
     read = context.database.read
@@ -20,6 +24,7 @@ async def list_queues(context: AdminContext) -> Any:
     }
 
 
+@operation("GET", "/admin/dead-letters")
 async def list_dead_letters(context: AdminContext) -> Any:
     """Return the dead letters."""
     rows = await context.database.read(read_dead_letters)
@@ -37,6 +42,7 @@ async def list_dead_letters(context: AdminContext) -> Any:
     }
 
 
+@operation("POST", "/admin/dead-letters/{position}/retry")
 async def retry_dead_letter(context: AdminContext, position: int) -> Any:
     """Put a dead letter back into its queue, to be retried."""
     if not await context.database.write(reopen_dead_letter, position, context.clock.now_ms()):
@@ -44,6 +50,7 @@ async def retry_dead_letter(context: AdminContext, position: int) -> Any:
     return {"retried": position}
 
 
+@operation("DELETE", "/admin/dead-letters/{position}")
 async def delete_dead_letter(context: AdminContext, position: int) -> Any:
     """Delete a dead letter; its work is not done."""
     if not await context.database.write(remove_dead_letter, position, context.clock.now_ms()):
@@ -51,11 +58,13 @@ async def delete_dead_letter(context: AdminContext, position: int) -> Any:
     return {"deleted": position}
 
 
+@operation("GET", "/admin/messages")
 async def count_messages(context: AdminContext) -> Any:
     """Return the number of messages by state."""
     return {"messages": await context.database.read(message_counts)}
 
 
+@operation("GET", "/admin/messages/{message_id}")
 async def show_message(context: AdminContext, message_id: str) -> Any:
     """Return one message's states, callbacks and attempts, without its text."""
     trace = await context.database.read(message_trace, message_id)

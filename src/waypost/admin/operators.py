@@ -1,10 +1,12 @@
 """The admin API's operations on operator accounts: accounts, numbers, webhooks, the switch, and the doctor."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
 from waypost.admin.doctor.checks import run_account_checks, run_checks, run_partner_checks
+from waypost.admin.operation import AdminOperations
 from waypost.admin.operator_accounts import (
     AccountChange,
     AccountOverview,
@@ -19,44 +21,57 @@ from waypost.admin.operator_switch import SwitchRequest, SwitchResult, switch_ap
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import ApiError, ErrorCode
 
+operation = AdminOperations()
+
 
 class NumbersQuery(msgspec.Struct):
     """The business account whose numbers to list."""
 
-    business_account_id: str = ""
+    business_account_id: Annotated[str, Meta(description="The operator's id of a business account; required.")] = ""
 
 
 class NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
     """A business account to add."""
 
-    id: str
-    partner_id: int
-    operator_account_id: str
-    namespace: str | None = None
+    id: Annotated[str, Meta(description="At the operator.")]
+    partner_id: Annotated[int, Meta(description="The partner that has it.")]
+    operator_account_id: Annotated[str, Meta(description="The operator account that reaches it.")]
+    namespace: Annotated[
+        str | None, Meta(description="Of its templates; without it, it is requested from the operator.")
+    ] = None
 
 
 class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
     """A requested switch of an app to an operator account; see `SwitchRequest`."""
 
-    operator_account_id: str
-    business_account_id: str | None = None
-    phone_number_id: str | None = None
-    submit_templates: bool = False
-    dry_run: bool = False
+    operator_account_id: Annotated[str, Meta(description="The account to switch to.")]
+    business_account_id: Annotated[
+        str | None,
+        Meta(description="At that operator; without it the one used there before, or the only one found there."),
+    ] = None
+    phone_number_id: Annotated[
+        str | None, Meta(description="The operator's id of the app's number there; likewise.")
+    ] = None
+    submit_templates: Annotated[bool, Meta(description="True if templates that are missing there are submitted.")] = (
+        False
+    )
+    dry_run: Annotated[bool, Meta(description="True if only the effect is reported.")] = False
 
 
 class DoctorQuery(msgspec.Struct):
     """The partner whose accounts to examine, or one operator account; all if both are absent."""
 
-    partner_id: int | None = None
-    operator_account_id: str = ""
+    partner_id: Annotated[int | None, Meta(description="Only its accounts.")] = None
+    operator_account_id: Annotated[str, Meta(description="Only this account.")] = ""
 
 
+@operation("GET", "/admin/operator-accounts")
 async def list_accounts(context: AdminContext) -> Any:
     """Return every operator account with its business accounts and apps, without secrets."""
     return {"operator_accounts": [_account_view(context, overview) for overview in await account_overviews(context)]}
 
 
+@operation("PUT", "/admin/operator-accounts/{account_id}")
 async def put_account(context: AdminContext, body: dict[str, str | None], account_id: str) -> Any:
     """Create an operator account, or change the given fields of the one with this id; its adapter defines them."""
     fields = {name: value for name, value in body.items() if value is not None}
@@ -70,6 +85,7 @@ async def put_account(context: AdminContext, body: dict[str, str | None], accoun
     return {**view, **generated}
 
 
+@operation("GET", "/admin/operator-accounts/{account_id}/numbers")
 async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: str) -> Any:
     """Return the numbers of a business account at the operator."""
     if not query.business_account_id:
@@ -79,6 +95,7 @@ async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: s
     return {"numbers": await list_numbers(context, account_id, query.business_account_id)}
 
 
+@operation("POST", "/admin/business-accounts")
 async def put_business_account(context: AdminContext, new_account: NewBusinessAccount) -> Any:
     """Store a business account; without a namespace it is requested from the operator."""
     account = await add_business_account(
@@ -87,11 +104,13 @@ async def put_business_account(context: AdminContext, new_account: NewBusinessAc
     return {"id": account.id, "namespace": account.namespace}
 
 
+@operation("POST", "/admin/business-accounts/{account_id}/subscribe")
 async def subscribe_account(context: AdminContext, account_id: str) -> Any:
     """Subscribe this service to a business account's webhooks at the operator."""
     return {"id": account_id, "callback_url": await subscribe(context, account_id)}
 
 
+@operation("PUT", "/admin/apps/{app_id}/operator")
 async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Any:
     """Switch an app to another operator account, or only report what that would do."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
@@ -99,6 +118,7 @@ async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: s
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))
 
 
+@operation("GET", "/admin/doctor")
 async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
     """Return the results of all checks, or of those that concern one partner or one operator account."""
     if query.operator_account_id:

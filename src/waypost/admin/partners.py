@@ -1,10 +1,12 @@
 """The admin API's operations on partners: list, add, change the password, show and set quotas."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
@@ -13,15 +15,17 @@ from waypost.store.accounts import partners as stored
 from waypost.store.accounts.console_sessions import delete_sessions
 from waypost.store.queue.partner_backlogs import change_own_quotas, count_backlog, read_own_quotas
 
+operation = AdminOperations()
+
 
 class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
     """A partner to add; without a password, only client secrets log in."""
 
-    email: str
-    name: str
-    password: str | None = None
-    contact_name: str = ""
-    phone_number: str = ""
+    email: Annotated[str, Meta(description="By which it logs in; unique.")]
+    name: Annotated[str, Meta(description="As the console shows it.")]
+    password: Annotated[str | None, Meta(description="Of its login; without one only client secrets log in.")] = None
+    contact_name: Annotated[str, Meta(description="Of a person there.")] = ""
+    phone_number: Annotated[str, Meta(description="Of that person.")] = ""
 
     def __post_init__(self) -> None:
         """Check the password, then the e-mail address."""
@@ -32,16 +36,13 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
-    """A new password.
+    """A new password."""
 
-    Attributes:
-        end_tokens: False if the partner's tokens stay valid until they expire, which takes up to a day.
-        keep_session: hash of the one console session that stays: the caller's.
-    """
-
-    password: str
-    end_tokens: bool = True
-    keep_session: str = ""
+    password: Annotated[str, Meta(description="8 characters or more: upper case, lower case, a digit, a symbol.")]
+    end_tokens: Annotated[
+        bool, Meta(description="False if the partner's tokens stay valid until they expire, which takes up to a day.")
+    ] = True
+    keep_session: Annotated[str, Meta(description="The hash of the one console session that stays: the caller's.")] = ""
 
     def __post_init__(self) -> None:
         """Check the password."""
@@ -51,8 +52,12 @@ class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
 class NewQuotas(msgspec.Struct, forbid_unknown_fields=True):
     """Quotas to set; one that is left out stays, null removes the partner's own, and 0 is no limit."""
 
-    message_quota: int | msgspec.UnsetType | None = msgspec.UNSET
-    callback_quota: int | msgspec.UnsetType | None = msgspec.UNSET
+    message_quota: Annotated[
+        int | msgspec.UnsetType | None, Meta(description="Messages that wait for the operator.")
+    ] = msgspec.UNSET
+    callback_quota: Annotated[
+        int | msgspec.UnsetType | None, Meta(description="Callbacks that wait for the partner's receivers.")
+    ] = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Check both numbers."""
@@ -68,11 +73,13 @@ class NewQuotas(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
+@operation("GET", "/admin/partners")
 async def list_partners(context: AdminContext) -> Any:
     """Return every partner."""
     return {"partners": await context.database.read(stored.all_partners)}
 
 
+@operation("POST", "/admin/partners")
 async def add_partner(context: AdminContext, new_partner: NewPartner) -> Any:
     """Store a partner and return its id.
 
@@ -93,6 +100,7 @@ async def add_partner(context: AdminContext, new_partner: NewPartner) -> Any:
     return {"id": partner_id}
 
 
+@operation("POST", "/admin/partners/{partner_id}/password")
 async def change_password(context: AdminContext, new_password: NewPassword, partner_id: int) -> Any:
     """Set a partner's password and end its sessions. From then on the API accepts only client secrets.
 
@@ -120,6 +128,7 @@ async def change_password(context: AdminContext, new_password: NewPassword, part
     }
 
 
+@operation("GET", "/admin/partners/{partner_id}/quotas")
 async def show_quotas(context: AdminContext, partner_id: int) -> Any:
     """Return the quotas of a partner, its own and those that apply, and what it has waiting.
 
@@ -137,6 +146,7 @@ async def show_quotas(context: AdminContext, partner_id: int) -> Any:
     }
 
 
+@operation("PUT", "/admin/partners/{partner_id}/quotas")
 async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id: int) -> Any:
     """Set quotas of a partner; every process applies them at once.
 

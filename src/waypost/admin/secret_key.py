@@ -2,10 +2,12 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.encryption import InstanceKey, derive_app_token, hash_secret
 from waypost.domain.app import App
@@ -18,18 +20,19 @@ SWITCH_TIMEOUT_S: Final = 60.0
 _POLL_S: Final = 0.1
 _APPS_AT_ONCE: Final = 200
 
+operation = AdminOperations()
+
 
 class KeyReplacement(msgspec.Struct, forbid_unknown_fields=True):
-    """A replacement of the instance key.
+    """A replacement of the instance key."""
 
-    Attributes:
-        app_tokens: `keep`: app tokens, signing keys of callbacks, partner tokens and media URLs stay as they are;
-            `renew`: they are derived from the new key, and those of before are accepted for a while.
-        keep_old_for_s: how long, with `renew`.
-    """
-
-    app_tokens: Literal["keep", "renew"] = "keep"
-    keep_old_for_s: int = 86_400
+    app_tokens: Annotated[
+        Literal["keep", "renew"],
+        Meta(
+            description="`keep`: app tokens, signing keys of callbacks, partner tokens and media URLs stay as they are; `renew`: they are derived from the new key, and those of before are accepted for a while."
+        ),
+    ] = "keep"
+    keep_old_for_s: Annotated[int, Meta(description="How long they are, in seconds, with `renew`.")] = 86_400
 
     def __post_init__(self) -> None:
         """Check that the time is limited."""
@@ -37,6 +40,7 @@ class KeyReplacement(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("keep_old_for_s", f"0 to {MAX_KEEP_OLD_S} seconds")
 
 
+@operation("POST", "/admin/secret/rotate")
 async def replace_key(context: AdminContext, replacement: KeyReplacement) -> Any:
     """Encrypt every secret with `secret_key` instead of `old_secret_key`, which every process must have.
 

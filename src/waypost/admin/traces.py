@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import is_uuid
 from waypost.domain.errors import resource_not_found
@@ -11,12 +12,16 @@ from waypost.wire.redaction import TextVisibility, redact_callback, redact_reque
 NOT_RETAINED: Final = "no longer retained"
 """The value of a request whose content was deleted at the end of its retention."""
 
+operation = AdminOperations()
 
+
+@operation("GET", "/admin/trace/{message_id:path}")
 async def show_trace(context: AdminContext, message_id: str) -> Any:
     """Return a message's request, job, events, callbacks and every attempt."""
     return await _trace(context, message_id, text=context.show_text)
 
 
+@operation("POST", "/admin/trace/{message_id:path}/reveal")
 async def reveal_trace(context: AdminContext, message_id: str) -> Any:
     """Return the same trace with the message's text; one-time codes stay hidden."""
     return await _trace(context, message_id, text=True)

@@ -1,27 +1,59 @@
-"""The routes of the admin API: each operation takes what its row declares."""
+"""The operations of the admin API: a wrong declaration fails when the process starts."""
 
-import re
-from inspect import signature
+from typing import Annotated, Any
 
 import pytest
+from msgspec import Meta, Struct
 
+from waypost.admin.operation import AdminOperations, field_meanings
 from waypost.admin.provisioning import AdminContext
-from waypost.admin.route import AdminRoute, EmptyBody
 from waypost.admin.routes import ROUTES
 
 
-@pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)
-def test_each_operation_takes_the_body_and_the_path_parameters_of_its_row(row: AdminRoute) -> None:
-    struct = [] if row.request_type in (None, EmptyBody) else [row.request_type]
-    numbers = {"partner_id": int, "subscription_id": int, "position": int}
-    parts = {name: numbers.get(name, str) for name in re.findall(r"\{(\w+)(?::path)?\}", row.path)}
-
-    parameters = signature(row.function, eval_str=True).parameters
-
-    kinds = [parameter.annotation for parameter in parameters.values()]
-    assert kinds == [AdminContext, *struct, *parts.values()]
-    assert list(parameters)[len(kinds) - len(parts) :] == list(parts)
+class Described(Struct):
+    name: Annotated[str, Meta(description="Its name.")]
 
 
-def test_no_operation_is_listed_twice() -> None:
+class Undescribed(Struct):
+    name: str
+
+
+async def named(context: AdminContext, fields: Described, app_id: str, position: int) -> Any: ...
+
+
+async def unnamed(context: AdminContext, fields: Undescribed) -> Any: ...
+
+
+async def without_fields(context: AdminContext) -> Any: ...
+
+
+def test_request_is_read_as_the_function_takes_it() -> None:
+    operation = AdminOperations()
+
+    operation("PUT", "/apps/{app_id}/jobs/{position}")(named)
+    operation("GET", "/jobs")(without_fields)
+    operation("POST", "/jobs")(without_fields)
+
+    with_fields, reading, action = operation.rows
+    assert with_fields.request_type is Described
+    assert with_fields.path_numbers == {"app_id": False, "position": True}
+    assert field_meanings(with_fields.request_type) == {"name": "Its name."}
+    assert reading.request_type is None
+    assert field_meanings(action.request_type) == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "function", "expected"),
+    [
+        ("/apps", unnamed, "Undescribed.name needs an Annotated type with a description"),
+        ("/apps/{app_id}", named, "named must take the context, one struct at most, app_id"),
+        ("/apps/{app_id}", without_fields, "without_fields must take the context, one struct at most, app_id"),
+    ],
+)
+def test_wrong_declaration_is_an_error(path: str, function: Any, expected: str) -> None:
+    with pytest.raises(TypeError, match=expected):
+        AdminOperations()("POST", path)(function)
+
+
+def test_no_operation_is_declared_twice() -> None:
     assert len({row.name for row in ROUTES}) == len(ROUTES)

@@ -1,28 +1,34 @@
 """The admin API's operation that reads pages of the audit log, with filters."""
 
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from waypost.admin.filters import check_filters
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
 from waypost.store.accounts.audit_log import AuditFilter, audit_page
 
 MAX_ENTRIES: Final = 500
 
+operation = AdminOperations()
+
 
 class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
 
-    partner_id: int | None = None
-    actor: str | None = None
-    action: str | None = None
-    outcome: Literal["done", "rejected"] | None = None
-    since_ms: int | None = None
-    until_ms: int | None = None
-    before: int | None = None
-    limit: int = 100
+    partner_id: Annotated[int | None, Meta(description="About one partner.")] = None
+    actor: Annotated[str | None, Meta(description="By one actor.")] = None
+    action: Annotated[str | None, Meta(description="One action, as entries name it.")] = None
+    outcome: Annotated[
+        Literal["done", "rejected"] | None, Meta(description="Only what was done, or only what was rejected.")
+    ] = None
+    since_ms: Annotated[int | None, Meta(description="From this time on.")] = None
+    until_ms: Annotated[int | None, Meta(description="Before this time.")] = None
+    before: Annotated[int | None, Meta(description="`next` of the page before.")] = None
+    limit: Annotated[int, Meta(description="1 to 500 entries.")] = 100
 
     def __post_init__(self) -> None:
         """Check the size of the page."""
@@ -30,6 +36,7 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_ENTRIES}")
 
 
+@operation("GET", "/admin/audit")
 async def list_audit_entries(context: AdminContext, query: AuditQuery) -> Any:
     """Return the newest entries, and the cursor of the next page."""
     audit_filter = AuditFilter(

@@ -2,28 +2,34 @@
 
 import json
 from dataclasses import asdict
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta
 
 from waypost.admin.filters import check_filters
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field, resource_not_found
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
 
 MAX_LISTED_REQUESTS: Final = 500
 
+operation = AdminOperations()
+
 
 class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
 
-    status: Literal["2xx", "4xx", "5xx"] | None = None
-    route: str | None = None
-    app_id: str | None = None
-    partner_id: int | None = None
-    request_id: str | None = None
-    before: str | None = None
-    limit: int = 50
+    status: Annotated[Literal["2xx", "4xx", "5xx"] | None, Meta(description="The class of their status.")] = None
+    route: Annotated[
+        str | None, Meta(description="A part of the method and the path of a route, as entries name it.")
+    ] = None
+    app_id: Annotated[str | None, Meta(description="Of one app.")] = None
+    partner_id: Annotated[int | None, Meta(description="Of one partner.")] = None
+    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of a response.")] = None
+    before: Annotated[str | None, Meta(description="`next` of the page before.")] = None
+    limit: Annotated[int, Meta(description="1 to 500 entries.")] = 50
 
     def __post_init__(self) -> None:
         """Check the size of the page."""
@@ -31,6 +37,7 @@ class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_LISTED_REQUESTS}")
 
 
+@operation("GET", "/admin/requests")
 async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
     """Return the newest matching requests of the log, and the cursor of the next page."""
     log_filter = RequestLogFilter(
@@ -47,6 +54,7 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
     return {"requests": [_entry_view(entry) for entry in page.entries], "next": page.following}
 
 
+@operation("GET", "/admin/requests/{request_id:path}")
 async def show_request(context: AdminContext, request_id: str) -> Any:
     """Return one request of the log, by its id there or by the `X-Request-Id` of its response, then the newest."""
     entry = await context.database.read(read_request_entry, request_id, None)

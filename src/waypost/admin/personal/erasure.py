@@ -1,10 +1,12 @@
 """The admin API's operations that erase the personal data of a recipient, and what is left of deleted rows."""
 
 from collections import Counter
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.personal.export import read_number
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
@@ -15,19 +17,24 @@ MAX_WINDOWS: Final = 50
 MAX_POSITION_CHARS: Final = 1000
 _POSITION_RULE: Final = "the value of next in the response before"
 
+operation = AdminOperations()
+
 
 class RecipientErasure(msgspec.Struct, forbid_unknown_fields=True):
-    """The next step of erasing what is stored about a phone number or a business-scoped user id.
+    """The next step of erasing what is stored about a phone number or a business-scoped user id."""
 
-    Attributes:
-        number: as a person writes it, or the id. It is in the body so that no log of paths has it.
-        position: `next` of the step before; without it the erasure begins.
-    """
+    number: Annotated[
+        str,
+        Meta(
+            description="A phone number as a person writes it, or a business-scoped user id. It is in the body so that no log of paths has it."
+        ),
+    ]
+    position: Annotated[str | None, Meta(description="`next` of the step before; without it the erasure begins.")] = (
+        None
+    )
 
-    number: str
-    position: str | None = None
 
-
+@operation("POST", "/admin/recipients/erase")
 async def erase_personal_data(context: AdminContext, request: RecipientErasure) -> Any:
     """Erase the next rows about a phone number, of every partner; return how many, and what waits for work to end.
 
@@ -58,6 +65,7 @@ async def erase_personal_data(context: AdminContext, request: RecipientErasure) 
     }
 
 
+@operation("POST", "/admin/store/compact")
 async def compact_store(context: AdminContext) -> Any:
     """Rewrite the tables with personal data, so that nothing of deleted rows is left in their files.
 

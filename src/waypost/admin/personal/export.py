@@ -1,10 +1,12 @@
 """The admin API's operations on the personal data of a recipient."""
 
 import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
 from waypost.domain.phone_number import read_phone_number
@@ -22,17 +24,19 @@ _USER_ID: Final = re.compile(r"[A-Z]{2}\.(ENT\.)?[0-9A-Za-z]{1,128}")
 """Source: operator's facts 7.5."""
 _POSITION_RULE: Final = "the value of next in the response before"
 
+operation = AdminOperations()
+
 
 class RecipientExport(msgspec.Struct, forbid_unknown_fields=True):
-    """The next page of the export about a phone number or a business-scoped user id.
+    """The next page of the export about a phone number or a business-scoped user id."""
 
-    Attributes:
-        number: as a person writes it, or the id. It is in the body so that no log of paths has it.
-        position: `next` of the page before; without it the export begins.
-    """
-
-    number: str
-    position: str | None = None
+    number: Annotated[
+        str,
+        Meta(
+            description="A phone number as a person writes it, or a business-scoped user id. It is in the body so that no log of paths has it."
+        ),
+    ]
+    position: Annotated[str | None, Meta(description="`next` of the page before; without it the export begins.")] = None
 
 
 def read_number(text: str) -> str:
@@ -49,6 +53,7 @@ def read_number(text: str) -> str:
     return number
 
 
+@operation("POST", "/admin/recipients/export")
 async def export_personal_data(context: AdminContext, request: RecipientExport) -> Any:
     """Return the next records about a phone number, of every partner, with texts; one-time codes stay hidden."""
     number = read_number(request.number)

@@ -1,20 +1,26 @@
 """The admin API's operations on the retention periods of a partner: show, change."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
+from msgspec import Meta
 
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import invalid_field
 from waypost.store.retention.partner_periods import OwnPeriods, apply_own_periods, change_own_periods, read_own_periods
 from waypost.store.retention.rules import RetentionPeriods
 
+operation = AdminOperations()
+
 
 class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
     """Periods to set, in days; one that is left out stays, and null removes the partner's own."""
 
-    keep_bodies_days: int | msgspec.UnsetType | None = msgspec.UNSET
-    keep_messages_days: int | msgspec.UnsetType | None = msgspec.UNSET
+    keep_bodies_days: Annotated[int | msgspec.UnsetType | None, Meta(description="For content.")] = msgspec.UNSET
+    keep_messages_days: Annotated[
+        int | msgspec.UnsetType | None, Meta(description="For messages and their states.")
+    ] = msgspec.UNSET
 
     def sent_values(self) -> dict[str, int | None]:
         """Return the periods that were sent, by name."""
@@ -22,6 +28,7 @@ class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
+@operation("GET", "/admin/partners/{partner_id}/retention")
 async def show_periods(context: AdminContext, partner_id: int) -> Any:
     """Return the retention periods of a partner: those that apply, its own, and the service's.
 
@@ -33,6 +40,7 @@ async def show_periods(context: AdminContext, partner_id: int) -> Any:
     return view_periods(context.retention, own)
 
 
+@operation("PUT", "/admin/partners/{partner_id}/retention")
 async def change_periods(context: AdminContext, new_periods: NewPeriods, partner_id: int) -> Any:
     """Set retention periods of a partner; the next run of retention applies them.
 

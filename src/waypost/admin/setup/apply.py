@@ -2,8 +2,11 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Annotated, Any
 
+from msgspec import Meta
+
+from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.setup.accounts import plan_business_account, plan_operator_account
 from waypost.admin.setup.apps import plan_app
@@ -12,18 +15,17 @@ from waypost.admin.setup.partners import plan_partner
 from waypost.admin.setup.steps import Step
 from waypost.domain.errors import ApiError
 
+operation = AdminOperations()
+
 
 class SetupRequest(SetupPart, frozen=True):
-    """A document to apply.
+    """A document to apply."""
 
-    Attributes:
-        dry_run: only return the plan.
-    """
-
-    setup: SetupDocument
-    dry_run: bool = False
+    setup: Annotated[SetupDocument, Meta(description="The document; `set-up-from-a-file` describes it.")]
+    dry_run: Annotated[bool, Meta(description="True if only the plan is returned.")] = False
 
 
+@operation("POST", "/admin/setup")
 async def apply_setup(context: AdminContext, request: SetupRequest) -> Any:
     """Create and change what differs from a document; what it does not name stays as it is.
 

@@ -1,9 +1,10 @@
-"""The row type of the admin API's route table, which reads a request and calls the operation's function."""
+"""Declares an operation of the admin API beside the function that carries it out; its request is read from it."""
 
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, TypeVar, cast, get_args
+from inspect import signature
+from typing import Any, Final, Literal, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 from starlette.requests import Request
@@ -21,16 +22,55 @@ MAX_DIGITS: Final = 18
 _any_decoder: Final = msgspec.json.Decoder()
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters, line breaks, and what changes the direction of a text: logs and terminals obey them."""
-_NUMBERS: Final = ("partner_id", "subscription_id", "position")
-"""Path parameters that are numbers; all others are texts."""
+_PATH_PARAMETER: Final = re.compile(r"\{(\w+)(?::path)?\}")
+_WITH_BODY: Final = ("POST", "PUT")
 
-
+Method = Literal["GET", "POST", "PUT", "DELETE"]
 AnyFields = dict[str, str | None]
 """The body of a call whose fields the operator adapter defines."""
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
 
 class EmptyBody(msgspec.Struct, forbid_unknown_fields=True):
     """The body of a call without fields."""
+
+
+class AdminOperations:
+    """The operations of one subject, in order; calling it declares the next one.
+
+    The function's arguments are the context, at most one struct, which is read from the body, or for GET and DELETE from
+    the query, and the path parameters by name. It returns the response's JSON value.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[AdminRoute] = []
+
+    def __call__(self, method: Method, path: str, *, shows_secret: bool = False) -> Callable[[Function], Function]:
+        """Declare an operation.
+
+        Args:
+            method: of HTTP.
+            path: below the host.
+            shows_secret: True if reading it is an action too, which the audit log records.
+
+        Raises:
+            TypeError: its function does not take what the path has, or a field has no meaning.
+        """
+
+        def declare(function: Function) -> Function:
+            types = get_type_hints(function)
+            names = _PATH_PARAMETER.findall(path)
+            numbers = {name: types.pop(name, None) is int for name in names}
+            structs = [type_ for name, type_ in types.items() if name not in ("context", "return")]
+            if len(structs) > 1 or not set(names) <= signature(function).parameters.keys():
+                taken = ", ".join(("the context", "one struct at most", *names))
+                raise TypeError(f"{function.__name__} must take {taken}")
+            request_type = structs[0] if structs else EmptyBody if method in _WITH_BODY else None
+            field_meanings(request_type)  # each has one
+            self.rows.append(AdminRoute(method, path, request_type, function, numbers, shows_secret))
+            return function
+
+        return declare
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +79,16 @@ class AdminRoute:
 
     Attributes:
         request_type: the struct of its body, or for GET and DELETE of its query; None: neither is read.
-        function: carries it out. Its arguments are the context, then the struct unless that is
-            `EmptyBody`, and the path parameters by name; it returns the response's JSON value.
+        function: carries it out.
+        path_numbers: by path parameter, whether it is a number; all others are texts.
         shows_secret: True if reading it is an action too, which the audit log records.
     """
 
-    method: Literal["GET", "POST", "PUT", "DELETE"]
+    method: Method
     path: str
     request_type: type[msgspec.Struct] | type[AnyFields] | None
     function: Callable[..., Awaitable[Any]]
+    path_numbers: Mapping[str, bool]
     shows_secret: bool = False
 
     @property
@@ -66,16 +107,34 @@ class AdminRoute:
         Raises:
             ApiError: it cannot be read, in the order body, path, query; or as the function does.
         """
-        has_body = self.method in ("POST", "PUT")
+        has_body = self.method in _WITH_BODY
         arguments: list[Any] = []
         if self.request_type and has_body:
             arguments.append(await _read_body(request, self.request_type))
-        path: dict[str, Any] = dict(request.path_params)
-        for name in path.keys() & _NUMBERS:
-            path[name] = _parse_number(name, path[name], ErrorCode.NOT_FOUND)
+        path: dict[str, Any] = {
+            name: _parse_number(name, text, ErrorCode.NOT_FOUND) if self.path_numbers[name] else text
+            for name, text in request.path_params.items()
+        }
         if self.request_type and not has_body:
             arguments.append(_read_query(request, cast("type[msgspec.Struct]", self.request_type)))
         return await self.function(context, *([] if self.request_type is EmptyBody else arguments), **path)
+
+
+def field_meanings(request_type: type[msgspec.Struct] | type[AnyFields] | None) -> dict[str, str]:
+    """Return the meaning of each field of a struct, in its order; empty if there is none.
+
+    Raises:
+        TypeError: a field has no description.
+    """
+    if request_type is None or request_type == AnyFields:
+        return {}
+    meanings: dict[str, str] = {}
+    for name, hint in get_type_hints(request_type, include_extras=True).items():
+        meta = next((extra for extra in get_args(hint) if isinstance(extra, msgspec.Meta)), None)
+        if meta is None or not meta.description:
+            raise TypeError(f"{request_type.__name__}.{name} needs an Annotated type with a description")
+        meanings[name] = meta.description
+    return meanings
 
 
 async def _read_body(request: Request, body_type: type[BodyType]) -> BodyType:
@@ -108,16 +167,15 @@ def _check_texts(path: str, value: Any) -> None:
 
 def _read_query(request: Request, struct_type: type[msgspec.Struct]) -> msgspec.Struct:
     """Return the query as a struct; numbers are read last, so that an invalid one is the last error."""
-    texts, fields = request.query_params, msgspec.structs.fields(struct_type)
-    names = [field.name for field in fields]
-    unknown = next((name[:100] for name in texts if name not in names), None)
+    texts, types = request.query_params, get_type_hints(struct_type)
+    unknown = next((name[:100] for name in texts if name not in types), None)
     if unknown is not None and struct_type.__struct_config__.forbid_unknown_fields:
-        accepted = ", ".join(names)
+        accepted = ", ".join(types)
         text = f"{unknown} is not a filter of this list; accepted: {accepted}."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field=unknown, accepted=accepted)
     for name in texts:
         _check_texts(name[:100], texts[name])
-    values = [(field.name, get_args(field.type) or (field.type,)) for field in fields if field.name in texts]
+    values = [(name, get_args(kind) or (kind,)) for name, kind in types.items() if name in texts]
     values.sort(key=lambda field: int in field[1])
     return struct_type(**{name: _parse_value(name, kinds, texts[name]) for name, kinds in values})
 
