@@ -23,6 +23,7 @@ from waypost.api.request_fields import FieldType
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo
+from waypost.base.clock import DAY_MS, SystemClock
 from waypost.domain.errors import ErrorCode
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.operations import openapi
@@ -70,6 +71,7 @@ class FuzzTarget:
     service: RunningService
     http: requests.Session
     partner_token: str
+    universal_token: str
     media_id: str = ""
     created: list[str] = field(default_factory=list[str])
 
@@ -178,6 +180,8 @@ class FuzzTarget:
                 return {}
             case Credential.PARTNER_TOKEN:
                 return {"Authorization": self.partner_token}
+            case Credential.UNIVERSAL_TOKEN:
+                return {"Authorization": self.universal_token}
             case Credential.APP_TOKEN:
                 return {"Authorization": variables["APP_TOKEN"]}
             case Credential.API_KEY:
@@ -192,7 +196,13 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Generator[FuzzTarget]:
             data={"email": demo.EMAIL, "password": demo.PASSWORD},
             timeout=HANGS_AFTER_S,
         )
-        target = FuzzTarget(service, http, response.json()["token"])
+        universal = http.post(
+            f"{service.running.base_url}/admin/partners/{demo.PARTNER.id}/universal-tokens",
+            json={"expires_on_ms": SystemClock().now_ms() + 30 * DAY_MS},
+            headers={"Authorization": f"Bearer {service.running.variables['ADMIN_TOKEN']}"},
+            timeout=HANGS_AFTER_S,
+        )
+        target = FuzzTarget(service, http, response.json()["token"], universal.json()["universal_token"])
         target.media_id = target.upload()
         yield target
 

@@ -11,17 +11,19 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 import pytest_asyncio
 
 from tests.support.builders import ANN, INSTANCE_KEY, OPERATOR
 from tests.support.callback_sink import CallbackSink, ReceivedCallback
+from tests.support.case_files import CASES, encode_request, read_case_file, request_named
 from tests.support.closed_port import closed_port
 from tests.support.fast_passwords import hash_with_low_cost
 from tests.support.file_server import FileServer
 from tests.support.pipeline import HttpResponse
 from tests.support.polling import HANGS_AFTER_S
-from tests.support.wire_cases import Case, Step, filled, form_pairs, multipart
+from tests.support.wire_cases import Case, SetupStep, Step, filled, form_pairs, multipart, value_at
 from tests.support.wire_partners import DAY_MS, HOUR_MS, PASSWORD, REACHABLE_OPERATOR, Tenants
 from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
@@ -70,6 +72,13 @@ class WireService:
             "in_a_day": str(self.clock.now_ms() + DAY_MS),
             "just_after_a_day": str(self.clock.now_ms() + DAY_MS + 1),
         }
+
+    async def add_universal_token(self, partner_id: str) -> str:
+        """Return a new universal token of a partner."""
+        step = request_named(read_case_file(CASES / "universal_token.toml"), "token")
+        values = {"partner_id": partner_id, "admin_token": ADMIN_TOKEN, "in_a_day": str(self.clock.now_ms() + DAY_MS)}
+        response = await self.send_request(msgspec.convert(encode_request(step), SetupStep), values)
+        return str(value_at(response.body, "universal_token"))
 
     async def send_request(self, step: Step, values: dict[str, str]) -> HttpResponse:
         """Send a case's request."""

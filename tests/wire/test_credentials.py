@@ -23,6 +23,7 @@ CLOSED: Final = [row for row in ROUTES if row.credential is not Credential.NONE]
 OF_ONE_APP: Final = [row for row in CLOSED if "{app_id}" in row.path]
 HEADERS: Final = {
     Credential.PARTNER_TOKEN: ("Authorization", "token"),
+    Credential.UNIVERSAL_TOKEN: ("Authorization", "token"),
     Credential.APP_TOKEN: ("Authorization", "token"),
     Credential.API_KEY: ("apikey",),
 }
@@ -37,11 +38,13 @@ WRONG: Final = {
 }
 RIGHT: Final = {
     Credential.PARTNER_TOKEN: "{partner_token}",
+    Credential.UNIVERSAL_TOKEN: "{universal_token}",
     Credential.APP_TOKEN: "{app_token}",
     Credential.API_KEY: "{api_key}",
 }
 OF_ANOTHER: Final = {
     Credential.PARTNER_TOKEN: "{other_partner_token}",
+    Credential.UNIVERSAL_TOKEN: "{other_universal_token}",
     Credential.APP_TOKEN: "{other_app_token}",
     Credential.API_KEY: "{other_api_key}",
 }
@@ -71,6 +74,8 @@ def build_request(row: RouteRow, credential: str | None, *, app: str = "{app_id}
 async def values(services: "WireServices") -> dict[str, str]:
     """Two partners for the whole file: no request is accepted, so nothing changes."""
     values = await services.lenient.values()
+    for prefix in ("", "other_"):
+        values[f"{prefix}universal_token"] = await services.lenient.add_universal_token(values[f"{prefix}partner_id"])
     services.lenient.clock.advance(ms=5)  # the expired credentials have now expired
     return values
 

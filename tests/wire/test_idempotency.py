@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Connection, Table, func, select
 
 from tests.support.pipeline import HttpResponse
-from tests.support.wire_cases import FormPart, Step, read_cases
+from tests.support.wire_cases import FormPart, Step, read_cases, value_at
 from waypost.api.route import IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.store.tables import app_keys, apps, idempotency_keys, media, messages, queue_jobs, subscriptions, templates
@@ -97,7 +97,7 @@ FLOW = {"name": "Once", "categories": '["SIGN_UP"]'}
 
 # fmt: off
 VALID_REQUESTS: Final = {
-    "POST /partner/app/{app_id}/token":                ValidRequest(PARTNER_TOKEN, app_keys, {"name": "a", "expiry": "{in_an_hour}"}, {"name": "b", "expiry": "{in_an_hour}"}),
+    "POST /partner/app/{app_id}/token":                ValidRequest(("Authorization", "{universal_token}"), app_keys, {"name": "a", "expiry": "{in_an_hour}"}, {"name": "b", "expiry": "{in_an_hour}"}, setup="mint_token/response"),
     "POST /partner/app/{app_id}/apikey":               ValidRequest(PARTNER_TOKEN, app_keys, {"name": "a"}, {"name": "b"}),
     "POST /partner/app/{app_id}/templates":            ValidRequest(APP_TOKEN, templates, DRAFT, IN_FRENCH),
     "POST /wa/app/{app_id}/template":                  ValidRequest(KEY, templates, DRAFT, IN_FRENCH),
@@ -149,6 +149,7 @@ async def prepared_values(service: "WireService", row: RouteRow) -> dict[str, st
     for step in read_cases()[setup].before if setup else ():
         response = await service.send_request(step, values)
         assert response.status == step.status, response.raw
+        values |= {name: str(value_at(response.body, path)) for name, path in step.keep.items()}
     return values
 
 
@@ -257,7 +258,7 @@ async def test_every_post_that_creates_or_sends_something_accepts_a_key() -> Non
 
     assert others == {
         "login",  # creates a token, but the partner who owns the key is not yet known
-        "revoke", "analytics", "buttonclick", "event", "appLink", "{app_name}", "transfer", "enable",
+        "revoke", "revoke-all", "analytics", "buttonclick", "event", "appLink", "{app_name}", "transfer", "enable",
         "prefilled", "register", "deregister", "sync",
         "displayName", "oba", "preferences", "public_key", "username",
         "partner-link-token", "app-token",  # a repeated one gets an error that says what has happened

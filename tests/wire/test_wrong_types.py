@@ -38,6 +38,7 @@ async def service(services: "WireServices") -> AsyncIterator["WireService"]:
 async def test_wrong_types_are_explained_in_our_words(stem: str, service: "WireService") -> None:
     encoded = encode_request(request_named(read_case_file(CASES / f"{stem}.toml"), DEFAULT))
     values = await service.values(with_other=True)
+    values["universal_token"] = await service.add_universal_token(values["partner_id"])
     values = dict.fromkeys(PLACEHOLDER.findall(json.dumps(encoded)), "7") | values  # what other requests would create
     for step in changed_steps(msgspec.convert(encoded, Step)):
         response = await service.send_request(step, values)

@@ -11,8 +11,9 @@ from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
 from waypost.domain.app import KeyStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
+from waypost.domain.partner import PartnerCredential
 from waypost.store.accounts import credentials as stored
-from waypost.store.accounts.credentials import CredentialKind, PartnerCredential
+from waypost.store.accounts.credentials import CredentialKind
 
 MIN_UNIVERSAL_TOKEN_LIFE_MS: Final = DAY_MS  # Source: ledger C4
 MAX_UNIVERSAL_TOKEN_LIFE_MS: Final = 60 * DAY_MS

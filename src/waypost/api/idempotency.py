@@ -232,9 +232,9 @@ async def _identify_caller(services: Services, request: Request) -> tuple[int, s
                 return holder.partner_id, None, holder
             case Credential.API_KEY:
                 app = await app_of_api_key(services, request)
-            case Credential.PARTNER_TOKEN if not in_path:
+            case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN if not in_path:
                 return await partner_of_token(services, request), None, None
-            case Credential.PARTNER_TOKEN:
+            case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN:
                 app = await app_of_partner_token(services, request)
             case _:
                 app = await app_of_app_token(services, request)

@@ -72,6 +72,17 @@ _TEMPLATE: Final = object_of(
 )  # fmt: skip
 
 _CLICKS: Final = array_of(object_of(type=TEXT, button_content=TEXT, count=INTEGER))
+_TOKENS: Final = array_of(
+    object_of(
+        id=TEXT,
+        name=TEXT,
+        createdByEmail=TEXT,
+        createdOn=INTEGER,
+        expiredOn=INTEGER,
+        revokedOn={"type": ["integer", "null"]},
+        status=enum_of("ACTIVE", "EXPIRED", "REVOKED"),
+    )
+)
 _POINT: Final = object_of(
     optional=("sent", "delivered", "read", "clicked", "cost"),
     template_id=TEXT, start=INTEGER, end=INTEGER, sent=INTEGER, delivered=INTEGER, read=INTEGER, clicked=_CLICKS,
@@ -180,8 +191,9 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "account":        _ACCOUNT,
     "app_token":      success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
     "minted_token":   success_object(token=TEXT, id=TEXT),
-    "minted_tokens":  success_object(tokens=array_of(object_of(id=TEXT, name=TEXT, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"), createdOn=INTEGER, expiresOn=INTEGER))),
-    "universal_tokens": array_of(object_of(id=TEXT, name=TEXT, createdByEmail=TEXT, createdOn=INTEGER, expiredOn=INTEGER, revokedOn={"type": ["integer", "null"]}, status=enum_of("ACTIVE", "EXPIRED", "REVOKED"))),
+    "minted_tokens":  success_object(tokens=_TOKENS),
+    "revoked_tokens": success_object(appTokensRevoked=TEXT),
+    "universal_tokens": _TOKENS,
     "revoked_token":  success_object(scope=enum_of("id", "name", "jti")),
     "app_key":        success_object(key=object_of(**_KEY), apiKey=object_of(**_KEY, apiKey=TEXT)),
     "app_keys":       success_object(keys=array_of(object_of(**_KEY)), apiKeys=array_of(object_of(**_KEY))),

@@ -15,6 +15,7 @@ class ErrorCode(StrEnum):
     INVALID_ACCESS_TOKEN = auto()
     NO_PERMISSION = auto()
     APP_NOT_LINKED = auto()
+    PARTNER_NOT_AUTHORIZED = auto()
     TOO_MANY_REQUESTS = auto()
     BODY_TOO_LARGE = auto()
     UNREADABLE = auto()

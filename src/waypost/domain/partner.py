@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from waypost.domain.app import KeyStatus, credential_status
+
 PARTNER_TOKEN_LIFE_MS: Final = 24 * 60 * 60 * 1000  # Source: spec, "Authentication", rule 1
 MAX_PASSWORD_CHARS: Final = 1024
 
@@ -39,3 +41,25 @@ class Partner:
     enable_app_onboarding: bool = False
     is_tpp: bool = False
     onboard_enabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerCredential:
+    """The public properties of a credential.
+
+    Attributes:
+        id: the beginning of its hash.
+        name: of an API key or a universal token; client secrets have none.
+        expires_on_ms: None: never.
+        revoked_on_ms: of a universal token; None: not revoked. Others are deleted when they are revoked.
+    """
+
+    id: str
+    created_on_ms: int
+    name: str
+    expires_on_ms: int | None
+    revoked_on_ms: int | None
+
+    def status(self, now_ms: int) -> KeyStatus:
+        """Return the status at a time."""
+        return credential_status(self.expires_on_ms, self.revoked_on_ms, now_ms)

@@ -32,6 +32,7 @@ RATES: Final = {  # Source: spec, "Limits"; facts 11; decision 0078. One window 
     "app_token":              Rate(10,  60_000,    "app",                "facts 11, with health and capping"),
     "mint_token":             Rate(3,   60_000,    "partner",            "ledger 1.11"),
     "universal_tokens":       Rate(30,  60_000,    "partner",            "ledger 1.11"),
+    "app_tokens":             Rate(30,  60_000,    "app",                "ledger 1.11"),
     "create_key":             Rate(2,   60_000,    "app",                "ledger 1.1"),
     "templates":              Rate(10,  60_000,    "app",                "spec, Limits; facts 11: create, list, edit"),
     "send_template":          Rate(10,  60_000,    "app",                "spec, Limits"),

@@ -45,6 +45,7 @@ PATH_PARTS: Final = {  # name: meaning, example
 SECURITY: Final[Mapping[Credential, list[dict[str, list[str]]]]] = {  # Source: facts 1.1: either header is accepted
     Credential.NONE:          [],
     Credential.PARTNER_TOKEN: [{"partnerToken": []}, {"partnerTokenHeader": []}],
+    Credential.UNIVERSAL_TOKEN: [{"universalToken": []}, {"universalTokenHeader": []}],
     Credential.APP_TOKEN:     [{"appToken": []}, {"appTokenHeader": []}, {"partnerToken": []}, {"partnerTokenHeader": []}],
     Credential.API_KEY:       [{"apiKey": []}],
 }
@@ -52,6 +53,8 @@ SCHEMES: Final = {
     #                       header           what it holds
     "partnerToken":       ("Authorization", "A partner token from login, as it is or after `Bearer `; valid for 24 hours."),
     "partnerTokenHeader": ("token",         "A partner token from login, in the other header that clients use."),
+    "universalToken":     ("Authorization", "A universal token, as it is or after `Bearer `; a partner token from login is not accepted."),
+    "universalTokenHeader": ("token",       "A universal token, in the other header."),
     "appToken":           ("Authorization", "The app token of the app in the path, as it is or after `Bearer `."),
     "appTokenHeader":     ("token",         "The app token of the app in the path, in the other header."),
     "apiKey":             ("apikey",        "An API key of the account, or the app token of one app."),

@@ -18,6 +18,7 @@ _SAMPLE_FIELDS: Final = {  # fields that a sample request shows although they ma
 }
 CREDENTIAL_VARIABLES: Final[Mapping[Credential, str]] = {  # environment variables, as `waypost dev` names them
     Credential.PARTNER_TOKEN: "PARTNER_TOKEN",
+    Credential.UNIVERSAL_TOKEN: "UNIVERSAL_TOKEN",
     Credential.APP_TOKEN:     "APP_TOKEN",
     Credential.API_KEY:       "API_KEY",
 }

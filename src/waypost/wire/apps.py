@@ -320,17 +320,6 @@ def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
     }
 
 
-def token_object(key: AppKey, now_ms: int) -> dict[str, Any]:
-    """Return a minted token for the list, without the token itself. Source: facts 1.5."""
-    return {
-        "id": key.id,
-        "name": key.name,
-        "status": key.status(now_ms).value,
-        "createdOn": key.created_on_ms,
-        "expiresOn": key.expires_on_ms or 0,
-    }
-
-
 NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."
 """Source: public page "User status", without the vendor's name."""
 

@@ -70,6 +70,7 @@ ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text i
     ErrorCode.LOGIN_FAILED:                 ErrorRow(403, "Failed to authenticate",                           "ledger 1.1; decision 0005"),
     ErrorCode.INVALID_ACCESS_TOKEN:         ErrorRow(403, "Invalid Access Token",                             "ledger 1.1"),
     ErrorCode.NO_PERMISSION:                ErrorRow(403, _NO_PERMISSION,                                     "ledger 0"),
+    ErrorCode.PARTNER_NOT_AUTHORIZED:       ErrorRow(400, "Partner is not authorized",                        "ledger 1.11"),
     ErrorCode.APP_NOT_LINKED:               ErrorRow(403, "Application is not linked to the partner",         "ledger 1.1"),
     ErrorCode.TOO_MANY_REQUESTS:            ErrorRow(429, "Too Many Requests",                                "spec, Errors"),
     ErrorCode.BODY_TOO_LARGE:               ErrorRow(413, None,                                               "ours"),

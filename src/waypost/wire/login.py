@@ -1,12 +1,13 @@
 """The response to a login, and the partner token, which is a signed JWT (decision 0063)."""
 
 import json
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from waypost.base.encryption import SecretBox
-from waypost.domain.app import KeyStatus
-from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner
+from waypost.domain.app import AppKey
+from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner, PartnerCredential
 
 
 def account_object(partner: Partner, token: str) -> dict[str, Any]:
@@ -65,26 +66,26 @@ _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
 """The beginning of every token of ours: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
 
 
-def universal_token_object(
-    token_id: str,
-    name: str,
-    email: str,
-    *,
-    created_on_ms: int,
-    expires_on_ms: int | None,
-    revoked_on_ms: int | None,
-    status: KeyStatus,
-) -> dict[str, Any]:
-    """Return a universal token for the list, without the token itself. Source: ledger 1.11."""
-    return {
-        "id": token_id,
-        "name": name,
-        "createdByEmail": email,
-        "createdOn": created_on_ms,
-        "expiredOn": expires_on_ms,
-        "revokedOn": revoked_on_ms,
-        "status": status.value,
-    }
+def token_objects(
+    tokens: Iterable[AppKey | PartnerCredential], email: str, now_ms: int, *, status: str, name_part: str
+) -> list[dict[str, Any]]:
+    """Return those with a status, if one is given, and a part of a name; without the tokens themselves.
+
+    Source: ledger 1.11.
+    """
+    return [
+        {
+            "id": token.id,
+            "name": token.name,
+            "createdByEmail": email,
+            "createdOn": token.created_on_ms,
+            "expiredOn": token.expires_on_ms,
+            "revokedOn": token.revoked_on_ms,
+            "status": token.status(now_ms).value,
+        }
+        for token in tokens
+        if name_part in token.name and (not status or token.status(now_ms) == status)
+    ]
 
 
 def issue_partner_token(secret_box: SecretBox, partner: Partner, *, jti: str, now_ms: int) -> str:

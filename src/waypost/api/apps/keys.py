@@ -1,7 +1,8 @@
 """Endpoints for an app's credentials in addition to its app token: additional keys, and minted tokens, which expire."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 
 from waypost.api.auth.authorisation import authorise_app
 from waypost.api.http.requests import ApiResponse, Request
@@ -19,16 +20,22 @@ from waypost.domain.app import (
 )
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.partner import Partner, PartnerCredential
+from waypost.store.accounts.partners import partner_by_id
 from waypost.store.apps.keys import (
     DuplicateKeyName,
     LastKey,
     TooManyKeys,
     add_app_key,
+    app_key_by_hash,
     list_app_keys,
     revoke_additional_key,
     revoke_app_key,
+    revoke_minted_tokens,
 )
-from waypost.wire.apps import key_object, token_object
+from waypost.wire.apps import key_object
+from waypost.wire.forms import Form
+from waypost.wire.login import token_objects
 
 MAX_KEY_NAME_CHARS = 100
 KEY_ENDING_CHARS = 4
@@ -108,10 +115,13 @@ async def delete_key(services: Services, request: Request) -> ApiResponse:
 async def mint_token(services: Services, request: Request) -> ApiResponse:
     """Create an app token that expires, after 24 hours unless `expiry` is sooner; shown only once.
 
-    Errors in this order: 401, 429, 400 a missing or invalid field, 409 a duplicate name, 409 three
-    are active.
+    A universal token is required: a partner token from login, an app token and a key get 401. The console, which has
+    no universal token, calls with a partner token of its own.
 
-    Source: facts 1.5; ledger 1.11.
+    Errors in this order: 401, 400 another partner's app, 429, 400 a missing or invalid field, 409 a duplicate name,
+    409 three are active.
+
+    Source: ledger 1.11; facts 1.5.
     """
     app = await authorise_app(services, request)
     form = request.form_or_json()
@@ -129,30 +139,77 @@ async def mint_token(services: Services, request: Request) -> ApiResponse:
 
 
 async def list_tokens(services: Services, request: Request) -> ApiResponse:
-    """Return the app's minted tokens without their secrets, optionally of one status. Source: facts 1.5."""
+    """Return the app's minted tokens without their secrets, newest first, optionally of one status or name.
+
+    Source: ledger 1.11.
+    """
     app = await authorise_app(services, request)
-    status = (request.query("status") or "").strip().upper()
-    if status and status not in list(KeyStatus):
-        raise invalid_field("status", f"one of {', '.join(KeyStatus)}")
-    now_ms = services.clock.now_ms()
-    tokens = [token_object(key, now_ms) for key in await _stored_keys(services, app, minted=True)]
-    chosen = [token for token in tokens if not status or token["status"] == status]
-    return ApiResponse({"status": "success", "tokens": chosen})
+    partner = await services.database.read(partner_by_id, app.partner_id)
+    tokens = await _stored_keys(services, app, minted=True)
+    return ApiResponse({"status": "success", "tokens": listed_tokens(services, request, reversed(tokens), partner)})
 
 
 async def revoke_token(services: Services, request: Request) -> ApiResponse:
-    """Revoke a minted token at once; 410 if it has already expired.
+    """Revoke a minted token at once, named by its id, its name or itself; 410 if it has already expired.
 
-    Source: facts 1.5.
+    Source: ledger 1.11; facts 1.5.
     """
     app = await authorise_app(services, request)
-    token_id = request.form_or_json().required("id", "the id of one of the app's tokens")
-    key = await _revoke(services, app, token_id, minted=True)
+    name, text = chosen_token(request.form_or_json())
+    key_id, now_ms = text, services.clock.now_ms()
+    if name == "token":
+        token = await services.database.read(app_key_by_hash, hash_secret(text))
+        key_id = "" if token is None else token.id
+    elif name == "name":
+        tokens = await _stored_keys(services, app, minted=True)
+        active = (token.id for token in tokens if token.name == text and token.status(now_ms) is KeyStatus.ACTIVE)
+        key_id = next(active, "")
+    key = await _revoke(services, app, key_id, minted=True)
     if key is None:
-        raise invalid_field("id", "the id of one of the app's tokens")
-    if key.status(services.clock.now_ms()) is KeyStatus.EXPIRED:
+        raise invalid_field(name, f"the {name} of one of the app's tokens")
+    if key.status(now_ms) is KeyStatus.EXPIRED:
         raise ApiError(ErrorCode.TOKEN_HAS_EXPIRED, "The token has expired already.")
-    return ApiResponse({"status": "success"})
+    return ApiResponse({"status": "success", "scope": scope_of(name)})
+
+
+async def revoke_all_tokens(services: Services, request: Request) -> ApiResponse:
+    """Revoke every active minted token of the app at once. Source: ledger 1.11."""
+    app = await authorise_app(services, request)
+    revoked = await services.database.write(revoke_minted_tokens, app.id, services.clock.now_ms())
+    services.directory.invalidate()
+    return ApiResponse({"status": "success", "appTokensRevoked": str(revoked)})
+
+
+def listed_tokens(
+    services: Services, request: Request, tokens: Iterable[AppKey | PartnerCredential], partner: Partner | None
+) -> list[dict[str, Any]]:
+    """Return the tokens of the status and the name in the query.
+
+    Raises:
+        ApiError: there is no such status.
+    """
+    status = (request.query("status") or "").strip().upper()
+    if status and status not in list(KeyStatus):
+        raise invalid_field("status", f"one of {', '.join(KeyStatus)}")
+    email, name_part = "" if partner is None else partner.email, request.query("name") or ""
+    return token_objects(tokens, email, services.clock.now_ms(), status=status, name_part=name_part)
+
+
+def chosen_token(form: Form) -> tuple[str, str]:
+    """Return the field by which a request names a token, and its value. Source: ledger 1.11.
+
+    Raises:
+        ApiError: there is not exactly one.
+    """
+    sent = [(name, text) for name in ("id", "name", "token") if (text := form.text(name))]
+    if len(sent) != 1:
+        raise ApiError(ErrorCode.FIELD_BROKEN, "supply exactly one of id, token, name")
+    return sent[0]
+
+
+def scope_of(field: str) -> str:
+    """Return the name by which a response says how a token was chosen. Source: ledger 1.11."""
+    return "jti" if field == "token" else field
 
 
 async def _add(

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from waypost.api.apps.keys import checked_name
+from waypost.api.apps.keys import checked_name, chosen_token, listed_tokens, scope_of
 from waypost.api.auth.authorisation import authorise_partner
 from waypost.api.auth.login import authenticate
 from waypost.api.http.requests import ApiResponse, Request
@@ -24,7 +24,6 @@ from waypost.store.accounts.credentials import (
 )
 from waypost.store.accounts.credentials import revoke_universal_token as revoke_stored_token
 from waypost.store.accounts.partners import partner_by_id
-from waypost.wire.login import universal_token_object
 
 MIN_LIFE_MS: Final = 60_000  # Source: ledger 1.11
 MAX_LIFE_MS: Final = 60 * DAY_MS
@@ -79,27 +78,9 @@ async def list_universal_tokens(services: Services, request: Request) -> ApiResp
     Source: ledger 1.11.
     """
     partner_id = await _authorise(services, request)
-    status = (request.query("status") or "").strip().upper()
-    if status and status not in list(KeyStatus):
-        raise invalid_field("status", f"one of {', '.join(KeyStatus)}")
-    part = request.query("name") or ""
     partner = await services.database.read(partner_by_id, partner_id)
     tokens = await services.database.read(list_credentials, CredentialKind.UNIVERSAL_TOKEN, partner_id)
-    email, now_ms = "" if partner is None else partner.email, services.clock.now_ms()
-    items = [
-        universal_token_object(
-            token.id,
-            token.name,
-            email,
-            created_on_ms=token.created_on_ms,
-            expires_on_ms=token.expires_on_ms,
-            revoked_on_ms=token.revoked_on_ms,
-            status=token.status(now_ms),
-        )
-        for token in reversed(tokens)
-        if part in token.name
-    ]
-    return ApiResponse([item for item in items if not status or item["status"] == status])
+    return ApiResponse(listed_tokens(services, request, reversed(tokens), partner))
 
 
 async def revoke_universal_token(services: Services, request: Request) -> ApiResponse:
@@ -110,11 +91,7 @@ async def revoke_universal_token(services: Services, request: Request) -> ApiRes
     Source: ledger 1.11.
     """
     partner_id = await _authorise(services, request)
-    form = request.form_or_json()
-    sent = [(name, text) for name in ("id", "name", "token") if (text := form.text(name))]
-    if len(sent) != 1:
-        raise ApiError(ErrorCode.FIELD_BROKEN, "supply exactly one of id, token, name")
-    name, text = sent[0]
+    name, text = chosen_token(request.form_or_json())
     token_id, now_ms = text, services.clock.now_ms()
     if name == "token":
         token_id = hash_secret(text)[:CREDENTIAL_ID_CHARS]
@@ -125,7 +102,7 @@ async def revoke_universal_token(services: Services, request: Request) -> ApiRes
     if not await services.database.write(revoke_stored_token, partner_id, token_id, now_ms):
         raise invalid_field(name, f"the {name} of one of your universal tokens")
     services.directory.invalidate()
-    return ApiResponse({"status": "success", "scope": "jti" if name == "token" else name})
+    return ApiResponse({"status": "success", "scope": scope_of(name)})
 
 
 async def _authorise(services: Services, request: Request) -> int:

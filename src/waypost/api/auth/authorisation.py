@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import Request
+from waypost.api.http.requests import UNCOUNTED, Request
 from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, UNIVERSAL_TOKEN_PREFIX, hash_secret
 from waypost.domain.app import App
@@ -71,22 +71,23 @@ async def holder_may_use(services: Services, holder: KeyHolder, app: App) -> boo
 
 
 async def partner_of_token(services: Services, request: Request) -> int:
-    """Return the id of the partner whose partner token the request holds.
+    """Return the id of the partner whose partner token or universal token the request holds.
 
     Raises:
-        ApiError: the token is missing, unknown or expired.
+        ApiError: the token is missing, unknown or expired, or a partner token where a universal token is required.
     """
+    is_universal = request.credential == Credential.UNIVERSAL_TOKEN and UNCOUNTED not in request.scope
     for token in tokens_of(request):
-        if not is_partner_wide(services, token):
+        if not is_partner_wide(services, token) or (is_universal and not token.startswith(UNIVERSAL_TOKEN_PREFIX)):
             continue
         partner_id = await partner_of_wide_token(services, request, token)
         if partner_id is not None:
             request.note_caller(partner_id)
             return partner_id
-    raise ApiError(
-        request.wrong_credential,
-        "The header Authorization or token must hold a partner token from login, at most 24 hours old.",
-    )
+    accepted = "a partner token from login, at most 24 hours old"
+    if is_universal:
+        accepted = "a universal token, as `POST /partner/{partner_id}/auth/token` returns it, and not one from login"
+    raise ApiError(request.wrong_credential, f"The header Authorization or token must hold {accepted}.")
 
 
 async def authorise_app(services: Services, request: Request, *, allow_query: bool = False) -> App:
@@ -101,7 +102,7 @@ async def authorise_app(services: Services, request: Request, *, allow_query: bo
         ApiError: 401 a wrong credential or another partner's app, 429 too many.
     """
     match request.credential:
-        case Credential.PARTNER_TOKEN:
+        case Credential.PARTNER_TOKEN | Credential.UNIVERSAL_TOKEN:
             app = await app_of_partner_token(services, request)
         case Credential.API_KEY:
             app = await app_of_api_key(services, request)

@@ -8,5 +8,6 @@ class Credential(StrEnum):
 
     NONE = "none"
     PARTNER_TOKEN = "partner token"  # noqa: S105  a kind of credential, not one
+    UNIVERSAL_TOKEN = "universal token"  # noqa: S105  likewise
     APP_TOKEN = "app token"  # noqa: S105  likewise
     API_KEY = "API key"

@@ -14,7 +14,8 @@ from waypost.console.overview.minute_counts import MinuteCounts, MinuteCountsCac
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
-from waypost.store.accounts.credentials import CredentialKind, PartnerCredential, list_credentials
+from waypost.domain.partner import PartnerCredential
+from waypost.store.accounts.credentials import CredentialKind, list_credentials
 from waypost.store.console.overview import (
     AppQueueDepth,
     OnboardingProgress,

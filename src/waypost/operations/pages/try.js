@@ -25,6 +25,7 @@ const signIn = ["Sign in", `/sign-in?next=${encodeURIComponent(location.pathname
 
 async function readSession() {
   if (!typed) return;
+  if (form.dataset.credential === "universal token") return explain("Type a universal token: a session has none.");
   const response = await fetch("/try/session").catch(() => null);
   if (response?.ok) {
     session = await response.json();

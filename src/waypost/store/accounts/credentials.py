@@ -5,13 +5,13 @@ that they issue are in `partners.py`.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, select, update
 
-from waypost.domain.app import KeyStatus, credential_status
+from waypost.domain.app import KeyStatus
+from waypost.domain.partner import PartnerCredential
 from waypost.store.sql import upsert
 from waypost.store.tables import api_keys, client_secrets, partner_tokens, universal_tokens
 
@@ -35,28 +35,6 @@ CREDENTIAL_TABLES: Final[Mapping[CredentialKind, Table]] = {
     CredentialKind.API_KEY: api_keys,
     CredentialKind.UNIVERSAL_TOKEN: universal_tokens,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class PartnerCredential:
-    """The public properties of a credential.
-
-    Attributes:
-        id: the beginning of its hash.
-        name: of an API key or a universal token; client secrets have none.
-        expires_on_ms: None: never.
-        revoked_on_ms: of a universal token; None: not revoked. Others are deleted when they are revoked.
-    """
-
-    id: str
-    created_on_ms: int
-    name: str
-    expires_on_ms: int | None
-    revoked_on_ms: int | None
-
-    def status(self, now_ms: int) -> KeyStatus:
-        """Return the status at a time."""
-        return credential_status(self.expires_on_ms, self.revoked_on_ms, now_ms)
 
 
 def add_credential(

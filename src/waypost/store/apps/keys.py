@@ -88,6 +88,13 @@ def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int
     return _read_app_key(row)
 
 
+def revoke_minted_tokens(connection: Connection, app_id: str, now_ms: int) -> int:
+    """Revoke every active minted token of an app; return how many they were."""
+    is_active = app_keys.c.revoked_on_ms.is_(None) & (app_keys.c.expires_on_ms > now_ms)
+    chosen = update(app_keys).where(app_keys.c.app_id == app_id, is_active)
+    return connection.execute(chosen.values(revoked_on_ms=now_ms)).rowcount
+
+
 def revoke_additional_key(connection: Connection, app_id: str, key_hash: str, now_ms: int) -> list[AppKey] | None:
     """Revoke the app's additional key with this hash and return those that stay active; None if there is no such key.
 
