@@ -9,7 +9,7 @@ from waypost.simulator.accounts.accounts import Account, Destination, GraphApp
 from waypost.simulator.accounts.businesses import owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
-from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.endpoints import ControlOperations, find
 from waypost.simulator.control.numbers import number_view
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
@@ -21,6 +21,8 @@ from waypost.simulator.webhooks.endpoint_verification import EndpointVerificatio
 from waypost.simulator.webhooks.webhooks import WebhookRetry
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"
+
+operation = ControlOperations()
 
 
 class AccountBody(ControlBody, frozen=True):
@@ -76,6 +78,7 @@ class TokenReferenceBody(ControlBody, frozen=True):
     token: Annotated[Name, accepts("one that GET /control/tokens shows")]
 
 
+@operation("PUT", "/control/accounts/{waba_id}")
 async def put_account(services: SimulatorServices, waba_id: str, body: AccountBody) -> dict[str, Any]:
     """Create or update a business account and its app; webhooks continue.
 
@@ -91,6 +94,7 @@ async def put_account(services: SimulatorServices, waba_id: str, body: AccountBo
     return account_view(services, account, 0)
 
 
+@operation("PUT", "/control/accounts/{waba_id}/direct-send")
 async def put_direct_send(services: SimulatorServices, waba_id: str, body: DirectSendBody) -> dict[str, Any]:
     """Allow or deny an account Direct Send, with the operator's error for each denial; without a webhook."""
     find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
@@ -98,6 +102,7 @@ async def put_direct_send(services: SimulatorServices, waba_id: str, body: Direc
     return {"waba_id": waba_id, "access": body.access}
 
 
+@operation("PUT", "/control/accounts/{waba_id}/marketing-messages")
 async def put_marketing_status(services: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> dict[str, Any]:
     """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
     find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
@@ -105,6 +110,7 @@ async def put_marketing_status(services: SimulatorServices, waba_id: str, body: 
     return {"waba_id": waba_id, "status": body.status}
 
 
+@operation("PUT", "/control/apps/{app_id}")
 async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> dict[str, Any]:
     """Create an app without subscriptions, or set its secret."""
     app = replace(services.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=body.app_secret)
@@ -112,6 +118,7 @@ async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> di
     return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
+@operation("PUT", "/control/apps/{app_id}/webhook")
 async def put_webhook(services: SimulatorServices, body: WebhookBody, app: GraphApp) -> dict[str, Any]:
     """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
@@ -128,6 +135,7 @@ async def put_webhook(services: SimulatorServices, body: WebhookBody, app: Graph
     return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
 
 
+@operation("POST", "/control/accounts/{waba_id}/retry")
 async def retry_webhooks(services: SimulatorServices, account: Account) -> dict[str, Any]:
     """Reset the failures of an account's webhooks and deliver what is due now."""
     await services.webhooks.retry_now(account.waba_id)
@@ -178,11 +186,13 @@ def _delivery_view(destination: Destination | None, retry: WebhookRetry | None) 
     }
 
 
+@operation("GET", "/control/tokens")
 async def list_tokens(services: SimulatorServices) -> dict[str, Any]:
     """Return every token with its accounts and permissions; those of the accounts first."""
     return {"tokens": [_token_view(services, token) for token in services.tokens.list_tokens()]}
 
 
+@operation("POST", "/control/tokens")
 async def make_token(services: SimulatorServices, body: TokenBody) -> dict[str, Any]:
     """Create or update a token; without a `token` in the body it gets a random one."""
     for waba_id in body.waba_ids:
@@ -201,11 +211,13 @@ async def make_token(services: SimulatorServices, body: TokenBody) -> dict[str, 
     return _token_view(services, await services.tokens.save(token))
 
 
+@operation("POST", "/control/tokens/expire")
 async def expire_token(services: SimulatorServices, body: TokenReferenceBody) -> dict[str, Any]:
     """Expire a token now."""
     return _token_view(services, await services.tokens.expire(_token_of(services, body)))
 
 
+@operation("POST", "/control/tokens/revoke")
 async def revoke_token(services: SimulatorServices, body: TokenReferenceBody) -> dict[str, Any]:
     """Revoke a token."""
     return _token_view(services, await services.tokens.revoke(_token_of(services, body)))

@@ -7,13 +7,15 @@ from starlette.requests import Request
 
 from waypost.base.invalid_values import accepted_by
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
-from waypost.simulator.control.endpoints import ClientLeftDuringWork, run_while_connected
+from waypost.simulator.control.endpoints import ClientLeftDuringWork, ControlOperations, run_while_connected
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
 
 _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
+
+operation = ControlOperations()
 
 
 class AdvanceBody(ControlBody, frozen=True):
@@ -30,6 +32,7 @@ class RunBody(ControlBody, frozen=True):
     factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR)] = 1.0
 
 
+@operation("GET", "/control/clock")
 async def show_clock(travel: TimeTravel) -> dict[str, Any]:
     """Return the clock's time and speed; times in milliseconds."""
     clock = travel.clock
@@ -41,6 +44,7 @@ async def show_clock(travel: TimeTravel) -> dict[str, Any]:
     }
 
 
+@operation("GET", "/control/clock/due")
 async def show_due(travel: TimeTravel) -> dict[str, Any]:
     """Return the next due time of service and simulator; null: nothing is scheduled."""
     sides = [
@@ -49,6 +53,7 @@ async def show_due(travel: TimeTravel) -> dict[str, Any]:
     return {"now_ms": travel.clock.now_ms(), "sides": sides}
 
 
+@operation("POST", "/control/clock/advance")
 async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody) -> dict[str, Any]:
     """Advance the clock from due time to due time; responds at the target or after `within_ms`.
 
@@ -80,12 +85,14 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
     }
 
 
+@operation("POST", "/control/clock/freeze")
 async def freeze_clock(travel: TimeTravel) -> dict[str, Any]:
     """Stop the clock: nothing becomes due until it is advanced or runs again."""
     await travel.run(factor=0)
     return await show_clock(travel)
 
 
+@operation("POST", "/control/clock/run")
 async def run_clock(travel: TimeTravel, body: RunBody) -> dict[str, Any]:
     """Run the clock at a given speed."""
     await travel.run(factor=body.factor)

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import signature
 from itertools import islice
-from typing import Annotated, Any, Final, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -37,9 +37,36 @@ WorkResult = TypeVar("WorkResult")
 ParameterReader = Callable[[SimulatorServices, Request], Any]
 Endpoint = Callable[..., Awaitable[Any]]
 """Its result becomes a JSON response, unless it is a response already."""
+Function = TypeVar("Function", bound=Endpoint)
+
+Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 _MAX_LISTED_KEYS: Final = 100
 _DECLARED: Final = ("body", "query")
+
+
+class ControlCall(NamedTuple):
+    """One call: its function's parameters declare the request, its docstring the effect."""
+
+    method: Method
+    path: str
+    function: Endpoint
+
+
+class ControlOperations:
+    """The calls of one subject, in order; calling it declares the next one beside its function."""
+
+    def __init__(self) -> None:
+        self.rows: list[ControlCall] = []
+
+    def __call__(self, method: Method, path: str) -> Callable[[Function], Function]:
+        """Declare a call."""
+
+        def declare(function: Function) -> Function:
+            self.rows.append(ControlCall(method, path, function))
+            return function
+
+        return declare
 
 
 def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:

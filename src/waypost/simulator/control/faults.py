@@ -4,6 +4,7 @@ from typing import Any, Final, cast
 
 from starlette.requests import Request
 
+from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.control.request_structs import read_bytes
 from waypost.simulator.control_error import ControlApiError
@@ -24,12 +25,16 @@ from waypost.simulator.services import SimulatorServices
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 
+operation = ControlOperations()
 
+
+@operation("GET", "/control/faults")
 async def list_faults(services: SimulatorServices) -> dict[str, Any]:
     """Return every fault, with the number of its evaluations and firings."""
     return {"faults": [services.faults.view(fault) for fault in services.faults.all_faults]}
 
 
+@operation("GET", "/control/faults/kinds")
 async def list_fault_kinds() -> dict[str, Any]:
     """Return the kinds of faults, their triggers and filters, and the names of calls and webhooks."""
     return {
@@ -52,6 +57,7 @@ async def list_fault_kinds() -> dict[str, Any]:
     }
 
 
+@operation("POST", "/control/faults")
 async def arm_faults(services: SimulatorServices, request: Request) -> dict[str, Any]:
     """Arm one fault, or all of a scenario; armed faults stay.
 
@@ -73,17 +79,20 @@ async def arm_faults(services: SimulatorServices, request: Request) -> dict[str,
     }
 
 
+@operation("GET", "/control/faults/{fault_id}")
 async def show_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
     """Return one fault, with its last firings."""
     return {**services.faults.view(fault), "firings": await services.faults.firings(fault)}
 
 
+@operation("DELETE", "/control/faults/{fault_id}")
 async def disarm_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
     await services.faults.disarm([fault])
     return {"disarmed": [fault.id]}
 
 
+@operation("DELETE", "/control/faults")
 async def disarm_faults(services: SimulatorServices) -> dict[str, Any]:
     """Disarm all faults."""
     faults = services.faults.all_faults

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
-from waypost.simulator.control.endpoints import business_number, find
+from waypost.simulator.control.endpoints import ControlOperations, business_number, find
 from waypost.simulator.control.phones import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import BusinessNumber, Digits, accepts
@@ -13,6 +13,8 @@ from waypost.simulator.phones.fleets import MAX_FLEET_PHONES, Fleet
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement
+
+operation = ControlOperations()
 
 
 class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
@@ -26,6 +28,7 @@ class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
     open_window_to: BusinessNumber | None = None
 
 
+@operation("POST", "/control/fleets")
 async def make_fleet(services: SimulatorServices, body: FleetBody) -> dict[str, Any]:
     """Create phones with consecutive numbers that follow one script; existing phones are reset."""
     fleet = Fleet(
@@ -49,12 +52,14 @@ async def make_fleet(services: SimulatorServices, body: FleetBody) -> dict[str, 
     return await show_fleet(services, fleet)
 
 
+@operation("GET", "/control/fleets")
 async def list_fleets(services: SimulatorServices) -> dict[str, Any]:
     """Return every fleet, by name, without counts."""
     fleets = sorted(services.fleets.by_name.values(), key=lambda fleet: fleet.name)
     return {"fleets": [_fleet_view(services, fleet) for fleet in fleets]}
 
 
+@operation("GET", "/control/fleets/{name}")
 async def show_fleet(services: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
     """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
     now_ms = services.clock.now_ms()
@@ -66,6 +71,7 @@ async def show_fleet(services: SimulatorServices, fleet: Fleet) -> dict[str, Any
     }
 
 
+@operation("DELETE", "/control/fleets/{name}")
 async def drop_fleet(services: SimulatorServices, name: str) -> dict[str, Any]:
     """Delete a fleet; its numbers become ordinary phones, and their messages stay."""
     async with services.fleets.lock:

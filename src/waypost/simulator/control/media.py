@@ -8,7 +8,7 @@ from typing import Any, Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
-from waypost.simulator.control.endpoints import business_number
+from waypost.simulator.control.endpoints import ControlOperations, business_number
 from waypost.simulator.control.guard import BYTES, content_type
 from waypost.simulator.control.request_structs import ControlBody, read_body, read_bytes, read_members
 from waypost.simulator.control_error import ControlApiError
@@ -20,6 +20,8 @@ from waypost.simulator.services import SimulatorServices
 
 _MAX_BASE64_BYTES: Final = 140_000_000
 """The largest document, of 100 MB, as base64 text."""
+
+operation = ControlOperations()
 
 
 class FileBody(ControlBody, frozen=True, kw_only=True):
@@ -42,11 +44,13 @@ class HandleBody(ControlBody, frozen=True):
     handle: Text
 
 
+@operation("GET", "/control/media")
 async def list_media(services: SimulatorServices) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
     return {"media": list(services.media.by_id.values())}
 
 
+@operation("POST", "/control/media")
 async def store_media(services: SimulatorServices, request: Request) -> SimulatedMedia:
     """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
     if content_type(request.headers) == BYTES:
@@ -71,11 +75,13 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
     return media
 
 
+@operation("GET", "/control/media/{media_id}")
 async def show_media(media: SimulatedMedia) -> SimulatedMedia:
     """Return a media file's record."""
     return media
 
 
+@operation("GET", "/control/media/{media_id}/content")
 async def show_content(services: SimulatorServices, request: Request, media: SimulatedMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
     expired = ControlApiError("media_id", "its time is over", "an id that lives", status=410)
@@ -90,24 +96,28 @@ async def show_content(services: SimulatorServices, request: Request, media: Sim
         raise expired from None
 
 
+@operation("DELETE", "/control/media/{media_id}")
 async def drop_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Delete a file and its id."""
     await services.media.delete(media)
     return media
 
 
+@operation("POST", "/control/media/{media_id}/expire")
 async def expire_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Expire a media id now."""
     await services.media.expire(media)
     return services.media.by_id[media.media_id]
 
 
+@operation("GET", "/control/handles")
 async def list_handles(services: SimulatorServices) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
     complete = [upload for upload in services.uploads.by_id.values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
+@operation("POST", "/control/handles/expire")
 async def expire_handle(services: SimulatorServices, body: HandleBody) -> dict[str, Any]:
     """Expire an upload handle now."""
     upload = services.uploads.find_by_handle(body.handle)

@@ -8,7 +8,7 @@ from msgspec.structs import asdict, replace
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
-from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.endpoints import ControlOperations, find
 from waypost.simulator.control.request_structs import ControlBody, present_members
 from waypost.simulator.control.updates import emit_webhook
 from waypost.simulator.control_error import ControlApiError
@@ -17,6 +17,8 @@ from waypost.simulator.messages.sending_limits import MAX_ALLOWED_PHONES, SENDIN
 from waypost.simulator.services import SimulatorServices
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
+
+operation = ControlOperations()
 
 
 class NumberBody(ControlBody, frozen=True):
@@ -78,6 +80,7 @@ class FlowStatusBody(ControlBody, frozen=True):
     status: Literal["DRAFT", "PUBLISHED", "DEPRECATED", "THROTTLED", "BLOCKED"]
 
 
+@operation("PUT", "/control/numbers/{phone_number_id}")
 async def put_number(services: SimulatorServices, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
     """Create or update a business number."""
     digits = body.phone_number.lstrip("+")
@@ -101,6 +104,7 @@ def number_view(services: SimulatorServices, number: Number) -> dict[str, Any]:
     }
 
 
+@operation("PUT", "/control/numbers/{phone_number_id}/status")
 async def put_number_status(services: SimulatorServices, body: NumberStatusBody, number: Number) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
     record = {**services.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
@@ -108,11 +112,13 @@ async def put_number_status(services: SimulatorServices, body: NumberStatusBody,
     return {"phone_number_id": number.phone_number_id, **record}
 
 
+@operation("GET", "/control/numbers/{phone_number_id}/names")
 async def show_names(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number's display name, and what was requested for it."""
     return {"phone_number_id": number.phone_number_id, "name": number.name, **services.names.record_of(number)}
 
 
+@operation("PUT", "/control/numbers/{phone_number_id}/names")
 async def decide_names(services: SimulatorServices, body: NamesBody, number: Number) -> dict[str, Any]:
     """Decide the requested display name, with a webhook, and set the status of official account and username.
 
@@ -140,6 +146,7 @@ async def decide_names(services: SimulatorServices, body: NamesBody, number: Num
     return await show_names(services, services.accounts.numbers[number.phone_number_id])
 
 
+@operation("PUT", "/control/numbers/{phone_number_id}/sending-restriction")
 async def put_sending_restriction(
     services: SimulatorServices, number: Number, body: SendingRestrictionBody
 ) -> dict[str, Any]:
@@ -152,6 +159,7 @@ async def put_sending_restriction(
     return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
 
 
+@operation("PUT", "/control/numbers/{phone_number_id}/recipients")
 async def put_recipients(services: SimulatorServices, number: Number, body: RecipientsBody) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
@@ -159,6 +167,7 @@ async def put_recipients(services: SimulatorServices, number: Number, body: Reci
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
+@operation("POST", "/control/numbers/{phone_number_id}/upgrade")
 async def upgrade_number(services: SimulatorServices, number: Number, body: UpgradeBody) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
@@ -177,23 +186,27 @@ async def upgrade_number(services: SimulatorServices, number: Number, body: Upgr
     return {"phone_number_id": number.phone_number_id, "throughput": body.throughput, "maintenance_until_ms": done_ms}
 
 
+@operation("GET", "/control/numbers/{phone_number_id}/registration")
 async def show_registration(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
     record = services.registrations.registration(number)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
+@operation("PUT", "/control/phones/{phone}/identity")
 async def put_identity(services: SimulatorServices, body: IdentityBody, phone: str) -> dict[str, Any]:
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
     await services.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
 
 
+@operation("GET", "/control/flows/{flow_id}")
 async def show_flow(flow: Flow) -> dict[str, Any]:
     """Return a flow's status and its uploaded content."""
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
 
 
+@operation("PUT", "/control/flows/{flow_id}/status")
 async def put_flow_status(services: SimulatorServices, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
     changed = await services.flows.set_status(flow, body.status)

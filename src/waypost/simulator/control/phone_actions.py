@@ -7,7 +7,7 @@ from msgspec import Meta, field
 
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control.endpoints import business_number
+from waypost.simulator.control.endpoints import ControlOperations, business_number
 from waypost.simulator.control.phones import phone_details
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
@@ -29,6 +29,8 @@ from waypost.simulator.tables.messages import SimulatedMessage
 
 _BUTTON_RESULT_TYPES: Final = ("button", "interactive")
 _REPLY_BUTTON_TYPES: Final = ("FLOW", "ADDRESS", "CALL_PERMISSION")
+
+operation = ControlOperations()
 
 
 class PhoneMessageBody(InboundOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -122,6 +124,7 @@ class ReportBody(BusinessBody, frozen=True, kw_only=True):
     blocks: bool = False
 
 
+@operation("POST", "/control/phones/{phone}/messages")
 async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> dict[str, Any]:
     """Send a message from a phone to a business number; opens the window."""
     check_reachable(services, phone, business_number(services, body.to))
@@ -181,6 +184,7 @@ async def _check_reaction(services: SimulatorServices, phone: str, reaction: dic
         raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
+@operation("POST", "/control/phones/{phone}/tap")
 async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> dict[str, Any]:
     """Tap a button of a message; with `wait_ms` waits for the message, or for one newer than the last one tapped.
 
@@ -201,6 +205,7 @@ async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> 
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
+@operation("POST", "/control/phones/{phone}/respond")
 async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyBody) -> dict[str, Any]:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
     item = await _wait_for_message(
@@ -219,6 +224,7 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
+@operation("POST", "/control/phones/{phone}/pay")
 async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> dict[str, Any]:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
@@ -238,6 +244,7 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
     return {"message_id": item.wamid, "payment": payment}
 
 
+@operation("POST", "/control/phones/{phone}/read")
 async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> dict[str, Any]:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
     check_online(services, phone)
@@ -250,6 +257,7 @@ async def read_messages(services: SimulatorServices, phone: str, body: MessageBo
     return {"read": await services.handsets.read(phone, numbers)}
 
 
+@operation("POST", "/control/phones/{phone}/number")
 async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> dict[str, Any]:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
@@ -260,6 +268,7 @@ async def change_number(services: SimulatorServices, phone: str, body: NumberCha
     return {"wamids": await services.handsets.change_number(phone, new_digits, numbers)}
 
 
+@operation("POST", "/control/phones/{phone}/user-id")
 async def change_user_id(services: SimulatorServices, phone: str, body: UserIdChangeBody) -> dict[str, Any]:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(services, phone)
@@ -270,6 +279,7 @@ async def change_user_id(services: SimulatorServices, phone: str, body: UserIdCh
     return {"wamids": await services.handsets.change_user_id(phone, body.to, numbers)}
 
 
+@operation("POST", "/control/phones/{phone}/marketing")
 async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(services, body.to)
@@ -277,12 +287,14 @@ async def change_marketing(services: SimulatorServices, phone: str, body: Market
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
 
 
+@operation("POST", "/control/phones/{phone}/block")
 async def block_business(services: SimulatorServices, phone: str, body: BlockBody) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
     await services.reachability.block(phone, business_number(services, body.to), blocks=body.blocks)
     return await phone_details(services, phone)
 
 
+@operation("POST", "/control/phones/{phone}/report")
 async def report_business(services: SimulatorServices, phone: str, body: ReportBody) -> dict[str, Any]:
     """Report a business for spam, and optionally block it, without a webhook."""
     number = business_number(services, body.to)

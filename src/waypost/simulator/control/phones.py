@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
@@ -29,6 +30,8 @@ _WHATSAPP_ID = accepts("8 to 15 digits, the first not 0, or empty: the number", 
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
 _SHOWS_NUMBER = accepts("true or false; false needs a user_id")
+
+operation = ControlOperations()
 
 
 class PhoneSettingsBody(ControlBody, frozen=True, kw_only=True):
@@ -86,6 +89,7 @@ class ActivePhonesQuery(ChatsQuery, frozen=True):
     fleets: str = ""
 
 
+@operation("GET", "/control/phones")
 async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
     """Return the phones, in order of their digits; paged by `after` and `limit`.
 
@@ -101,6 +105,7 @@ async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[s
     return {"phones": page, "next": phones[limit - 1] if len(phones) > limit else None}
 
 
+@operation("GET", "/control/phones/{phone}")
 async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery) -> dict[str, Any]:
     """Return a phone and its inbox, newest message last.
 
@@ -125,6 +130,7 @@ async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery)
     }
 
 
+@operation("GET", "/control/phones/{phone}/chats")
 async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery) -> dict[str, Any]:
     """Return a phone's chats, the newest first, then the business numbers without a chat.
 
@@ -151,6 +157,7 @@ async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery)
     return {"phone": phone, "chats": views}
 
 
+@operation("GET", "/control/chats")
 async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
     """Return phones with their newest chat with one of these numbers, the most recently active first.
 
@@ -183,6 +190,7 @@ async def _active_phones(services: SimulatorServices, query: ActivePhonesQuery, 
     return [phone for phone in active if phone in known][: query.limit]
 
 
+@operation("PUT", "/control/phones/{phone}")
 async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
     identity = ("name", "wa_id", "user_id", "username", "parent_user_id", "shows_number")

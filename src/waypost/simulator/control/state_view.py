@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.simulator.control.accounts import account_view
-from waypost.simulator.control.endpoints import json_response
+from waypost.simulator.control.endpoints import ControlOperations, json_response
 from waypost.simulator.control.faults import list_faults
 from waypost.simulator.control.media import file_response
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
@@ -23,6 +23,8 @@ from waypost.simulator.tables.messages import MESSAGES, find_deliveries
 from waypost.simulator.tables.updates import OUTBOX, count_waiting_updates
 
 _SNAPSHOT_NAME = "1 to 64 letters, digits, hyphens and underscores, a letter or digit first"
+
+operation = ControlOperations()
 
 
 class SnapshotBody(ControlBody, frozen=True):
@@ -40,6 +42,7 @@ class DeliveriesQuery(ControlQuery, frozen=True):
     to: str = ""
 
 
+@operation("GET", "/control/state")
 async def show_state(services: SimulatorServices) -> dict[str, Any]:
     """Return counts, settings, faults, and each account with the state of its webhook delivery."""
     waiting = await count_waiting_updates(services.store)
@@ -64,6 +67,7 @@ async def show_state(services: SimulatorServices) -> dict[str, Any]:
     }
 
 
+@operation("GET", "/control/readyz")
 async def show_readiness(services: SimulatorServices) -> Response:
     """Return 200 if the file is writable and every loop works; else 503 with the errors."""
     checks = {"store": await _write_error(services), "loops": services.failing_loop}
@@ -83,17 +87,20 @@ async def _write_error(services: SimulatorServices) -> str:
     return ""
 
 
+@operation("PUT", "/control/settings")
 async def change_settings(services: SimulatorServices, body: Annotated[Struct, SettingsChange]) -> dict[str, Any]:
     """Change settings; the new values survive a restart."""
     await services.settings.change(present_members(body))
     return services.settings.changeable()
 
 
+@operation("GET", "/control/settings")
 async def show_settings(services: SimulatorServices) -> dict[str, Any]:
     """Return the changeable settings and their values."""
     return services.settings.changeable()
 
 
+@operation("POST", "/control/reset")
 async def reset(services: SimulatorServices) -> dict[str, Any]:
     """Reset the simulator; `waypost dev` restores service and simulator to the seed.
 
@@ -108,6 +115,7 @@ async def reset(services: SimulatorServices) -> dict[str, Any]:
     return {"reset": True}
 
 
+@operation("GET", "/control/deliveries")
 async def list_deliveries(services: SimulatorServices, query: DeliveriesQuery) -> dict[str, Any]:
     """Return the messages accepted from businesses, oldest first, paged by `after` and `limit`."""
     limit, phone = query.limit, query.to.lstrip("+")
@@ -131,28 +139,33 @@ async def list_deliveries(services: SimulatorServices, query: DeliveriesQuery) -
     return {"deliveries": page, "next": rows[limit - 1].position if len(rows) > limit else None}
 
 
+@operation("GET", "/control/snapshots")
 async def list_snapshots(snapshots: SnapshotStore) -> dict[str, Any]:
     """Return the snapshots."""
     return {"snapshots": await snapshots.snapshots()}
 
 
+@operation("POST", "/control/snapshots")
 async def save_snapshot(body: SnapshotBody, snapshots: SnapshotStore) -> dict[str, Any]:
     """Save a consistent state of service and simulator; replaces an older snapshot of that name."""
     return {"snapshot": await _run_snapshot_work(snapshots.save, body.name)}
 
 
+@operation("POST", "/control/snapshots/{name}/load")
 async def load_snapshot(name: str, snapshots: SnapshotStore) -> dict[str, Any]:
     """Restore a snapshot of service and simulator."""
     await _run_snapshot_work(snapshots.load, name)
     return {"loaded": name}
 
 
+@operation("DELETE", "/control/snapshots/{name}")
 async def drop_snapshot(name: str, snapshots: SnapshotStore) -> dict[str, Any]:
     """Delete a snapshot."""
     await _run_snapshot_work(snapshots.drop, name)
     return {"dropped": name}
 
 
+@operation("GET", "/control/snapshots/{name}/content")
 async def download_snapshot(request: Request, name: str, snapshots: SnapshotStore) -> Response:
     """Return a snapshot's file, for `waypost dev --from`."""
     headers = {"content-disposition": f'attachment; filename="{name}.waypost"'}

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
+from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
@@ -26,6 +27,8 @@ from waypost.simulator.templates.template import SimulatedTemplate, TemplateDeci
 
 _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """The actions with calls of their own."""
+
+operation = ControlOperations()
 
 
 class TemplatesQuery(ControlQuery, frozen=True):
@@ -76,6 +79,7 @@ class RejectBody(ControlBody, frozen=True):
     recommendation: str = "Change the template and submit it again."
 
 
+@operation("GET", "/control/templates")
 async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> dict[str, Any]:
     """Return the templates of every account, with their reviews, in order of submission.
 
@@ -95,11 +99,13 @@ async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> 
     return {"templates": page, "count": len(matches), "reasons": REJECTION_REASONS}
 
 
+@operation("POST", "/control/templates/{template_id}/approve")
 async def approve_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """Approve a template now."""
     return await _decide(services, template, lambda _: TemplateDecision("APPROVED"))
 
 
+@operation("POST", "/control/templates/{template_id}/reject")
 async def reject_template(services: SimulatorServices, template: SimulatedTemplate, body: RejectBody) -> dict[str, Any]:
     """Reject a template now."""
     if body.reason not in REJECTION_REASONS:
@@ -110,11 +116,13 @@ async def reject_template(services: SimulatorServices, template: SimulatedTempla
     return await _decide(services, template, lambda _: decision)
 
 
+@operation("POST", "/control/templates/{template_id}/quality")
 async def rate_template(services: SimulatorServices, template: SimulatedTemplate, body: QualityBody) -> dict[str, Any]:
     """Set a template's quality now."""
     return _template_view(await services.templates.apply_change(template, change_quality(body.score)))
 
 
+@operation("POST", "/control/templates/{template_id}/category")
 async def recategorise_template(
     services: SimulatorServices, template: SimulatedTemplate, body: CategoryBody
 ) -> dict[str, Any]:
@@ -125,6 +133,7 @@ async def recategorise_template(
     return _template_view(await services.templates.apply_change(template, announce_category(body.category, due_ms)))
 
 
+@operation("POST", "/control/templates/{template_id}/delete")
 async def delete_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:
@@ -135,6 +144,7 @@ async def delete_template(services: SimulatorServices, template: SimulatedTempla
     return {"deleted": template.template_id}
 
 
+@operation("POST", "/control/templates/{template_id}/pace")
 async def pace_template(services: SimulatorServices, template: SimulatedTemplate, body: PaceBody) -> dict[str, Any]:
     """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
@@ -143,16 +153,19 @@ async def pace_template(services: SimulatorServices, template: SimulatedTemplate
     return _template_view(await services.templates.apply_change(template, start_pacing(until_ms, body.verdict)))
 
 
+@operation("POST", "/control/templates/{template_id}/release")
 async def release_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """End pacing now: the held messages are delivered."""
     return _template_view(await services.templates.apply_change(template, end_pacing("release")))
 
 
+@operation("POST", "/control/templates/{template_id}/drop")
 async def drop_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
     """End pacing now: the held messages fail, and the template is paused."""
     return _template_view(await services.templates.apply_change(template, end_pacing("drop")))
 
 
+@operation("POST", "/control/templates/{template_id}/{action}")
 async def apply_template_action(
     services: SimulatorServices, action: str, template: SimulatedTemplate, body: TemplateActionBody
 ) -> dict[str, Any]:

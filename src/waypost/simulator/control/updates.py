@@ -6,6 +6,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Account
+from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import webhook_error
@@ -22,6 +23,8 @@ from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import MESSAGES, set_status
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, add_update, delete_scheduled
 from waypost.simulator.webhooks.outbox import status_json
+
+operation = ControlOperations()
 
 
 class StatusBody(ControlBody, frozen=True):
@@ -43,6 +46,7 @@ class WebhookUpdateBody(ControlBody, frozen=True):
     value: dict[str, Any]
 
 
+@operation("POST", "/control/statuses")
 async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str, Any]:
     """Send a status of a message now, in place of the planned one; `failed` cancels all planned ones."""
     message = next(iter(await MESSAGES.find(services.store, wamid=body.message_id, is_inbound=0)), None)
@@ -69,6 +73,7 @@ async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str
     return {"message_id": body.message_id, "status": body.status}
 
 
+@operation("POST", "/control/accounts/{waba_id}/webhooks")
 async def emit_account_update(services: SimulatorServices, body: WebhookUpdateBody, account: Account) -> dict[str, Any]:
     """Send an update about an account through its webhooks: signed, and retried."""
     return {"queued": await emit_webhook(services, account.waba_id, services.clock.now_ms(), body.field, body.value)}

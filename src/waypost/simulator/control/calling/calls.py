@@ -7,7 +7,7 @@ from msgspec import Meta
 from waypost.simulator.accounts.records import SETTINGS
 from waypost.simulator.calling.call import SimulatedCall
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.control.endpoints import business_number
+from waypost.simulator.control.endpoints import ControlOperations, business_number
 from waypost.simulator.control.phone_actions import check_reachable
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
@@ -17,6 +17,8 @@ from waypost.simulator.services import SimulatorServices
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 """The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""
 
+operation = ControlOperations()
+
 
 class CallBody(ControlBody, frozen=True, kw_only=True):
     """A call from a phone to a business number; its SDP is passed on unchanged."""
@@ -25,11 +27,13 @@ class CallBody(ControlBody, frozen=True, kw_only=True):
     sdp: Annotated[str, Meta(min_length=1, max_length=65536)] = _SDP
 
 
+@operation("GET", "/control/phones/{phone}/calls")
 async def list_calls(services: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
     return {"phone": phone, "calls": [_call_view(services, call) for call in services.calls.phone_calls(phone)]}
 
 
+@operation("POST", "/control/phones/{phone}/calls")
 async def start_call(services: SimulatorServices, phone: str, body: CallBody) -> dict[str, Any]:
     """Call a business number, whose settings must enable calling; the business receives a webhook.
 
@@ -46,6 +50,7 @@ async def start_call(services: SimulatorServices, phone: str, body: CallBody) ->
     return _call_view(services, await services.calls.start(phone, number, body.sdp))
 
 
+@operation("DELETE", "/control/phones/{phone}/calls/{call_id}")
 async def hang_up(services: SimulatorServices, phone: str, phone_call: SimulatedCall) -> dict[str, Any]:
     """End a call as the phone's owner, before or after it was accepted; the business receives a webhook."""
     if phone_call.phone != phone:

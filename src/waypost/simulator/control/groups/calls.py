@@ -4,12 +4,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
 from waypost.simulator.services import SimulatorServices
+
+operation = ControlOperations()
 
 
 class GroupQuery(ControlQuery, frozen=True):
@@ -26,21 +29,25 @@ class JoinBody(ControlBody, frozen=True):
     invite_link: Name
 
 
+@operation("GET", "/control/groups")
 async def list_groups(services: SimulatorServices) -> dict[str, Any]:
     """Return all groups with their invite links and participants, oldest first."""
     return {"groups": [group_view(group) for group in services.groups.by_id.values()]}
 
 
+@operation("GET", "/control/phones/{phone}/groups")
 async def list_phone_groups(services: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return the groups that a phone is in, oldest first."""
     return {"phone": phone, "groups": [group_view(group) for group in services.groups.phone_groups(phone)]}
 
 
+@operation("POST", "/control/phones/{phone}/groups")
 async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> dict[str, Any]:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
     return group_view(await services.groups.join(phone, body.invite_link))
 
 
+@operation("DELETE", "/control/phones/{phone}/groups/{group_id}")
 async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
     if group.find_join_request(phone) is not None:
@@ -51,6 +58,7 @@ async def leave_group(services: SimulatorServices, phone: str, group: SimulatedG
     return {"phone": phone, "left": group.group_id}
 
 
+@operation("GET", "/control/phones/{phone}/groups/{group_id}")
 async def show_phone_group(
     services: SimulatorServices, phone: str, group: SimulatedGroup, query: GroupQuery
 ) -> dict[str, Any]:
@@ -70,6 +78,7 @@ async def show_phone_group(
     return {**group_view(group), "messages": shown}
 
 
+@operation("POST", "/control/phones/{phone}/groups/{group_id}/messages")
 async def write_to_group(
     services: SimulatorServices, phone: str, group: SimulatedGroup, body: PhoneMessageBody
 ) -> dict[str, Any]:
@@ -85,6 +94,7 @@ async def write_to_group(
     return {"wamid": wamid}
 
 
+@operation("POST", "/control/phones/{phone}/groups/{group_id}/read")
 async def read_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)

@@ -6,7 +6,12 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.simulator.control.endpoints import ClientLeftDuringWork, json_response, run_while_connected
+from waypost.simulator.control.endpoints import (
+    ClientLeftDuringWork,
+    ControlOperations,
+    json_response,
+    run_while_connected,
+)
 from waypost.simulator.control.partners.bodies import (
     CallbacksBody,
     CallbacksQuery,
@@ -21,12 +26,16 @@ from waypost.simulator.control.partners.bodies import (
 from waypost.simulator.control.request_structs import present_members
 from waypost.simulator.dev_partners import DevPartners, NotReceived, PhoneMessageFilter
 
+operation = ControlOperations()
 
+
+@operation("GET", "/control/partners")
 async def list_partners(partners: DevPartners) -> dict[str, Any]:
     """Return the partners that were created and not deleted, oldest first."""
     return {"partners": partners.list_all()}
 
 
+@operation("POST", "/control/partners")
 async def create_partner(partners: DevPartners, body: PartnerBody) -> dict[str, Any]:
     """Create a partner for one test: own app, number, accounts, credentials and callback inbox.
 
@@ -36,27 +45,32 @@ async def create_partner(partners: DevPartners, body: PartnerBody) -> dict[str, 
     return await partners.create(name=body.name, api_url=body.api_url, graph_url=body.graph_url)
 
 
+@operation("GET", "/control/partners/{partner_id}")
 async def show_partner(partners: DevPartners, partner_id: str) -> dict[str, Any]:
     """Return a partner."""
     return partners.show(partner_id)
 
 
+@operation("DELETE", "/control/partners/{partner_id}")
 async def delete_partner(partners: DevPartners, partner_id: str) -> dict[str, Any]:
     """Delete a partner's subscriptions and faults, and close its inbox; its messages stay."""
     await partners.delete(partner_id)
     return {"deleted": partner_id}
 
 
+@operation("POST", "/control/partners/{partner_id}/phones")
 async def add_phone(partners: DevPartners, partner_id: str, body: PartnerPhoneBody) -> dict[str, Any]:
     """Return the phone of a person, the same for the same name; its number belongs to this partner's test only."""
     return await partners.add_phone(partner_id, name=body.name, number=body.number or "")
 
 
+@operation("GET", "/control/partners/{partner_id}/callbacks")
 async def list_callbacks(partners: DevPartners, partner_id: str, query: CallbacksQuery) -> dict[str, Any]:
     """Return the newest attempts of callbacks, oldest first; the inbox has at most 1000 and 1 MB."""
     return {"callbacks": partners.list_callbacks(partner_id, after=query.after, limit=query.limit)}
 
 
+@operation("PUT", "/control/partners/{partner_id}/callbacks")
 async def change_callbacks(partners: DevPartners, partner_id: str, body: CallbacksBody) -> dict[str, Any]:
     """Forward callbacks to an application, or set status, version, modes or headers; absent members stay.
 
@@ -68,6 +82,7 @@ async def change_callbacks(partners: DevPartners, partner_id: str, body: Callbac
     return await partners.change_callbacks(partner_id, changes)
 
 
+@operation("PUT", "/control/partners/{partner_id}/rates")
 async def change_rates(partners: DevPartners, partner_id: str, body: RatesBody) -> dict[str, Any]:
     """Give a partner's app rates of its own, or remove them; returns all rows, and where each comes from.
 
@@ -76,6 +91,7 @@ async def change_rates(partners: DevPartners, partner_id: str, body: RatesBody) 
     return await partners.change_rates(partner_id, rates=body.rates, reset=body.reset)
 
 
+@operation("POST", "/control/partners/{partner_id}/wait-for-message")
 async def wait_for_message(
     request: Request, partners: DevPartners, partner_id: str, body: MessageWaitBody
 ) -> dict[str, Any] | Response:
@@ -85,6 +101,7 @@ async def wait_for_message(
     return await _respond_to_wait(request, "message", work)
 
 
+@operation("POST", "/control/partners/{partner_id}/wait-for-callback")
 async def wait_for_callback(
     request: Request, partners: DevPartners, partner_id: str, body: CallbackWaitBody
 ) -> dict[str, Any] | Response:
@@ -93,6 +110,7 @@ async def wait_for_callback(
     return await _respond_to_wait(request, "callback", work)
 
 
+@operation("POST", "/control/partners/{partner_id}/no-callback-within")
 async def expect_no_callback(
     request: Request, partners: DevPartners, partner_id: str, body: NoCallbackBody
 ) -> dict[str, Any] | Response:
@@ -104,6 +122,7 @@ async def expect_no_callback(
     return await _respond_to_wait(request, "callback", work)
 
 
+@operation("POST", "/control/partners/{partner_id}/templates/{name}/{action}")
 async def decide_template(
     request: Request, partners: DevPartners, partner_id: str, name: str, action: str, body: TemplateDecisionBody
 ) -> dict[str, Any] | Response:
@@ -118,6 +137,7 @@ async def decide_template(
     return await _respond_to_wait(request, "template", work)
 
 
+@operation("GET", "/control/partners/{partner_id}/explanation")
 async def explain_partner(partners: DevPartners, partner_id: str) -> dict[str, Any]:
     """Return the report that explains failures: phones, callbacks, unfinished messages, likely causes."""
     return {"explanation": await partners.explain(partner_id)}

@@ -3,13 +3,15 @@
 from typing import Annotated, Any
 
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.control.endpoints import find
+from waypost.simulator.control.endpoints import ControlOperations, find
 from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.field_types import accepts
 from waypost.simulator.payments.configurations import ACTIVE, CONFIGURATION_STATUSES
 from waypost.simulator.services import SimulatorServices
 
 _STATUS = accepts(", ".join(CONFIGURATION_STATUSES), f"^({'|'.join(CONFIGURATION_STATUSES)})$")
+
+operation = ControlOperations()
 
 
 class ConfigurationStatusBody(ControlBody, frozen=True):
@@ -18,6 +20,7 @@ class ConfigurationStatusBody(ControlBody, frozen=True):
     status: Annotated[str, _STATUS] = ACTIVE
 
 
+@operation("GET", "/control/accounts/{waba_id}/payment-configurations")
 async def list_payment_configurations(services: SimulatorServices, account: Account) -> dict[str, Any]:
     """Return an account's payment configurations, oldest first."""
     return {
@@ -25,6 +28,7 @@ async def list_payment_configurations(services: SimulatorServices, account: Acco
     }
 
 
+@operation("PUT", "/control/accounts/{waba_id}/payment-configurations/{name}")
 async def set_configuration_status(
     services: SimulatorServices, account: Account, name: str, body: ConfigurationStatusBody
 ) -> dict[str, Any]:
