@@ -18,7 +18,7 @@ from tests.support.builders import ANN, APP
 from tests.support.callback_sink import respond_always, respond_in_turn
 from tests.support.media_samples import sample
 from tests.support.operator_webhook import post_body
-from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
+from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin.personal import erasure as admin_erasure
 from waypost.cli.main import app
@@ -29,6 +29,7 @@ from waypost.store.tables import callbacks, metadata, queue_jobs
 
 BOB: Final = "4915123456702"
 EVE: Final = "4917699987123"
+NUMBER, WHATSAPP_ID = "5593987654321", "559387654321"
 
 
 async def run_export(pipeline: PipelineHarness, *arguments: str) -> Result:
@@ -231,6 +232,37 @@ async def test_nothing_of_an_erased_person_is_left_in_the_store_or_its_files(pip
         assert before[0].count(form) == after[0].count(form)
     assert not (pipeline.folder / "media" / hashlib.sha256(picture_of(people[EVE])).hexdigest()).exists()
     assert (pipeline.folder / "media" / hashlib.sha256(picture_of(people[BOB])).hexdigest()).exists()
+
+
+@pytest.mark.parametrize("name", [NUMBER, WHATSAPP_ID])
+async def test_number_and_its_whatsapp_id_are_exported_and_erased_together(
+    pipeline: PipelineHarness, name: str
+) -> None:
+    await pipeline.control("PUT", f"phones/{NUMBER}", {"wa_id": WHATSAPP_ID})
+    await exchange_everything(pipeline, NUMBER, "Evelyn-Unmistakable")
+    await exchange(pipeline, BOB, "bob")
+    form, headers = {"user": NUMBER}, {"apikey": API_KEY}
+    opted = await pipeline.send_request("POST", f"/sm/api/v1/app/opt/out/{APP.name}", form, headers)
+    assert opted.status == 202, opted
+    await wait_until_idle(pipeline)
+
+    export = await run_export(pipeline, name)
+    erased = await run_erase(pipeline, name, "--yes")
+    again = await run_export(pipeline, NUMBER if name == WHATSAPP_ID else WHATSAPP_ID)
+
+    records = [json.loads(line) for line in export.stdout.splitlines()]
+    numbers = {record["phone_number"] for record in records if record["record"] == "recipient"}
+    assert numbers == {NUMBER, WHATSAPP_ID}
+    assert {record["record"] for record in records} >= {"user", "message", "inbound_message", "callback"}
+    for text in ("question from", "answer to"):
+        assert f"{text} Evelyn-Unmistakable" in export.stdout
+    assert erased.exit_code == 0, erased.output
+    assert again.stdout == ""
+    left = await pipeline.waypost.database.read(contents_of)
+    left += await pipeline.waypost.database.read(partial(files_of, pipeline))
+    names = (NUMBER, WHATSAPP_ID)
+    assert [form for number in names for form in forms_of(number, "Evelyn-Unmistakable") if form in left] == []
+    assert b"question from bob" in left
 
 
 async def test_what_work_is_still_done_for_is_left_and_erased_by_the_next_run(pipeline: PipelineHarness) -> None:

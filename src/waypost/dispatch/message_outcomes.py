@@ -15,7 +15,8 @@ from waypost.domain.phone_number import parse_group_id
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.directory import Directory
 from waypost.store.messages.messages import MessageRow, messages_by_ids
-from waypost.store.messages.recipients import get_or_create_recipient, get_or_create_recipients
+from waypost.store.messages.persons import link_number
+from waypost.store.messages.recipients import find_recipients, get_or_create_recipient, get_or_create_recipients
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs
 from waypost.store.queue.names import QueueName
@@ -48,11 +49,12 @@ def _find_recipients(
 ) -> dict[tuple[str, str], int]:
     """Return the recipients of accepted messages, by app and the operator's name of them, or the message's.
 
-    The operator may give the number of a recipient that the message names by a business-scoped id: then both lead
-    to one recipient.
+    The operator may give the number of a recipient that the message names by a business-scoped id, or a WhatsApp id
+    that differs from the number: then both lead to one recipient.
     """
     identities: set[tuple[str, int, str]] = set()
     by_both: dict[tuple[str, str], int] = {}
+    linked: dict[tuple[str, str], tuple[App, str]] = {}
     for result in outcomes:
         row = rows.get(result.message_id)
         if not isinstance(result.outcome, OperatorAccepted) or row is None or parse_group_id(row.destination):
@@ -64,7 +66,16 @@ def _find_recipients(
             )
         else:
             identities.add((result.app.id, result.app.partner_id, number or row.destination))
-    return get_or_create_recipients(connection, identities) | by_both
+            if number and number != row.destination and number.isdecimal():
+                linked[result.app.id, row.destination] = result.app, number
+    recipients = get_or_create_recipients(connection, identities) | by_both
+    if linked:
+        known = find_recipients(connection, linked.keys())
+        for key, (app, number) in linked.items():
+            recipient_id = recipients[app.id, number]
+            if known.get(key) != recipient_id:
+                link_number(connection, app, merged.get(recipient_id, recipient_id), key[1], merged)
+    return recipients
 
 
 class MessageOutcomes:

@@ -116,7 +116,7 @@ def reaction_target(event: InboundEvent) -> str | None:
 
 
 class KnownNames:
-    """Numbers and user ids that the store is known to have under one recipient, so that statuses need no query.
+    """Numbers and user ids, or two numbers, that the store is known to have under one recipient: a status needs no query.
 
     Of each pair the newest are held. They are cleared when a transaction fails, as it may have learned some of them.
     """
@@ -128,9 +128,9 @@ class KnownNames:
         """Return True if the store has this pair."""
         return (app_id, phone_number, user_id) in self._pairs
 
-    def add(self, app_id: str, phone_number: str, user_id: str) -> bool:
+    def add(self, app_id: str, phone_number: str, other_name: str) -> bool:
         """Add a pair; return False if it was there already."""
-        pair = (app_id, phone_number, user_id)
+        pair = (app_id, phone_number, other_name)
         if pair in self._pairs:
             return False
         if len(self._pairs) >= MAX_KNOWN_NAMES:
@@ -149,7 +149,7 @@ class EventContext:
 
     Attributes:
         public_url: where receivers fetch media, without a slash at its end.
-        known_names: names that belong to one recipient for certain: an app, a number and a user id.
+        known_names: names that belong to one recipient for certain: an app, a number, and a user id or another number.
         ignored: events that concern nobody here, by reason.
     """
 

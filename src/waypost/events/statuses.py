@@ -12,6 +12,7 @@ from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import EventContext, IgnoredEvent
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
+from waypost.store.messages.persons import link_number
 from waypost.store.messages.recipients import NumberWithUserId, add_user_ids
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
@@ -154,16 +155,25 @@ def _find_recipient_id(context: EventContext, app: App, row: MessageRow, event: 
     """Return the recipient's id; None for a group.
 
     The names are the operator's where it gave any: a user id that is new for a number is stored with it, and a number
-    that is new for a user id.
+    that is new for a user id; and the message's number leads to the recipient who has its WhatsApp id.
     """
     if event.is_of_group or parse_group_id(row.destination):
         return None
     is_of_user_id = event.recipient_user_id and not row.destination.isdecimal()
     name = event.recipient or (None if is_of_user_id else row.destination)
-    known = context.current_recipient(row.recipient_id)
-    if known is not None and not _has_new_names(context, app, name, event):
-        return known
-    return context.find_recipient(app, name, event.recipient_user_id, event.recipient_parent_id)
+    recipient = context.current_recipient(row.recipient_id)
+    if recipient is None or _has_new_names(context, app, name, event):
+        recipient = context.find_recipient(app, name, event.recipient_user_id, event.recipient_parent_id)
+    if not _has_whatsapp_id(row, event) or not context.known_names.add(app.id, row.destination, name or ""):
+        return recipient
+    person = context.find_recipient(app, name)
+    return link_number(context.connection, app, person, row.destination, context.recorder.merged_recipients)
+
+
+def _has_whatsapp_id(row: MessageRow, event: StatusEvent) -> bool:
+    """True if the operator has the number of a message under another one."""
+    number = event.recipient
+    return number is not None and number != row.destination and number.isdecimal() and row.destination.isdecimal()
 
 
 def _has_new_names(context: EventContext, app: App, name: str | None, event: StatusEvent) -> bool:

@@ -11,7 +11,7 @@ engines spell these alike, and SQLite's compiler reads what PostgreSQL's constru
 from typing import Any
 
 import msgspec
-from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Text, bindparam
+from sqlalchemy import ARRAY, BigInteger, ColumnElement, Connection, Dialect, Integer, Select, Table, Text, bindparam
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.expression import FunctionElement
@@ -75,10 +75,10 @@ def _render_array(element: _EqualsAny, compiler: Any, **kw: Any) -> str:
     return f"{column} = ANY({members})"
 
 
-def select_for_update(connection: Connection, statement: Select[Any]) -> Select[Any]:
+def select_for_update(connection: Connection, statement: Select[Any], *, of: Table | None = None) -> Select[Any]:
     """Return a query whose rows are locked until the transaction ends, if the connection is the writer's.
 
     Several processes write at once on PostgreSQL, and what one decides from must still be true when it
-    writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock.
+    writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock. Of a join, only the rows of one table are locked.
     """
-    return statement.with_for_update() if IS_WRITER in connection.info else statement
+    return statement.with_for_update(of=of) if IS_WRITER in connection.info else statement

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, Bench
+from tests.simulator.conftest import ANN, ANN_USER_ID, BUSINESS, NUMBER_ID, Bench
 from waypost.base.clock import ManualClock
 
 TWO_REPLIES: list[dict[str, Any]] = [
@@ -319,6 +319,25 @@ async def test_businesses_see_the_whatsapp_id_in_place_of_the_number(bench: Benc
     assert (inbound["messages"][0]["from"], inbound["contacts"][0]["wa_id"]) == (wa_id, wa_id)
     assert [message["text"] for message in await bench.inbox(number)] == ["Hi", "Hi", "Hi again"]
     assert await bench.inbox(wa_id) == await bench.inbox(number)
+
+
+async def test_block_by_either_number_names_the_whatsapp_id(bench: Bench) -> None:
+    await bench.control("PUT", f"phones/{WITH_NINTH_DIGIT}", {"wa_id": WITHOUT_NINTH_DIGIT})
+    await bench.send_from_phone(phone=WITH_NINTH_DIGIT)
+    edge = f"{NUMBER_ID}/block_users"
+
+    for user in (WITH_NINTH_DIGIT, WITHOUT_NINTH_DIGIT):
+        body = {"messaging_product": "whatsapp", "block_users": [{"user": user}]}
+        added = await bench.graph("POST", edge, json=body)
+        listed = await bench.graph("GET", edge)
+        sent = [await bench.send({"to": to, "text": {"body": "Hi"}}) for to in (WITH_NINTH_DIGIT, WITHOUT_NINTH_DIGIT)]
+        removed = await bench.graph("DELETE", edge, json=body)
+
+        named = [{"input": user, "wa_id": WITHOUT_NINTH_DIGIT}]
+        assert added.body["block_users"] == {"added_users": named}
+        assert [listed_user["wa_id"] for listed_user in listed.body["data"]] == [WITHOUT_NINTH_DIGIT]
+        assert [response.error["code"] for response in sent] == [130403, 130403]
+        assert removed.body["block_users"] == {"removed_users": named}
 
 
 async def test_whatsapp_id_is_unique_and_may_be_removed(bench: Bench) -> None:

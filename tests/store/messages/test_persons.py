@@ -8,21 +8,24 @@ import pytest
 from sqlalchemy import Connection, func, insert, select, update
 
 from benchmarks.statements import Statements
+from tests.store.apps.test_apps import SECOND
 from tests.support.builders import ANN, APP, AT_MS, BEN, message
 from tests.support.store_locations import StoreLocation
 from waypost.store.accounts.partners import add_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.messages.persons import PersonNames, record_number_change, record_user_id_change
+from waypost.store.messages.persons import PersonNames, link_number, record_number_change, record_user_id_change
 from waypost.store.messages.recipients import (
     NumberWithUserId,
     add_user_ids,
+    find_recipients,
     get_or_create_recipient,
     get_or_create_recipients,
 )
 from waypost.store.personal.export import find_person
 from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions
 
+NUMBER, WHATSAPP_ID = "5593987654321", "559387654321"
 A, B, PARENT = "US.1349", "US.1350", "US.ENT.99"
 
 
@@ -38,6 +41,10 @@ def change_user_id(connection: Connection, previous: str, *names: str | None) ->
 
 def change_number(connection: Connection, previous: str, *names: str | None) -> int:
     return record_number_change(connection, APP, previous, PersonNames(*names), {})
+
+
+def link(connection: Connection, number: str, whatsapp_id: str) -> int:
+    return link_number(connection, APP, find(connection, whatsapp_id), number, {})
 
 
 async def test_person_is_one_recipient_from_the_number_alone_to_the_user_id_alone(database: Database) -> None:
@@ -193,6 +200,112 @@ async def test_person_whose_number_changes_keeps_its_row(database: Database, is_
     assert await database.write(find, ANN) != changed
 
 
+@pytest.mark.parametrize("known", [(), (NUMBER,), (WHATSAPP_ID,), (NUMBER, WHATSAPP_ID), (WHATSAPP_ID, NUMBER)])
+@pytest.mark.parametrize("newest", [None, 0, -1], ids=["delivered", "first", "last"])
+async def test_number_and_its_whatsapp_id_are_one_person(
+    database: Database, known: tuple[str, ...], newest: int | None
+) -> None:
+    rows = {name: await database.write(find, name) for name in known}
+    await database.write(add_app, APP, "hash")
+    if known and newest is not None:
+        await database.write(add_open_callbacks, [str(rows[known[newest]])])
+
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+
+    for _ in range(2):
+        assert [await database.write(find, name) for name in (NUMBER, WHATSAPP_ID)] == [person, person]
+        assert await database.write(find, WHATSAPP_ID, A) == person  # the second time it is known
+    for name in (NUMBER, WHATSAPP_ID):
+        found = await database.read(find_person, name)
+        assert (set(found.names), set(rows.values()) <= set(found.recipient_ids)) == ({NUMBER, WHATSAPP_ID, A}, True)
+    assert (await database.read(current_names, person)) == (WHATSAPP_ID, A)
+    if known and newest is not None:
+        assert person == rows[known[newest]]
+
+
+async def test_two_numbers_with_one_whatsapp_id_are_one_person(database: Database) -> None:
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+
+    assert await database.write(link, BEN, WHATSAPP_ID) == person
+    assert await database.write(link, NUMBER, BEN) == person
+    assert [await database.write(find, name) for name in (NUMBER, WHATSAPP_ID, BEN)] == [person] * 3
+    assert await database.write(find, NUMBER, A) == person  # and a status with the number as it was sent to
+    assert (await database.read(current_names, person)) == (WHATSAPP_ID, A)
+
+
+async def test_number_whose_whatsapp_id_becomes_another_leads_to_that_one(database: Database) -> None:
+    former = await database.write(link, NUMBER, WHATSAPP_ID)
+    current = await database.write(link, NUMBER, BEN)
+
+    assert former != current
+    assert [await database.write(find, name) for name in (NUMBER, BEN, WHATSAPP_ID)] == [current, current, former]
+
+
+async def test_number_with_another_user_id_than_its_whatsapp_id_has_passed_to_that_person(database: Database) -> None:
+    former = await database.write(find, NUMBER, A)
+    current = await database.write(find, WHATSAPP_ID, B)
+
+    assert await database.write(link, NUMBER, WHATSAPP_ID) == current
+    assert [await database.write(find, *names) for names in [(None, A), (NUMBER,)]] == [former, current]
+
+
+@pytest.mark.parametrize("changed", [NUMBER, WHATSAPP_ID])
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "with a row"])
+async def test_person_who_changes_the_number_leaves_it_in_every_spelling(
+    database: Database, changed: str, is_known: bool
+) -> None:
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+    if is_known:
+        await database.write(find, BEN)
+
+    current = await database.write(change_number, changed, BEN, A)
+
+    assert await database.write(find, BEN, A) == current
+    assert is_known or current == person
+    assert not await database.read(find_recipients, {(APP.id, NUMBER), (APP.id, WHATSAPP_ID)})
+
+
+async def test_notice_of_a_change_to_the_other_spelling_keeps_that_one(database: Database) -> None:
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+
+    assert await database.write(change_number, WHATSAPP_ID, NUMBER, None) == person
+    assert await database.read(find_recipients, {(APP.id, NUMBER), (APP.id, WHATSAPP_ID)}) == {(APP.id, NUMBER): person}
+
+
+@pytest.mark.parametrize("is_known", [False, True], ids=["new", "with a row"])
+async def test_new_number_of_a_user_id_takes_the_place_of_every_spelling(database: Database, is_known: bool) -> None:
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+    await database.write(find, WHATSAPP_ID, A)
+    if is_known:
+        await database.write(link, ANN, BEN)
+
+    current = await database.write(find, ANN if is_known else BEN, A)
+
+    assert await database.write(find, BEN) == current == await database.write(find, None, A)
+    assert is_known or current == person
+    assert not await database.read(find_recipients, {(APP.id, NUMBER), (APP.id, WHATSAPP_ID)})
+
+
+async def test_other_spelling_that_passes_to_another_person_leaves_its_former_owner(database: Database) -> None:
+    former = await database.write(link, NUMBER, WHATSAPP_ID)
+    await database.write(find, WHATSAPP_ID, A)
+    other = await database.write(find, None, B)
+
+    assert await database.write(find, NUMBER, B) == other
+    assert [await database.write(find, name) for name in (WHATSAPP_ID, NUMBER)] == [former, other]
+
+
+async def test_number_leads_to_what_another_app_has_under_its_whatsapp_id(database: Database) -> None:
+    await database.write(add_app, APP, "hash")
+    await database.write(add_app, SECOND, "hash of another")
+    person = await database.write(link, NUMBER, WHATSAPP_ID)
+    elsewhere = await database.write(get_or_create_recipient, SECOND, WHATSAPP_ID)
+
+    found = [await database.read(find_person, name) for name in (NUMBER, WHATSAPP_ID)]
+
+    assert [{person, elsewhere} < set(one.recipient_ids) for one in found] == [True, True]
+
+
 async def test_person_of_a_parent_id_is_found_by_each_name(database: Database) -> None:
     person = await database.write(find, None, None, PARENT)
 
@@ -234,6 +347,11 @@ def count_recipients(connection: Connection) -> int:
 
 def set_recipient(connection: Connection, message_id: str, recipient_id: int) -> None:
     connection.execute(update(messages).where(messages.c.id == message_id).values(recipient_id=recipient_id))
+
+
+def current_names(connection: Connection, recipient_id: int) -> tuple[str | None, ...]:
+    query = select(recipients.c.phone_number, recipients.c.user_id).where(recipients.c.id == recipient_id)
+    return tuple(connection.execute(query).one())
 
 
 def recipient_of(connection: Connection, message_id: str) -> int | None:

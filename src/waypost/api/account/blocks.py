@@ -266,9 +266,14 @@ async def _change_users(call: AppCall, method: Literal["POST", "DELETE"], users:
     response = await call.graph(method, f"{call.number}/block_users", body)
     is_blocked = method == "POST"
     changed = objects_in(object_of(response.get("block_users")).get("added_users" if is_blocked else "removed_users"))
-    phones = {phone for user in changed if (phone := read_phone_number(coerced_text(user.get("wa_id"))))}
-    if phones:
-        await call.services.database.write(partial(set_blocked, app=call.app, phone_numbers=phones, blocked=is_blocked))
+    whatsapp_ids: dict[str, str] = {}
+    for user in changed:
+        number, whatsapp_id = (read_phone_number(coerced_text(user.get(name))) for name in ("input", "wa_id"))
+        if whatsapp_id:
+            whatsapp_ids[number or whatsapp_id] = whatsapp_id
+    if whatsapp_ids:
+        store = partial(set_blocked, app=call.app, whatsapp_ids=whatsapp_ids, blocked=is_blocked)
+        await call.services.database.write(store)
     return response
 
 

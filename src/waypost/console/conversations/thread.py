@@ -37,6 +37,7 @@ class ConversationHead:
 
     Attributes:
         address: the number, or the business-scoped id.
+        names: all numbers and ids of the recipient.
         unread: how many messages are unread, up to a limit.
         last_received_id: the operator's id of the last message received; empty: none.
         is_open: the customer service window is open.
@@ -46,6 +47,7 @@ class ConversationHead:
     name: str
     address: str
     number: str
+    names: tuple[str, ...]
     window_until_ms: int | None
     is_open: bool
     unread: int
@@ -140,6 +142,7 @@ async def read_head(tools: PageTools, page_request: PageRequest) -> Conversation
         name=row["name"],
         address=row["phone_number"] or row["user_id"] or "",
         number=row["phone_number"] or "",
+        names=tuple(row["names"]),
         window_until_ms=until_ms,
         is_open=until_ms is not None and until_ms > tools.services.clock.now_ms(),
         unread=row["unread"],
@@ -155,7 +158,7 @@ def thread_path(page_request: PageRequest, head: ConversationHead) -> str:
 async def _search(
     tools: PageTools, page_request: PageRequest, head: ConversationHead, filters: ThreadPageFilter
 ) -> SearchResults:
-    recipient = ThreadRecipient(head.id, (head.address,), page_request.app.phone_number or "")
+    recipient = ThreadRecipient(head.id, head.names, page_request.app.phone_number or "")
     search: ThreadFilter = filters.search
     page = SearchPage(filters.before, ENTRIES_PER_PAGE)
     return await tools.services.database.read(

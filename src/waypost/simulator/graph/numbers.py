@@ -129,7 +129,7 @@ async def list_blocked(services: SimulatorServices, call: Call, number: Number) 
         services.blocks.blocked_phones(number.phone_number_id),
         lambda phone: phone,
         # No documented response has `input`; a client from the time of user ids reads it.
-        lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": phone},
+        lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": _whatsapp_id(services, phone)},
     )
 
 
@@ -168,10 +168,14 @@ def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str |
     return users
 
 
-def _user_identifier(user: str, phone: str | None) -> dict[str, str | None]:
+def _user_identifier(services: SimulatorServices, user: str, phone: str | None) -> dict[str, str | None]:
     """Return a user's identifier for the response: the user id if the request had it. Source: facts 7.5."""
     is_user_id = user[:1].isalpha()
-    return {"user_id": user} if is_user_id else {"wa_id": phone}
+    return {"user_id": user} if is_user_id else {"wa_id": phone and _whatsapp_id(services, phone)}
+
+
+def _whatsapp_id(services: SimulatorServices, phone: str) -> str:
+    return services.phones.find_or_default(phone).whatsapp_id
 
 
 def _block_response(
@@ -180,7 +184,7 @@ def _block_response(
     results: dict[str, list[dict[str, Any]]] = {success_member: []}
     for user, phone in users.items():
         reason = BlockFailure(100, "This is no phone number.") if phone is None else failed.get(phone)
-        view: dict[str, Any] = {"input": user, **_user_identifier(user, phone)}
+        view: dict[str, Any] = {"input": user, **_user_identifier(services, user, phone)}
         if reason is None:
             results[success_member].append(view)
         else:

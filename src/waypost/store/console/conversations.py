@@ -16,6 +16,7 @@ from waypost.base.ids import is_uuid
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
 from waypost.domain.message import MessageState
 from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.persons import names_of_persons
 from waypost.store.messages.received import find_inbound_by_ids
 from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_parts, current_messages, text_condition
 from waypost.store.messages.search_pages import SearchPage, SearchResults
@@ -94,15 +95,16 @@ def list_conversations(
 
 
 def find_conversation(connection: Connection, partner_id: int, app_id: str, recipient_id: int) -> dict[str, Any] | None:
-    """Return one conversation as `list_conversations` does; a former row of a person leads to the one that counts.
+    """Return one conversation as `list_conversations` does, with `names`: all numbers and ids of the recipient.
 
-    None if the app has no such recipient.
+    A former row of a person leads to the one that counts. None if the app has no such recipient.
     """
     reader = _ConversationReader(connection, partner_id, app_id, ALL_CONVERSATIONS)
     rows = reader.read_rows([recipient_id])
     if rows and rows[0]["same_as"] is not None:
         rows = reader.read_rows([rows[0]["same_as"]])
-    return reader.add_details(rows)[0] if rows else None
+    names = names_of_persons(connection, [row["id"] for row in rows])
+    return {**reader.add_details(rows)[0], "names": names[rows[0]["id"]]} if rows else None
 
 
 def mark_conversation_read(connection: Connection, app_id: str, recipient_id: int, until_ms: int) -> None:
@@ -170,13 +172,13 @@ class _ConversationReader:
             return sorted(found)
         number = self._query.number or ""
         numbers = (
-            select(recipients.c.id, recipients.c.phone_number)
+            select(person.label("id"), recipients.c.phone_number)
             .where(recipients.c.app_id == self._app_id, recipients.c.phone_number.is_not(None))
             .limit(MAX_SEARCHED_NUMBERS)
             .subquery()
         )
         partial = select(numbers.c.id).where(numbers.c.phone_number.contains(number))
-        exact = select(recipients.c.id).where(*of_app, recipients.c.phone_number == number)
+        exact = select(person).where(*of_app, recipients.c.phone_number == number)
         found = {
             *self._connection.execute(exact).scalars(),
             *self._connection.execute(partial.limit(MAX_FOUND_RECIPIENTS)).scalars(),

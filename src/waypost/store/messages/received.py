@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.one_time_codes import find_ids_with_codes
+from waypost.store.messages.recipients import find_recipients
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_parts, text_condition
 from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
 from waypost.store.messages.text import has_part
@@ -157,7 +158,9 @@ def _read_kind(
     horizon_ms: int | None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the matching messages of a kind, newest first, read as far as the caller iterates."""
-    statement = _select_inbound(partner_id).where(*_kind_conditions(app_id, kind), *_conditions(connection, query))
+    statement = _select_inbound(partner_id).where(
+        *_kind_conditions(app_id, kind), *_conditions(connection, app_id, query)
+    )
     statement = statement.where(*INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
     before, batch = page.before, page.at_most + 1
     while True:
@@ -170,10 +173,12 @@ def _read_kind(
         batch = _INBOUND_BATCH
 
 
-def _conditions(connection: Connection, query: MessageFilter) -> Iterator[ColumnElement[bool]]:
+def _conditions(connection: Connection, app_id: str, query: MessageFilter) -> Iterator[ColumnElement[bool]]:
     """Yield the engine's part of the filter."""
     if query.number is not None:
-        yield recipients.c.phone_number.contains(query.number)
+        has_number = recipients.c.phone_number.contains(query.number)
+        senders = find_recipients(connection, {(app_id, query.number)}).values()  # who may be known by another number
+        yield or_(has_number, *(inbound_messages.c.recipient_id == sender for sender in senders))
     if query.name is not None:
         yield or_(recipients.c.user_id == query.name, inbound_messages.c.operator_message_id == query.name)
     if query.person is not None:

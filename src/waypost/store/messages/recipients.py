@@ -79,13 +79,13 @@ def get_or_create_recipients(
     Returns:
         Their ids by app id and phone number or business-scoped id.
     """
-    ids = _find_ids(connection, identities)
+    ids = find_recipients(connection, {(app_id, name) for app_id, _, name in identities})
     new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]
     if new:
         _INSERT_RECIPIENTS.run(
             connection, [(partner_id, app_id, *_identity_columns(name), "") for app_id, partner_id, name in new]
         )
-        ids |= _find_ids(connection, new)
+        ids |= find_recipients(connection, {(app_id, name) for app_id, _, name in new})
     return ids
 
 
@@ -122,9 +122,8 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
     return stored
 
 
-def _find_ids(connection: Connection, identities: Collection[tuple[str, int, str]]) -> dict[tuple[str, str], int]:
-    """Find recipients in one statement for all apps; pairs of app and name that were not requested are left out."""
-    pairs = {(app_id, name) for app_id, _, name in identities}
+def find_recipients(connection: Connection, pairs: Set[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Return recipients by app id and phone number or business-scoped id, found together; unknown ones are left out."""
     names = {name for _, name in pairs}
     app_ids = {app_id for app_id, _ in pairs}
     numbers = {name for name in names if name.isdecimal()}
@@ -152,7 +151,7 @@ def recipient_names(connection: Connection, app_id: str, addresses: Iterable[str
 
     A recipient has a name once it has written; others are left out.
     """
-    ids = _find_ids(connection, {(app_id, 0, address) for address in addresses})
+    ids = find_recipients(connection, {(app_id, address) for address in addresses})
     if not ids:
         return {}
     rows = connection.execute(_NAMES_BY_ID, {"ids": sorted(set(ids.values()))})

@@ -241,20 +241,20 @@ class _MessageSearch:
     def _recipients(self) -> list[int]:
         """Return the recipients of a number or a name; empty if there are too many, or neither is given."""
         query, of_app = self._query, recipients.c.app_id == self._app_id
+        person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former id or another number leads to it too
         if query.name is not None:
-            person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
             by_user_id = select(person).where(of_app, recipients.c.user_id == query.name)
             return list(self._connection.execute(by_user_id.limit(1)).scalars())
         if query.number is None:
             return []
         numbers = (
-            select(recipients.c.id, recipients.c.phone_number)
+            select(person.label("id"), recipients.c.phone_number)
             .where(of_app, recipients.c.phone_number.is_not(None))
             .limit(MAX_SEARCHED_NUMBERS)
             .subquery()
         )
-        exact = select(recipients.c.id).where(of_app, recipients.c.phone_number == query.number)
-        partial = select(numbers.c.id).where(numbers.c.phone_number.contains(query.number))
+        exact = select(person).where(of_app, recipients.c.phone_number == query.number)
+        partial = select(numbers.c.id).distinct().where(numbers.c.phone_number.contains(query.number))
         count = self._connection.execute(select(func.count()).select_from(numbers)).scalar_one()
         statement = partial if count < MAX_SEARCHED_NUMBERS else exact
         ids = list(self._connection.execute(statement.limit(MAX_SEARCHED_RECIPIENTS + 1)).scalars())

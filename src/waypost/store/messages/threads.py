@@ -65,7 +65,7 @@ class ThreadRecipient:
 
     Attributes:
         id: of the row that counts.
-        names: the number and the business-scoped id, as far as known: messages that wait are found by them.
+        names: the numbers and the business-scoped ids, as far as known: messages that wait are found by them.
         source: the app's number.
     """
 

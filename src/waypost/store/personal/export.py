@@ -5,7 +5,7 @@ callback is found by its recipient only. So messages and callbacks are read once
 in windows of a limited number of rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -101,18 +101,33 @@ def export_recipient(connection: Connection, name: str, position: ExportPosition
 
 
 def find_person(connection: Connection, name: str) -> Person:
-    """Return what belongs to a phone number or a business-scoped id in all apps."""
-    ids = recipient_ids(connection, _name_condition(name))
-    query = select(recipients.c.id, recipients.c.phone_number, recipients.c.user_id).where(recipients.c.id.in_(ids))
-    rows = connection.execute(query).all()
-    names = {name, *(known for row in rows for known in (row.phone_number, row.user_id) if known)}
-    return Person(sorted(names), [row.id for row in rows])
+    """Return what belongs to a phone number or a business-scoped id in all apps.
+
+    Another app may know only the WhatsApp id of a number, so that a number leads to what belongs to its others too.
+    """
+    names: set[str] = {name}
+    searched: set[str] = set()
+    user_ids: set[str] = set()
+    ids: set[int] = set()
+    while new := names - searched:
+        searched |= new
+        found = recipient_ids(connection, _name_condition(new))
+        query = select(recipients.c.phone_number, recipients.c.user_id).where(recipients.c.id.in_(found))
+        numbers: set[str] = set()
+        for row in connection.execute(query):
+            numbers |= {row.phone_number} - {None}
+            user_ids |= {row.user_id} - {None}
+        ids |= set(found)
+        names |= numbers
+        if not name.isdecimal():
+            break
+    return Person(sorted(names | user_ids), sorted(ids))
 
 
-def _name_condition(name: str) -> ColumnElement[bool]:
-    """Return a condition that the indexes by app and name serve."""
-    column = recipients.c.phone_number if name.isdecimal() else recipients.c.user_id
-    return and_(recipients.c.app_id.in_(select(apps.c.id)), column == name)
+def _name_condition(names: Set[str]) -> ColumnElement[bool]:
+    """Return a condition that the indexes by app and name serve: numbers, or one business-scoped id."""
+    column = recipients.c.phone_number if all(map(str.isdecimal, names)) else recipients.c.user_id
+    return and_(recipients.c.app_id.in_(select(apps.c.id)), column.in_(names))
 
 
 def _next_kind(kind: str) -> ExportPosition | None:
