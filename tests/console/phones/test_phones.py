@@ -157,6 +157,28 @@ async def test_picture_that_the_phone_sends_is_shown(tabs: Tabs, console: Consol
     await expect(sheet).to_be_hidden()
 
 
+async def test_settings_of_a_phone_fit_on_a_small_screen_and_are_changed_with_the_keyboard(
+    tabs: Tabs, console: ConsoleClient
+) -> None:
+    tab = await tabs(f"/phones?show={ANN}", width=390, height=844)
+    await handset(tab).get_by_role("button", name="Details and settings").click()
+    sheet = tab.page.locator(f"#about-{ANN}")
+
+    scrolls = await sheet.evaluate("sheet => sheet.scrollHeight > sheet.clientHeight")
+    owner = sheet.locator("summary").filter(has_text="Owner")
+    await owner.focus()
+    await owner.press("Enter")
+    await sheet.get_by_label("Name", exact=True).fill("Anna")
+    await sheet.get_by_label("Name", exact=True).press("Enter")
+    await expect(sheet.get_by_text("Saved.")).to_be_in_viewport()
+    state = await console.control.json("GET", f"/control/phones/{ANN}")
+    await sheet.get_by_label("Read messages automatically").uncheck()
+
+    assert not scrolls
+    assert state["name"] == "Anna"
+    await expect(sheet.get_by_label("Read delay, in seconds")).to_be_hidden()
+
+
 async def test_location_and_contact_are_sent(tabs: Tabs, console: ConsoleClient) -> None:
     tab = await tabs(f"/phones?show={ANN}")
 

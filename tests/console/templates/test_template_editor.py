@@ -272,6 +272,24 @@ async def test_template_is_written_approved_and_sent_in_the_browser(tabs: Tabs, 
     await page.wait_for_url("**/messages/0*")
 
 
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+async def test_submit_and_the_number_of_violations_stay_in_reach(tabs: Tabs, width: int, height: int) -> None:
+    page = (await tabs(NEW, width=width, height=height)).page
+    body = page.get_by_role("textbox", name="Body", exact=True)
+    await body.fill("Your code is {{1}}")
+    count = page.locator("#lint-brief a")
+    await expect(count).to_contain_text("violation")
+
+    for field in (page.get_by_label("Name", exact=True), body, page.get_by_role("button", name="Add button")):
+        await field.focus()
+        await expect(field).to_be_in_viewport(ratio=0.9)
+        await expect(page.get_by_role("button", name="Submit")).to_be_in_viewport(ratio=0.9)
+        await expect(count).to_be_in_viewport(ratio=0.9)
+    await count.click()
+
+    await expect(page.get_by_label("Topic")).to_be_focused()  # the first of them: it is required
+
+
 async def test_violation_appears_while_typing_links_to_its_field_and_disappears(tabs: Tabs) -> None:
     page = (await tabs(NEW)).page
     await page.get_by_role("textbox", name="Body", exact=True).fill("Your code is {{1}}")

@@ -142,6 +142,7 @@ async def _handle_form(tools: PageTools, page_request: PageRequest, template: Te
         pieces = [
             PageElement("preview", part(EDITOR_MACROS, "preview", page_request, editing, page_request)),
             PageElement("lint", part(EDITOR_MACROS, "lint", page_request, editing)),
+            PageElement("lint-brief", part(EDITOR_MACROS, "lint_brief", page_request, editing)),
             PageElement("changes", part(EDITOR_MACROS, "changes", page_request, editing.changes)),
             PageElement("samples", part(EDITOR_MACROS, "samples", page_request, editing)),
             PageElement("header-sample", part(EDITOR_MACROS, "header_sample", page_request, editing)),
