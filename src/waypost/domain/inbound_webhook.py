@@ -4,6 +4,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+REPETITION_MS: Final = 3_600_000
+"""An undated item that comes once more within this time is a repetition. Source: decision 0060."""
 UNREADABLE_MARK: Final = b"\0"
 """First byte of the payload of an item that could not be read; no JSON text begins with it."""
 
@@ -19,6 +21,7 @@ class WebhookItem(NamedTuple):
         payload: JSON of the item with the members of the body that surround it; of an item that cannot be read,
             the mark and a body with this item alone, its bytes unchanged, to be split once more.
         defect: why the item cannot be read; None for one that can.
+        is_undated: nothing in it says when it happened, so that an equal one much later is another event.
     """
 
     dedupe_key: str
@@ -27,6 +30,7 @@ class WebhookItem(NamedTuple):
     path: str
     payload: bytes
     defect: str | None = None
+    is_undated: bool = False
 
 
 @dataclass(frozen=True, slots=True)

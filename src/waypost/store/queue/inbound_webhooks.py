@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, delete, insert
+from sqlalchemy import Connection, delete, insert, select
 
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.domain.inbound_webhook import REPETITION_MS, InboundWebhook, WebhookItem
 from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
 from waypost.store.queue.job_subjects import JobSubject, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
@@ -79,12 +79,13 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
         return []
     first: dict[tuple[str, str], int] = {}
     for n, (webhook, item, _) in enumerate(new_items):
-        first.setdefault((webhook.operator_account_id, item.dedupe_key), n)
+        key = _key_of_undated(connection, webhook, item) if item.is_undated else item.dedupe_key
+        first.setdefault((webhook.operator_account_id, key), n)
     rows = _INSERT_NEW_ITEMS.run(
         connection,
         [
-            (webhook.operator_account_id, item.dedupe_key, webhook.id, item.path, item.payload, webhook.received_on_ms)
-            for webhook, item, _ in (new_items[n] for n in first.values())
+            (account_id, key, webhook.id, item.path, item.payload, webhook.received_on_ms)
+            for (account_id, key), (webhook, item, _) in ((key, new_items[n]) for key, n in first.items())
         ],
     )
     ids: list[int | None] = [None] * len(new_items)
@@ -112,6 +113,21 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
         ],
     )
     return ids
+
+
+def _key_of_undated(connection: Connection, webhook: InboundWebhook, item: WebhookItem) -> str:
+    """Return the key of the same item of a short time before, or one for another event."""
+    columns = webhook_items.c
+    equal = (columns.dedupe_key >= item.dedupe_key) & (columns.dedupe_key <= f"{item.dedupe_key} ~")
+    query = select(columns.dedupe_key, columns.received_on_ms).where(
+        columns.operator_account_id == webhook.operator_account_id, equal
+    )
+    newest = connection.execute(query.order_by(columns.received_on_ms.desc()).limit(1)).first()
+    if newest is None:
+        return item.dedupe_key
+    if webhook.received_on_ms - newest.received_on_ms < REPETITION_MS:
+        return newest.dedupe_key
+    return f"{item.dedupe_key} {webhook.received_on_ms // REPETITION_MS}"
 
 
 def _add_dead_letters(connection: Connection, unreadable: Sequence[tuple[int, NewItem]]) -> None:
