@@ -41,9 +41,9 @@ OLDER_API_ENDED_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/s
 _ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
 OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 
-Returned = type[Struct] | UnionType | GenericAlias
-"""The type of a response: a struct, one of several, or a list."""
-Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | list[Any] | ApiResponse]])
+Returned = type[Struct] | UnionType | GenericAlias | None
+"""The type of a response: a struct, one of several, a list, or nothing with status 204."""
+Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | list[Any] | ApiResponse | None]])
 
 
 class AppCall(NamedTuple):
@@ -177,12 +177,21 @@ class Operations:
         source: of all of them.
         credential: that each requires, unless it says otherwise.
         at_operator: likewise.
+        operator_errors: likewise.
     """
 
-    def __init__(self, source: str, credential: Credential = Credential.APP_TOKEN, *, at_operator: bool = True) -> None:
+    def __init__(
+        self,
+        source: str,
+        credential: Credential = Credential.APP_TOKEN,
+        *,
+        at_operator: bool = True,
+        operator_errors: tuple[ErrorCode, ...] = OPERATOR_ERRORS,
+    ) -> None:
         self._source = source
         self._credential = credential
         self._at_operator = at_operator
+        self._operator_errors = operator_errors
         self.rows: list[RouteRow] = []
 
     def __call__(
@@ -196,12 +205,14 @@ class Operations:
         rate: str = "partner_call",
         errors: tuple[ErrorCode, ...] = (),
         at_operator: bool | None = None,
-        operator_errors: tuple[ErrorCode, ...] = OPERATOR_ERRORS,
+        operator_errors: tuple[ErrorCode, ...] | None = None,
         deadline: str = "",
         body: type[Struct] | None = None,
         body_format: BodyFormat = BodyFormat.FORM_OR_JSON,
         by_key: bool = False,
-        status: int = 200,
+        key_errors: tuple[ErrorCode, ...] = (),
+        status: int | None = None,
+        wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED,
         other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP,
         deprecated_s: int | None = None,
         idempotency: IdempotencyMode = IdempotencyMode.NO_KEY,
@@ -225,10 +236,12 @@ class Operations:
             deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
             body: the fields of a body that the function reads itself, for the reference.
             body_format: of a body.
-            status: of its response, unless that names another.
-            other_app: as of `RouteRow`.
+            status: of its response, unless that names another; 200, or 204 without a struct, if it is absent.
+            wrong_credential: as of `RouteRow`.
+            other_app: likewise.
             deprecated_s: likewise.
             by_key: True if it has the same path below `/wa` for an API key, too, as public clients call it.
+            key_errors: the further error codes of that path.
             idempotency: its handling of an idempotency key.
         """
 
@@ -239,6 +252,8 @@ class Operations:
             call_type: type[AppCall | KeyCall | PartnerCall] = hints["call"]
             documented = fields or body
             calls_operator = self._at_operator if at_operator is None else at_operator
+            failures = self._operator_errors if operator_errors is None else operator_errors
+            success = status or (204 if returns is None else 200)
 
             @wraps(function)
             async def endpoint(services: Services, request: Request) -> ApiResponse:
@@ -250,7 +265,7 @@ class Operations:
                     arguments["fields"] = read_fields(fields, request.form_or_json().text)
                 async with call.deadline(deadline) if deadline and isinstance(call, AppCall) else nullcontext():
                     value = await function(call, **arguments)
-                return value if isinstance(value, ApiResponse) else ApiResponse(value, status)
+                return value if isinstance(value, ApiResponse) else ApiResponse(value, success)
 
             row = RouteRow(
                 method,
@@ -259,27 +274,38 @@ class Operations:
                 credential or self._credential,
                 rate,
                 (),
-                _add_schema(returns, function.__name__),
+                _add_schema(returns, function.__name__) if returns is not None else "",
                 source or self._source,
                 body_format if documented else BodyFormat.NOTHING,
                 _add_fields(documented),
                 _add_fields(query),
                 calls_operator,
-                (*_field_errors(documented, query), *errors, *(operator_errors if calls_operator else ())),
+                (*_field_errors(documented, query), *errors, *(failures if calls_operator else ())),
                 idempotency,
-                other_app=other_app,
-                deprecated_s=deprecated_s,
+                wrong_credential,
+                other_app,
+                deprecated_s,
             )
-            statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
-            row = replace(row, statuses=(status, *sorted(statuses)))
-            self.rows.append(row)
+            self._append(row, success)
             if by_key:
-                key_source = f"{row.source}; by API key as public clients call it"
-                key_path = path.replace(APP, KEY_APP)
-                self.rows.append(replace(row, path=key_path, credential=Credential.API_KEY, source=key_source))
+                self._append(
+                    replace(
+                        row,
+                        path=path.replace(APP, KEY_APP),
+                        credential=Credential.API_KEY,
+                        source=f"{row.source}; by API key as public clients call it",
+                        errors=(*row.errors, *key_errors),
+                    ),
+                    success,
+                )
             return function
 
         return declare
+
+    def _append(self, row: RouteRow, success: int) -> None:
+        """Add a row, whose statuses follow from its error codes."""
+        statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
+        self.rows.append(replace(row, statuses=(success, *sorted(statuses))))
 
 
 def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:

@@ -9,7 +9,6 @@ from waypost.wire.calling import VoiceAction
 from waypost.wire.messages.passthrough import MessageContext, ReadMessage, TemplateObject, TypingIndicator
 from waypost.wire.messages.session_forms import SESSION_MESSAGE
 from waypost.wire.messages.template_forms import PostbackText, TemplateId, TemplateMessage
-from waypost.wire.subscriptions import SubscriptionMeta
 from waypost.wire.templates.drafts import SentButton, SentCard
 from waypost.wire.templates.library_buttons import LibraryButton
 
@@ -68,20 +67,7 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
 
     **_TEMPLATE_ROWS,
 
-    # Subscriptions. Source: facts 4.2
-    "modes":                    RequestField(_T, True,  "The callbacks to send: modes separated by commas, or the field repeated.", "MESSAGE,SENT,DELIVERED,FAILED"),
-    "modes@change":             RequestField(_T, False, "The callbacks to send from now on.", "MESSAGE,FAILED"),
-    "tag":                      RequestField(_T, True,  "A name for the subscription, unique within the app; at most 180 characters.", "orders"),
-    "tag@change":               RequestField(_T, False, "Another name for the subscription.", "orders-2"),
-    "url":                      RequestField(_T, True,  "The URL that callbacks are posted to: http or https.", "https://shop.example/callbacks"),
-    "url@change":               RequestField(_T, False, "Another URL that callbacks are posted to.", "https://shop.example/callbacks/2"),
-    "version":                  RequestField(_I, False, "The version of the bodies: 2 or 3; 2 for a new subscription when absent.", "2"),
-    "active":                   RequestField(_B, False, "false pauses the subscription, true resumes it.", "false"),
-    "showOnUI":                 RequestField(_B, False, "Stored and returned; no other effect.", "false"),
-    "meta":                     RequestField(_J, False, "JSON text; its headers are added to each callback's request.", '{"headers":{"X-Shop":"s-1"}}', SubscriptionMeta),
-    "doCheck":                  RequestField(_B, False, "false skips the ping of the URL.", "true"),
-
-    # Sending. Source: spec, "Endpoints", 2 to 4 and 6; facts 9
+# Sending. Source: spec, "Endpoints", 2 to 4 and 6; facts 9
     "channel":                  RequestField(_T, False, "The channel: whatsapp, also when absent.", "whatsapp"),
     "source":                   RequestField(_T, False, "The app's phone number; required unless `src` is there. If the path names the app, its id is accepted too.", "15550001000"),
     "src":                      RequestField(_T, False, "Another name of `source`.", "15550001000"),
@@ -219,12 +205,8 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "languageCode":             RequestField(_T, False, "The code of the app's language; stored and shown.", "en"),
     "enableRedis":              RequestField(_B, False, "Stored; no other effect.", "false"),
     "deleteLiveApp":            RequestField(_B, False, "true deletes a live app too; false when absent.", "false"),
-    "id@event_log":             RequestField(_T, True,  "A message's id.", "01990000-0000-7000-8000-0000000000c1"),
     "token@link":               RequestField(_T, True,  "A token of the app: one of `POST …/token`, which then works no more, or the app token.", "sk_0123456789abcdef"),
     "appId":                    RequestField(_T, True,  "The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1"),
-    "date":                     RequestField(_T, True,  "The day, UTC, as DD-MM-YYYY.", "27-11-2026"),
-    "start@event_log":          RequestField(_I, True,  "From then on, in milliseconds since the epoch.", "1795772400000"),
-    "end@event_log":            RequestField(_I, True,  "Until then, at most 600000 milliseconds after `start`.", "1795773000000"),
     "region":                   RequestField(_T, False, "The code of the country where the operator stores messages; not changed when absent.", "IN"),
     "pin":                      RequestField(_T, False, "The number's PIN, if it was registered elsewhere: 6 digits.", ""),
     "syncType":                 RequestField(_T, True,  "The data to request: smb_app_state_sync (contacts) or history, in any case.", "history"),
@@ -247,7 +229,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "phone@app":                RequestField(_T, True,  "One of the account's numbers, 8 to 15 digits.", "15550001000"),
     "webhookUrl":               RequestField(_T, False, "An http or https URL; a subscription with the tag `webhookUrl` sends the callbacks of version 2 there.", "https://shop.example/callbacks"),
     "callbackUrl@app":          RequestField(_T, False, "An http or https URL; stored and shown.", "https://shop.example/callbacks"),
-    "aggBy":                    RequestField(_T, False, "The length of an interval: 15m, 1hr, 6hr, 12hr, 1d or 3d; 1hr when absent.", "1hr"),
     "comment":                  RequestField(_T, False, "The reason for the deletion; not stored.", ""),
     "regenerate":               RequestField(_B, False, "True replaces the link, also one that has expired.", "false"),
     "user":                     RequestField(_T, True,  "A name of whom the link is for.", "Ada"),

@@ -47,11 +47,6 @@ def success_object(*, optional: tuple[str, ...] = (), **members: Schema) -> Sche
     return object_of(optional=optional, open=False, status=constant("success"), **members)
 
 
-_SUBSCRIPTION: Final = object_of(
-    active=BOOLEAN, appId=TEXT, createdOn=INTEGER, id=TEXT, meta=TEXT, mode=INTEGER, modes=array_of(TEXT),
-    modifiedOn=INTEGER, showOnUI=BOOLEAN, tag=TEXT, url=TEXT, version={"enum": [2, 3]},
-)  # fmt: skip
-
 _EDIT: Final = object_of(
     optional=("reason",),
     status=enum_of("PENDING", "REJECTED", "FAILED"), reason=TEXT, modifiedOn=INTEGER,
@@ -141,14 +136,6 @@ _USAGE: Final = object_of(
     cumulativeBill=INTEGER, service=INTEGER, mmLiteMarketing=INTEGER, freeUtility=INTEGER, internationalAuthentication=INTEGER,
     fep=INTEGER, ftc=INTEGER, gsCap=INTEGER,
 )  # fmt: skip
-_LOGGED_EVENT: Final = object_of(
-    delay=INTEGER, dest=TEXT, endTime={"type": ["integer", "null"]}, eventDescription=TEXT, eventId=TEXT, source=TEXT,
-    startTime={"type": ["integer", "null"]},
-)  # fmt: skip
-_DELIVERIES: Final = object_of(
-    averageLatency=INTEGER, failureCount=INTEGER, failureRate=NUMBER, maxLatency=INTEGER, successCount=INTEGER,
-    timestamp=INTEGER,
-)  # fmt: skip
 _WABA: Final = object_of(
     accountStatus=TEXT, dockerStatus=enum_of("CONNECTED", "DISCONNECTED", "FLAGGED", "PENDING", "RESTRICTED", "UNKNOWN"), phoneNumberId=TEXT, messagingLimit=TEXT, mmLiteStatus=TEXT, ownershipType=TEXT, phone=TEXT,
     phoneQuality=enum_of("GREEN", "YELLOW", "RED", "UNKNOWN"), throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=array_of(object_of(error_code=TEXT, error_description=TEXT, possible_solution=TEXT)),
@@ -171,14 +158,8 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "link":           success_object(link=TEXT),
     "comparison":     success_object(data=array_of(_METRIC)),
 
-    # Subscriptions. Source: facts 4.3
-    "subscription":   success_object(subscription=_SUBSCRIPTION),
-    "subscriptions":  success_object(subscriptions=array_of(_SUBSCRIPTION)),
-    "deliveries":     success_object(analytics=object_of(series=array_of(_DELIVERIES), summary=_DELIVERIES)),
-
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
     "passthrough":    {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
-    "event_log":      object_of(eventList=array_of(_LOGGED_EVENT)),
     "message_state":  success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8

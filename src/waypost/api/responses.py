@@ -26,6 +26,12 @@ class Success(Struct, kw_only=True):
     status: Literal["success"] = "success"
 
 
+class StatusFirst(Struct):
+    """A response whose first member is `status`; a struct that extends it has its own after it, with `kw_only`."""
+
+    status: Literal["success"] = "success"
+
+
 class Confirmation(Success):
     """The text of what was done."""
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from waypost.api import flows
+from waypost.api import flows, subscriptions
 from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
 from waypost.api.apps import identity, settings, users
 from waypost.api.apps.apps import (
@@ -50,17 +50,8 @@ from waypost.api.onboarding.linked_apps import create_linked_app
 from waypost.api.onboarding.links import link_app_by_linking_token, link_app_by_token, onboarding_link
 from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled, set_prefilled, show_prefilled
 from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
-from waypost.api.reports.deliveries import show_delivery_analytics
-from waypost.api.reports.message_events import list_incoming_events, list_outgoing_events
+from waypost.api.reports import deliveries, message_events
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
-from waypost.api.subscriptions import (
-    create_subscription,
-    delete_all_subscriptions,
-    delete_subscription,
-    get_subscription,
-    list_subscriptions,
-    update_subscription,
-)
 from waypost.api.templates.analytics import compare_templates, set_analytics, set_button_clicks, show_analytics
 from waypost.api.templates.check import check_template
 from waypost.api.templates.create import create_template
@@ -130,8 +121,6 @@ _PREFILLED_FIELDS: Final = (
     "streetAddress2", "city@prefilled", "state@prefilled", "zipPostal", "country@prefilled", "timezone",
     "phoneDisplayName", "phoneCategory", "phoneDescription",
 )
-_SUBSCRIPTION: Final = ("modes", "tag", "url", "version", "showOnUI", "meta", "doCheck")
-_SUBSCRIPTION_CHANGE: Final = ("modes@change", "tag@change", "url@change", "version", "active", "showOnUI", "meta", "doCheck")
 # fmt: on
 _DIRECT_CALL_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 _CREATE_ERRORS: Final = (
@@ -174,14 +163,6 @@ _PARTNER_PATH: Final = "/partner/{partner_id}"
 _ONE_GROUP: Final = f"{_APP}/group/{{group_id}}"
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
-_ONE_SUBSCRIPTION: Final = f"{_APP}/subscription/{{subscription_id}}"
-_KEY_SUBSCRIPTIONS: Final = "/wa/app/{app_id}/subscription"
-_KEY_SUBSCRIPTION: Final = f"{_KEY_SUBSCRIPTIONS}/{{subscription_id}}"
-_ONE_SUBSCRIPTION_ERRORS: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
-_SUBSCRIBE_ERRORS: Final = (
-    ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
-    ErrorCode.INVALID_URL,
-)  # fmt: skip
 
 # fmt: off
 ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
@@ -249,19 +230,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_KEY_MEDIA}/v2",                                   upload_through_messaging,            _KEY,       "upload",        (200, 400, 401),      "stored_media",   "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
 
     # Subscriptions
-    RouteRow("POST",   f"{_APP}/subscription",                               create_subscription,                 _APP_TOKEN, "subscription",  (200, 400, 401),      "subscription",   "facts 4.1", _FORM, _SUBSCRIPTION, calls_out=True, errors=_SUBSCRIBE_ERRORS, idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/subscription",                               list_subscriptions,                  _APP_TOKEN, "subscription",  (200, 401),           "subscriptions",  "facts 4.1"),
-    RouteRow("GET",    _ONE_SUBSCRIPTION,                                    get_subscription,                    _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
-    RouteRow("PUT",    _ONE_SUBSCRIPTION,                                    update_subscription,                 _APP_TOKEN, "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL)),
-    RouteRow("DELETE", _ONE_SUBSCRIPTION,                                    delete_subscription,                 _APP_TOKEN, "subscription",  (204, 400, 401, 403), "",               "facts 4.1", errors=_ONE_SUBSCRIPTION_ERRORS),
-    RouteRow("DELETE", f"{_APP}/subscription",                               delete_all_subscriptions,            _APP_TOKEN, "subscription",  (204, 401),           "",               "facts 4.1", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.UNAUTHORIZED_ACCESS),
-    RouteRow("GET",    f"{_ONE_SUBSCRIPTION}/analytics",                     show_delivery_analytics,             _APP_TOKEN, "subscription",  (200, 400, 401, 403), "deliveries",     "ledger 1.4", query=("aggBy",), errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN)),
-    RouteRow("POST",   _KEY_SUBSCRIPTIONS,                                   create_subscription,                 _KEY,       "subscription",  (200, 400, 401),      "subscription",   "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION, calls_out=True, errors=(*_SUBSCRIBE_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED), idempotency=_MARKED_FIRST),
-    RouteRow("GET",    _KEY_SUBSCRIPTIONS,                                   list_subscriptions,                  _KEY,       "subscription",  (200, 400, 401),      "subscriptions",  "facts 4.1, self-serve twin", errors=(ErrorCode.KEY_NOT_ASSOCIATED,)),
-    RouteRow("GET",    _KEY_SUBSCRIPTION,                                    get_subscription,                    _KEY,       "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("PUT",    _KEY_SUBSCRIPTION,                                    update_subscription,                 _KEY,       "subscription",  (200, 400, 401, 403), "subscription",   "facts 4.1, self-serve twin", _FORM, _SUBSCRIPTION_CHANGE, calls_out=True, errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.DUPLICATE_TAG, ErrorCode.VOICE_SUBSCRIPTION_EXISTS, ErrorCode.INVALID_URL, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("DELETE", _KEY_SUBSCRIPTION,                                    delete_subscription,                 _KEY,       "subscription",  (204, 400, 401, 403), "",               "facts 4.1, self-serve twin", errors=(*_ONE_SUBSCRIPTION_ERRORS, ErrorCode.KEY_NOT_ASSOCIATED)),
-    RouteRow("DELETE", _KEY_SUBSCRIPTIONS,                                   delete_all_subscriptions,            _KEY,       "subscription",  (204, 400, 401),      "",               "facts 4.1, self-serve twin", errors=(ErrorCode.KEY_NOT_ASSOCIATED,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
 
     # Apps
     RouteRow("GET",    f"{_ACCOUNT}/partnerApps",                            list_partner_apps,                   _PARTNER,   "partner_call",  (200, 401),           "partner_apps",   "facts 2"),
@@ -275,8 +243,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis", "webhookUrl", "callbackUrl@app"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_URL, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
     RouteRow("DELETE", _APP,                                                 remove_app,                          _APP_TOKEN, "delete_app",    (200, 400, 401, 403), "deleted_app",    "ledger 1.2; facts 2", query=("comment", "deleteLiveApp"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
     RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (200, 400, 401),      "link",           "ledger 1.3; facts 2", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.LINK_EXPIRED)),
-    RouteRow("GET",    f"{_ACCOUNT}/event/outgoing",                         list_outgoing_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
-    RouteRow("GET",    f"{_ACCOUNT}/event/incoming",                         list_incoming_events,                _PARTNER,   "partner_call",  (200, 400, 401),      "event_log",      "ledger 1.2", query=("id@event_log", "appId", "date", "start@event_log", "end@event_log"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)),
 
     # Onboarding
     RouteRow("POST",   f"{_APP}/onboarding/register",                        register_number,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", _FORM_OR_JSON, ("region", "pin"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_REGION, *_DIRECT_CALL_ERRORS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
@@ -314,6 +280,9 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
 
+    *subscriptions.operation.rows,
+    *deliveries.operation.rows,
+    *message_events.operation.rows,
     *settings.operation.rows,
     *identity.operation.rows,
     *users.operation.rows,

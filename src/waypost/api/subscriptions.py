@@ -1,14 +1,19 @@
-"""Endpoints for subscriptions: create, list, show, change, delete. By app token, or self-serve by API key."""
+"""The subscriptions of an app: create, list, show, change, delete. By app token, or self-serve by API key."""
 
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Annotated, Final, Self
+
+from msgspec import Struct
 
 from waypost import __version__
-from waypost.api.auth.authorisation import authorise_app
 from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations
+from waypost.api.responses import StatusFirst
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
@@ -33,6 +38,8 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.forms import Form
 from waypost.wire.subscriptions import (
     SubscriptionForm,
+    SubscriptionMeta,
+    SubscriptionObject,
     read_subscription,
     read_subscription_change,
     subscription_object,
@@ -40,13 +47,110 @@ from waypost.wire.subscriptions import (
 
 _log = log("api")
 
+operation = Operations("facts 4.1", operator_errors=())
+ONE_SUBSCRIPTION: Final = f"{APP}/subscription/{{subscription_id}}"
+ONE_SUBSCRIPTION_ERRORS: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
+_KEY_ERRORS: Final = (ErrorCode.KEY_NOT_ASSOCIATED,)
+
+
+class NewSubscription(Struct, rename={"show_on_ui": "showOnUI", "do_check": "doCheck"}):
+    """A subscription, as a form. Source: facts 4.2."""
+
+    modes: Annotated[
+        str,
+        Field(
+            "The callbacks to send: modes separated by commas, or the field repeated.", "MESSAGE,SENT,DELIVERED,FAILED"
+        ),
+    ]
+    tag: Annotated[str, Field("A name for the subscription, unique within the app; at most 180 characters.", "orders")]
+    url: Annotated[str, Field("The URL that callbacks are posted to: http or https.", "https://shop.example/callbacks")]
+    version: Annotated[int, Field("The version of the bodies: 2 or 3; 2 for a new subscription when absent.", "2")] = 2
+    show_on_ui: Annotated[bool, Field("Stored and returned; no other effect.", "false")] = False
+    meta: Annotated[
+        SubscriptionMeta | None,
+        Field("JSON text; its headers are added to each callback's request.", '{"headers":{"X-Shop":"s-1"}}'),
+    ] = None
+    do_check: Annotated[bool, Field("false skips the ping of the URL.", "true")] = True
+
+
+class SubscriptionChange(Struct, rename={"show_on_ui": "showOnUI", "do_check": "doCheck"}):
+    """Fields of a subscription to change; absent ones stay as they are."""
+
+    modes: Annotated[str, Field("The callbacks to send from now on.", "MESSAGE,FAILED")] = ""
+    tag: Annotated[str, Field("Another name for the subscription.", "orders-2")] = ""
+    url: Annotated[str, Field("Another URL that callbacks are posted to.", "https://shop.example/callbacks/2")] = ""
+    version: Annotated[int, Field("The version of the bodies: 2 or 3; 2 for a new subscription when absent.", "2")] = 2
+    active: Annotated[bool, Field("false pauses the subscription, true resumes it.", "false")] = True
+    show_on_ui: Annotated[bool, Field("Stored and returned; no other effect.", "false")] = False
+    meta: Annotated[
+        SubscriptionMeta | None,
+        Field("JSON text; its headers are added to each callback's request.", '{"headers":{"X-Shop":"s-1"}}'),
+    ] = None
+    do_check: Annotated[bool, Field("false skips the ping of the URL.", "true")] = True
+
+
+class OneSubscription(StatusFirst, kw_only=True):
+    """A subscription."""
+
+    subscription: SubscriptionObject
+
+
+class SubscriptionList(StatusFirst, kw_only=True):
+    """Subscriptions, oldest first."""
+
+    subscriptions: list[SubscriptionObject]
+
+
+class SubscriptionCall(AppCall):
+    """A call about an app's subscriptions: by app token, or by API key if the app is live and the key's partner's."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Source: facts 4.1; for the self-serve route its last row.
+
+        Raises:
+            ApiError: as `authorise_app`; by API key, the app is another partner's or not live.
+        """
+        if request.credential != Credential.API_KEY:
+            return await super().authorise(services, request)
+        try:
+            call = await super().authorise(services, request)
+        except ApiError as error:
+            if error.code is ErrorCode.NOT_FOR_THIS_APP:
+                raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
+            raise
+        if not call.app.live:
+            raise ApiError(request.wrong_credential, "The app in the path must be live.")
+        return call
+
+
 WEBHOOK_TAG: Final = "webhookUrl"
 """The tag of the subscription that `PUT /partner/app/{appId}` with `webhookUrl` makes. Source: decision 0025."""
 WEBHOOK_MODES: Final = 2047
 """Its modes: all that have a bit and a body of version 2. Source: facts 4.3."""
 
 
-async def create_subscription(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/subscription",
+    OneSubscription,
+    rate="subscription",
+    body=NewSubscription,
+    body_format=BodyFormat.FORM,
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.DUPLICATE_TAG,
+        ErrorCode.TOO_MANY_SUBSCRIPTIONS,
+        ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
+        ErrorCode.INVALID_URL,
+    ),
+    idempotency=IdempotencyMode.MARKED_FIRST,
+    by_key=True,
+    key_errors=_KEY_ERRORS,
+)
+async def create_subscription(call: SubscriptionCall) -> ApiResponse:
     """Create a subscription, once its URL has responded to one ping.
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or invalid
@@ -54,7 +158,7 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
 
     Source: facts 4.1, 4.2, 4.5.
     """
-    app = await _authorise_app(services, request)
+    services, request, app = call
     form = read_subscription(request.form())
     subscriptions = await _stored_subscriptions(services, app)
     if any(other.tag == form.tag for other in subscriptions):
@@ -86,7 +190,9 @@ async def create_subscription(services: Services, request: Request) -> ApiRespon
             subscription,
             services.directory.seal,
             MAX_SUBSCRIPTIONS_PER_APP,
-            make_response=lambda new_id: _subscription_response(replace(subscription, id=new_id)),
+            make_response=lambda new_id: ApiResponse(
+                OneSubscription(subscription=subscription_object(replace(subscription, id=new_id)))
+            ),
         )
     except DuplicateTag as error:
         raise _duplicate_tag_error(form.tag) from error
@@ -148,22 +254,54 @@ async def set_webhook_url(services: Services, app: App, url: str) -> None:
         raise _too_many_error() from error
 
 
-async def list_subscriptions(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    f"{APP}/subscription",
+    SubscriptionList,
+    rate="subscription",
+    at_operator=False,
+    by_key=True,
+    key_errors=_KEY_ERRORS,
+)
+async def list_subscriptions(call: SubscriptionCall) -> SubscriptionList:
     """Return the app's subscriptions, oldest first. Source: facts 4.1."""
-    app = await _authorise_app(services, request)
-    subscriptions = await _stored_subscriptions(services, app)
-    return ApiResponse(
-        {"status": "success", "subscriptions": [subscription_object(subscription) for subscription in subscriptions]}
-    )
+    subscriptions = await _stored_subscriptions(call.services, call.app)
+    return SubscriptionList(subscriptions=[subscription_object(subscription) for subscription in subscriptions])
 
 
-async def get_subscription(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    ONE_SUBSCRIPTION,
+    OneSubscription,
+    rate="subscription",
+    at_operator=False,
+    errors=ONE_SUBSCRIPTION_ERRORS,
+    by_key=True,
+    key_errors=_KEY_ERRORS,
+)
+async def get_subscription(call: SubscriptionCall) -> OneSubscription:
     """Return one subscription. Source: facts 4.1."""
-    app = await _authorise_app(services, request)
-    return _subscription_response(await subscription_in_path(services, request, app))
+    return OneSubscription(subscription=subscription_object(await subscription_in_path(call)))
 
 
-async def update_subscription(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "PUT",
+    ONE_SUBSCRIPTION,
+    OneSubscription,
+    rate="subscription",
+    body=SubscriptionChange,
+    body_format=BodyFormat.FORM,
+    errors=(
+        *ONE_SUBSCRIPTION_ERRORS,
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.DUPLICATE_TAG,
+        ErrorCode.VOICE_SUBSCRIPTION_EXISTS,
+        ErrorCode.INVALID_URL,
+    ),
+    by_key=True,
+    key_errors=_KEY_ERRORS,
+)
+async def update_subscription(call: SubscriptionCall) -> OneSubscription:
     """Change a subscription, or pause it with `active` false; absent fields stay unchanged.
 
     Callbacks already emitted are sent to the URL that is set when they are sent. A paused subscription
@@ -174,8 +312,8 @@ async def update_subscription(services: Services, request: Request) -> ApiRespon
 
     Source: facts 4.1, 4.2, 4.5.
     """
-    app = await _authorise_app(services, request)
-    subscription = await subscription_in_path(services, request, app)
+    services, request, app = call
+    subscription = await subscription_in_path(call)
     fields = request.form()
     form = read_subscription_change(fields, subscription)
     others = [other for other in await _stored_subscriptions(services, app) if other.id != subscription.id]
@@ -194,7 +332,7 @@ async def update_subscription(services: Services, request: Request) -> ApiRespon
         raise _duplicate_tag_error(form.tag) from error
     if changed is None:
         raise _unknown_error()
-    return _subscription_response(changed)
+    return OneSubscription(subscription=subscription_object(changed))
 
 
 def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscription:
@@ -219,42 +357,51 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
     )
 
 
-async def delete_subscription(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "DELETE",
+    ONE_SUBSCRIPTION,
+    None,
+    rate="subscription",
+    at_operator=False,
+    errors=ONE_SUBSCRIPTION_ERRORS,
+    by_key=True,
+    key_errors=_KEY_ERRORS,
+)
+async def delete_subscription(call: SubscriptionCall) -> None:
     """Delete one subscription; 204 with no body. Source: facts 4.1."""
-    app = await _authorise_app(services, request)
-    subscription = await subscription_in_path(services, request, app)
-    if not await services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):
+    app = call.app
+    subscription = await subscription_in_path(call)
+    if not await call.services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):
         raise _unknown_error()
-    return ApiResponse(None, 204)
 
 
-async def delete_all_subscriptions(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "DELETE",
+    f"{APP}/subscription",
+    None,
+    rate="subscription",
+    at_operator=False,
+    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
+    other_app=ErrorCode.UNAUTHORIZED_ACCESS,
+)
+@operation(
+    "DELETE",
+    f"{KEY_APP}/subscription",
+    None,
+    credential=Credential.API_KEY,
+    rate="subscription",
+    at_operator=False,
+    errors=_KEY_ERRORS,
+    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
+)
+async def delete_all_subscriptions(call: SubscriptionCall) -> None:
     """Delete every subscription of the app; 204 with no body. Source: facts 4.1; its 401 facts 10."""
-    app = await _authorise_app(services, request)
-    await services.database.write(delete_subscriptions, app.id, app.partner_id)
-    return ApiResponse(None, 204)
+    await call.services.database.write(delete_subscriptions, call.app.id, call.app.partner_id)
 
 
-async def _authorise_app(services: Services, request: Request) -> App:
-    """Return the app in the path. By API key it must be live and belong to the key's partner.
-
-    Source: facts 4.1; for the self-serve route its last row.
-    """
-    if request.credential != Credential.API_KEY:
-        return await authorise_app(services, request)
-    try:
-        app = await authorise_app(services, request)
-    except ApiError as error:
-        if error.code is ErrorCode.NOT_FOR_THIS_APP:
-            raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
-        raise
-    if not app.live:
-        raise ApiError(request.wrong_credential, "The app in the path must be live.")
-    return app
-
-
-async def subscription_in_path(services: Services, request: Request, app: App) -> Subscription:
+async def subscription_in_path(call: AppCall) -> Subscription:
     """Return the subscription in the path. Another app of the same partner has its own error."""
+    services, request, app = call
     subscription_id = request.path["subscription_id"]
     if not (subscription_id.isascii() and subscription_id.isdecimal() and len(subscription_id) < 19):
         raise _unknown_error()
@@ -297,10 +444,6 @@ async def _check_url(services: Services, app: App, form: SubscriptionForm) -> No
         _log.info("a subscription's URL failed its ping", reason=problem)
         text = f"url must respond with 2xx to a POST within 10 s, or send doCheck=false; {problem}."
         raise ApiError(ErrorCode.INVALID_URL, text, field="url")
-
-
-def _subscription_response(subscription: Subscription) -> ApiResponse:
-    return ApiResponse({"status": "success", "subscription": subscription_object(subscription)})
 
 
 def _unknown_error() -> ApiError:

@@ -2,12 +2,13 @@
 
 import datetime
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Iterable, Sequence
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 from waypost.base.clock import DAY_MS, HOUR_MS
-from waypost.domain.coercion import read_integer
-from waypost.domain.errors import invalid_field, missing_parameter
+from waypost.domain.errors import invalid_field
 from waypost.domain.message import LoggedEvent
 
 MAX_WINDOW_MS: Final = 600_000  # Source: ledger 1.2, `event/incoming`
@@ -58,17 +59,14 @@ class CountedAttempts(Protocol):
         ...
 
 
-def read_day(query: Callable[[str], str | None]) -> tuple[int, int]:
+def read_day(text: str) -> tuple[int, int]:
     """Return the beginning and the end of the day in the field `date`, UTC, in milliseconds since the epoch.
 
     Raises:
-        ApiError: the field is missing or no day.
+        ApiError: it is no day.
 
     Source: ledger 1.2, `event/outgoing`.
     """
-    text = query("date")
-    if not text:
-        raise missing_parameter("date", "a day as DD-MM-YYYY")
     parts = _DAY.fullmatch(text)
     if parts is not None:
         try:
@@ -80,27 +78,51 @@ def read_day(query: Callable[[str], str | None]) -> tuple[int, int]:
     raise invalid_field("date", "a day as DD-MM-YYYY")
 
 
-def read_window(query: Callable[[str], str | None]) -> tuple[int, int]:
-    """Return the fields `start` and `end`, in milliseconds since the epoch.
-
-    Raises:
-        ApiError: one is missing or no number, or they are in the wrong order or too far apart.
+def check_window(start_ms: int, end_ms: int) -> None:
+    """Raise an error if the fields `start` and `end` are in the wrong order or too far apart.
 
     Source: ledger 1.2, `event/incoming`.
     """
-    times: list[int] = []
-    for name in ("start", "end"):
-        text = query(name)
-        if not text:
-            raise missing_parameter(name, "milliseconds since the epoch", "Long")
-        times.append(read_integer(text, name))
-    start_ms, end_ms = times
     if not 0 <= start_ms <= end_ms <= start_ms + MAX_WINDOW_MS:
         raise invalid_field("end", f"start, or at most {MAX_WINDOW_MS} milliseconds after it")
-    return start_ms, end_ms
 
 
-def message_event_items(events: Iterable[LoggedEvent], message_id: str, source: str) -> list[dict[str, Any]]:
+class EventItem(Struct, rename="camel"):
+    """An event of the log of a message.
+
+    Attributes:
+        delay: in milliseconds.
+        start_time: in milliseconds since the epoch; likewise the end.
+    """
+
+    delay: int
+    dest: str
+    end_time: int | None
+    event_description: str
+    event_id: str
+    source: str
+    start_time: int | None
+
+
+class DeliveryPoint(Struct, rename="camel"):
+    """The attempts of one interval. Latencies are in milliseconds, the rate is a share of 100."""
+
+    average_latency: int
+    failure_count: int
+    failure_rate: float
+    max_latency: int
+    success_count: int
+    timestamp: int
+
+
+class DeliveryAnalytics(Struct):
+    """The deliveries of a subscription: a point for each interval with attempts, and all together."""
+
+    series: list[DeliveryPoint]
+    summary: DeliveryPoint
+
+
+def message_event_items(events: Iterable[LoggedEvent], message_id: str, source: str) -> list[EventItem]:
     """Return the steps of a message as events of its log. Source: ledger 1.2, `event/outgoing`."""
     return [
         _event_item(event, message_id, source, _DESCRIPTIONS.get(event.name, f"Message {event.name}"))
@@ -108,7 +130,7 @@ def message_event_items(events: Iterable[LoggedEvent], message_id: str, source: 
     ]
 
 
-def callback_event_items(events: Iterable[LoggedEvent], message_id: str, app_name: str) -> list[dict[str, Any]]:
+def callback_event_items(events: Iterable[LoggedEvent], message_id: str, app_name: str) -> list[EventItem]:
     """Return callbacks as events of the log of a message. Source: ledger 1.2, `event/incoming`."""
     return [
         _event_item(
@@ -118,20 +140,20 @@ def callback_event_items(events: Iterable[LoggedEvent], message_id: str, app_nam
     ]
 
 
-def _event_item(event: LoggedEvent, message_id: str, source: str, description: str) -> dict[str, Any]:
+def _event_item(event: LoggedEvent, message_id: str, source: str, description: str) -> EventItem:
     is_span = event.start_ms is not None and event.end_ms is not None
-    return {
-        "delay": max((event.end_ms or 0) - (event.start_ms or 0), 0) if is_span else 0,
-        "dest": event.destination,
-        "endTime": event.end_ms,
-        "eventDescription": description,
-        "eventId": message_id,
-        "source": source,
-        "startTime": event.start_ms,
-    }
+    return EventItem(
+        delay=max((event.end_ms or 0) - (event.start_ms or 0), 0) if is_span else 0,
+        dest=event.destination,
+        end_time=event.end_ms,
+        event_description=description,
+        event_id=message_id,
+        source=source,
+        start_time=event.start_ms,
+    )
 
 
-def read_interval(text: str | None) -> int:
+def read_interval(text: str) -> int:
     """Return the length of the intervals of a series, in milliseconds.
 
     Raises:
@@ -145,31 +167,27 @@ def read_interval(text: str | None) -> int:
 
 def delivery_analytics(
     counts: Sequence[CountedAttempts], *, from_ms: int, interval_ms: int, now_ms: int
-) -> dict[str, Any]:
-    """Return the deliveries of a subscription: a point for each interval with attempts, and all together.
+) -> DeliveryAnalytics:
+    """Return the deliveries of a subscription.
 
     Rates are shares of 100; the documents do not say what they are shares of.
 
     Source: ledger 1.4, `analytics`.
     """
     slots = sorted({count.slot for count in counts})
-    return {
-        "series": [
-            _point([count for count in counts if count.slot == slot], from_ms + slot * interval_ms) for slot in slots
-        ],
-        "summary": _point(counts, now_ms),
-    }
+    series = [_point([count for count in counts if count.slot == slot], from_ms + slot * interval_ms) for slot in slots]
+    return DeliveryAnalytics(series, _point(counts, now_ms))
 
 
-def _point(counts: Sequence[CountedAttempts], at_ms: int) -> dict[str, Any]:
+def _point(counts: Sequence[CountedAttempts], at_ms: int) -> DeliveryPoint:
     attempts = sum(count.tries for count in counts)
     delivered = sum(count.tries for count in counts if count.status is not None and 200 <= count.status < 300)
     failed = attempts - delivered
-    return {
-        "averageLatency": round(sum(count.duration_ms * count.tries for count in counts) / attempts) if attempts else 0,
-        "failureCount": failed,
-        "failureRate": round(100 * failed / attempts, 2) if attempts else 0,
-        "maxLatency": max((count.duration_ms for count in counts), default=0),
-        "successCount": delivered,
-        "timestamp": at_ms,
-    }
+    return DeliveryPoint(
+        average_latency=round(sum(count.duration_ms * count.tries for count in counts) / attempts) if attempts else 0,
+        failure_count=failed,
+        failure_rate=round(100 * failed / attempts, 2) if attempts else 0,
+        max_latency=max((count.duration_ms for count in counts), default=0),
+        success_count=delivered,
+        timestamp=at_ms,
+    )

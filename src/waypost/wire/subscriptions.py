@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -127,25 +127,45 @@ def check_url(url: str, name: str = "url") -> None:
         raise ApiError(ErrorCode.INVALID_URL, f"{name} must be {accepted}.", field=name, accepted=accepted)
 
 
-def subscription_object(subscription: Subscription) -> dict[str, Any]:
-    """Return a subscription for the response to its creation and for the list. Source: facts 4.3.
+class SubscriptionObject(
+    msgspec.Struct,
+    rename={"app_id": "appId", "created_on_ms": "createdOn", "modified_on_ms": "modifiedOn", "show_on_ui": "showOnUI"},
+):
+    """A subscription in a response. Source: facts 4.3."""
+
+    active: bool
+    app_id: str
+    created_on_ms: int
+    id: str
+    meta: str
+    mode: int
+    modes: list[str]
+    modified_on_ms: int
+    show_on_ui: bool
+    tag: str
+    url: str
+    version: Literal[2, 3]
+
+
+def subscription_object(subscription: Subscription) -> SubscriptionObject:
+    """Return a subscription for a response.
 
     A subscription that the service has paused is not active; setting `active` resumes it (decision 0042).
     """
-    return {
-        "active": subscription.receives_callbacks,
-        "appId": subscription.app_id,
-        "createdOn": subscription.created_on_ms,
-        "id": subscription.id,
-        "meta": subscription.meta or json.dumps({}),
-        "mode": subscription.mode,
-        "modes": list(subscription.modes),
-        "modifiedOn": subscription.modified_on_ms,
-        "showOnUI": subscription.show_on_ui,
-        "tag": subscription.tag,
-        "url": subscription.url,
-        "version": subscription.version,
-    }
+    return SubscriptionObject(
+        active=subscription.receives_callbacks,
+        app_id=subscription.app_id,
+        created_on_ms=subscription.created_on_ms,
+        id=subscription.id,
+        meta=subscription.meta or json.dumps({}),
+        mode=subscription.mode,
+        modes=list(subscription.modes),
+        modified_on_ms=subscription.modified_on_ms,
+        show_on_ui=subscription.show_on_ui,
+        tag=subscription.tag,
+        url=subscription.url,
+        version=3 if subscription.version == 3 else 2,
+    )
 
 
 def _read_modes(form: Form) -> tuple[str, ...] | None:

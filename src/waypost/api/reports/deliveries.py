@@ -1,16 +1,43 @@
-"""The endpoint for the deliveries of a subscription: how many succeeded, and how long they took."""
+"""The deliveries of a subscription: how many succeeded, and how long they took."""
 
 from functools import partial
+from typing import Annotated
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
-from waypost.api.subscriptions import subscription_in_path
+from msgspec import Struct
+
+from waypost.api.fields import Field
+from waypost.api.operation import AppCall, Operations
+from waypost.api.responses import StatusFirst
+from waypost.api.subscriptions import ONE_SUBSCRIPTION, ONE_SUBSCRIPTION_ERRORS, subscription_in_path
+from waypost.domain.errors import ErrorCode
 from waypost.store.callbacks.receiver_statistics import count_attempts
-from waypost.wire.reports import POINTS, delivery_analytics, read_interval
+from waypost.wire.reports import DEFAULT_INTERVAL, POINTS, DeliveryAnalytics, delivery_analytics, read_interval
+
+operation = Operations("ledger 1.4", at_operator=False)
 
 
-async def show_delivery_analytics(services: Services, request: Request) -> ApiResponse:
+class Interval(Struct, rename="camel"):
+    """The intervals of a series."""
+
+    agg_by: Annotated[
+        str, Field("The length of an interval: 15m, 1hr, 6hr, 12hr, 1d or 3d; 1hr when absent.", "1hr")
+    ] = DEFAULT_INTERVAL
+
+
+class SubscriptionDeliveries(StatusFirst, kw_only=True):
+    """The deliveries of a subscription."""
+
+    analytics: DeliveryAnalytics
+
+
+@operation(
+    "GET",
+    f"{ONE_SUBSCRIPTION}/analytics",
+    SubscriptionDeliveries,
+    rate="subscription",
+    errors=(*ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN),
+)
+async def show_delivery_analytics(call: AppCall, query: Interval) -> SubscriptionDeliveries:
     """Return the deliveries of a subscription in the last 24 intervals, the current one included.
 
     Of a very busy receiver only the newest 20,000 attempts count.
@@ -19,14 +46,13 @@ async def show_delivery_analytics(services: Services, request: Request) -> ApiRe
 
     Source: ledger 1.4, `analytics`; the number of intervals is ours.
     """
-    app = await authorise_app(services, request)
-    subscription = await subscription_in_path(services, request, app)
-    interval_ms = read_interval(request.query("aggBy"))
-    now_ms = services.clock.now_ms()
+    subscription = await subscription_in_path(call)
+    interval_ms = read_interval(query.agg_by)
+    now_ms = call.services.clock.now_ms()
     to_ms = now_ms - now_ms % interval_ms + interval_ms
     from_ms = to_ms - POINTS * interval_ms
-    counts = await services.database.read(
+    counts = await call.services.database.read(
         partial(count_attempts, subscription_id=int(subscription.id), from_ms=from_ms, to_ms=to_ms, slots=POINTS)
     )
     analytics = delivery_analytics(counts, from_ms=from_ms, interval_ms=interval_ms, now_ms=now_ms)
-    return ApiResponse({"status": "success", "analytics": analytics})
+    return SubscriptionDeliveries(analytics=analytics)

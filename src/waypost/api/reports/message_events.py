@@ -1,55 +1,96 @@
-"""Endpoints for the log of one message: its own steps, and the callbacks about it."""
+"""The log of one message: its own steps, and the callbacks about it."""
 
-from waypost.api.auth.authorisation import authorise_partner
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from typing import Annotated, Final
+
+from msgspec import Struct
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
+from waypost.api.operation import Operations, PartnerCall
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.event_log import callback_events, sent_message_events
-from waypost.wire.reports import callback_event_items, message_event_items, read_day, read_window
+from waypost.wire.reports import EventItem, callback_event_items, check_window, message_event_items, read_day
+
+operation = Operations("ledger 1.2", Credential.PARTNER_TOKEN, at_operator=False)
+_ERRORS: Final = (ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)
 
 
-async def list_outgoing_events(services: Services, request: Request) -> ApiResponse:
+class LoggedMessage(Struct, rename="camel"):
+    """A message, and a day of its log."""
+
+    id: Annotated[str, Field("A message's id.", "01990000-0000-7000-8000-0000000000c1", "a message's id")]
+    app_id: Annotated[
+        str, Field("The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1", "the id of one of your apps")
+    ]
+    date: Annotated[str, Field("The day, UTC, as DD-MM-YYYY.", "27-11-2026", "a day as DD-MM-YYYY")]
+
+
+class LoggedCallbacks(LoggedMessage, rename="camel"):
+    """A message, and a time of one day of its log."""
+
+    start: Annotated[
+        int,
+        Field(
+            "From then on, in milliseconds since the epoch.",
+            "1795772400000",
+            "milliseconds since the epoch",
+            kind="Long",
+        ),
+    ]
+    end: Annotated[
+        int,
+        Field(
+            "Until then, at most 600000 milliseconds after `start`.",
+            "1795773000000",
+            "milliseconds since the epoch",
+            kind="Long",
+        ),
+    ]
+
+
+class EventLog(Struct, rename="camel"):
+    """Events of a message."""
+
+    event_list: list[EventItem]
+
+
+@operation("GET", "/partner/account/api/event/outgoing", EventLog, errors=_ERRORS)
+async def list_outgoing_events(call: PartnerCall, query: LoggedMessage) -> EventLog:
     """Return the steps of a message that an app has sent, of one day.
 
     Steps of today are there too, and a message that does not exist has none.
 
-    Errors in this order: 401, 429, 400 a missing field, 400 no day, 400 not one of the partner's apps.
+    Errors in this order: 401, 429, 400 a missing field, 400 not one of the partner's apps, 400 no day.
 
     Source: ledger 1.2, `event/outgoing`.
     """
-    partner_id = await authorise_partner(services, request)
-    message_id, app = await _read_message(services, request, partner_id)
-    from_ms, to_ms = read_day(request.query)
-    events = await services.database.read(sent_message_events, app.id, message_id, from_ms, to_ms)
-    return ApiResponse({"eventList": message_event_items(events, message_id, app.phone_number)})
+    app = await _find_app(call, query.app_id)
+    from_ms, to_ms = read_day(query.date)
+    events = await call.services.database.read(sent_message_events, app.id, query.id, from_ms, to_ms)
+    return EventLog(message_event_items(events, query.id, app.phone_number))
 
 
-async def list_incoming_events(services: Services, request: Request) -> ApiResponse:
+@operation("GET", "/partner/account/api/event/incoming", EventLog, errors=_ERRORS)
+async def list_incoming_events(call: PartnerCall, query: LoggedCallbacks) -> EventLog:
     """Return the callbacks about a message that an app has sent or received, of at most ten minutes of one day.
 
-    Errors in this order: 401, 429, 400 a missing field, 400 no day, 400 a longer time, 400 not one of the
-    partner's apps.
+    Errors in this order: 401, 429, 400 a missing field, 400 not one of the partner's apps, 400 no day, 400 a
+    longer time.
 
     Source: ledger 1.2, `event/incoming`.
     """
-    partner_id = await authorise_partner(services, request)
-    message_id, app = await _read_message(services, request, partner_id)
-    from_ms, to_ms = read_day(request.query)
-    start_ms, end_ms = read_window(request.query)
-    within = (max(from_ms, start_ms), min(to_ms, end_ms + 1))
-    events = await services.database.read(callback_events, app.id, message_id, *within)
-    return ApiResponse({"eventList": callback_event_items(events, message_id, app.name)})
+    app = await _find_app(call, query.app_id)
+    from_ms, to_ms = read_day(query.date)
+    check_window(query.start, query.end)
+    within = (max(from_ms, query.start), min(to_ms, query.end + 1))
+    events = await call.services.database.read(callback_events, app.id, query.id, *within)
+    return EventLog(callback_event_items(events, query.id, app.name))
 
 
-async def _read_message(services: Services, request: Request, partner_id: int) -> tuple[str, App]:
-    """Return the message's id and the app that a query names."""
-    message_id, app_id = request.query("id"), request.query("appId")
-    if not message_id:
-        raise missing_parameter("id", "a message's id")
-    if not app_id:
-        raise missing_parameter("appId", "the id of one of your apps")
-    app = await services.directory.app(app_id)
-    if app is None or app.partner_id != partner_id:
+async def _find_app(call: PartnerCall, app_id: str) -> App:
+    """Return one of the partner's apps."""
+    app = await call.services.directory.app(app_id)
+    if app is None or app.partner_id != call.partner_id:
         raise ApiError(ErrorCode.APP_ID_UNKNOWN, "appId must be the id of one of your apps.", field="appId")
-    return message_id, app
+    return app
