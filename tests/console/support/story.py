@@ -28,7 +28,7 @@ from tests.support.callback_sink import ReceivedCallback
 from tests.support.media_samples import sample
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
-from waypost.client.api_client import ApiResponseError
+from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
 
 ALL_MODES: Final = "MESSAGE,ENQUEUED,SENT,DELIVERED,READ,FAILED,TEMPLATE,ACCOUNT"
 ORDERS: Final = "/orders"
@@ -80,7 +80,13 @@ async def make_credentials(scene: Scene) -> None:
     await admin.json("POST", f"/admin/partners/{partner_id}/client-secrets", body)
     await admin.json("POST", f"/admin/partners/{partner_id}/api-keys", {"name": "web shop"})
     await partner.form("POST", f"{path}/apikey", {"name": "warehouse"})
-    await partner.form("POST", f"{path}/token", {"name": "till", "expiry": str(scene.clock.now_ms() + 12 * HOUR_MS)})
+    shop = {"name": "shop", "expires_on_ms": in_a_month_ms}
+    universal = await admin.json("POST", f"/admin/partners/{partner_id}/universal-tokens", shop)
+    by_universal = ApiClient(
+        HttpTransport(scene.console.base_url), {"Authorization": f"Bearer {universal['universal_token']}"}
+    )
+    expiry = str(scene.clock.now_ms() + 12 * HOUR_MS)
+    await by_universal.form("POST", f"{path}/token", {"name": "till", "expiry": expiry})
 
 
 async def name_credentials(scene: Scene) -> dict[str, str]:
