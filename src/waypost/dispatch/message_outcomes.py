@@ -1,6 +1,7 @@
 """Records the outcome of each message."""
 
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from sqlalchemy import Connection
@@ -71,7 +72,7 @@ def _find_recipients(
     recipients = get_or_create_recipients(connection, identities) | by_both
     if linked:
         known = find_recipients(connection, linked.keys())
-        for key, (app, number) in linked.items():
+        for key, (app, number) in sorted(linked.items(), key=itemgetter(0)):
             recipient_id = recipients[app.id, number]
             if known.get(key) != recipient_id:
                 link_number(connection, app, merged.get(recipient_id, recipient_id), key[1], merged)

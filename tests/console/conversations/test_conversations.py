@@ -14,6 +14,7 @@ from tests.console.support.input_methods import INPUT_METHODS
 from tests.console.support.pictures import picture
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.console.web.formatting import format_phone
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -209,10 +210,28 @@ async def test_conversation_of_a_message_is_a_link_in_its_trace(tabs: Tabs, cons
     tab = await tabs(f"/apps/{demo.APP_ID}/messages/{sent}")
 
     await tab.page.get_by_role("link", name="Conversation", exact=True).click()
+    await expect(tab.page.locator("#rows > li")).to_have_count(1)
     await tab.page.keyboard.press("j")
     await tab.page.keyboard.press("Enter")
 
     await expect(tab.page.locator(".talk-entry.is-sent")).to_have_count(1)
+
+
+async def test_conversation_of_a_number_and_its_whatsapp_id_is_found_by_either_and_names_both(
+    console: ConsoleClient,
+) -> None:
+    number, whatsapp_id = "5593987654321", "559387654321"
+    await console.control.json("PUT", f"/control/phones/{number}", {"wa_id": whatsapp_id})
+    await write_from(console, number, "Hello", "Bia")
+    sent = await console.send_text("Hello Bia", to=number)
+    await wait_for_state(console, sent, "delivered", "read")
+
+    paths = [await path_of(console, name) for name in (number, whatsapp_id)]
+    page = await console.get(paths[0])
+
+    assert paths[0] == paths[1]
+    assert page.count("is-sent") == page.count("is-received") == 1
+    assert f"Other number: {format_phone(number)}." in page
 
 
 async def test_dots_in_a_name_are_no_id(console: ConsoleClient) -> None:

@@ -1,5 +1,6 @@
 """One person keeps one recipient while its names become known, change, and pass to others."""
 
+import asyncio
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -304,6 +305,27 @@ async def test_number_leads_to_what_another_app_has_under_its_whatsapp_id(databa
     found = [await database.read(find_person, name) for name in (NUMBER, WHATSAPP_ID)]
 
     assert [{person, elsewhere} < set(one.recipient_ids) for one in found] == [True, True]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"])
+@pytest.mark.parametrize("are_known", [False, True], ids=["new", "with rows"])
+async def test_processes_that_link_the_same_numbers_at_once_agree(
+    database: Database, store_location: StoreLocation, are_known: bool
+) -> None:
+    pairs = [(f"55939876{number:05}", f"5593876{number:05}") for number in range(20)]
+    for name in (name for pair in pairs for name in pair if are_known):
+        await database.write(find, name)
+    other = Database(store_location.engine())
+    await other.open()
+    try:
+        by_first = [database.write(link, *pair) for pair in pairs]
+        by_second = [other.write(link, *pair) for pair in reversed(pairs)]
+        await asyncio.gather(*by_first, *by_second)
+    finally:
+        await other.close()
+
+    for number, whatsapp_id in pairs:
+        assert await database.write(find, number) == await database.write(find, whatsapp_id)
 
 
 async def test_person_of_a_parent_id_is_found_by_each_name(database: Database) -> None:

@@ -53,6 +53,11 @@ class ConversationHead:
     unread: int
     last_received_id: str
 
+    @property
+    def other_numbers(self) -> list[str]:
+        """The numbers whose WhatsApp id is the recipient's number."""
+        return [name for name in self.names if name.isdecimal() and name != self.number]
+
 
 async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the conversation; a former id of the recipient redirects to the one that counts.
