@@ -18,6 +18,7 @@ from waypost.store.callbacks.receiver_statistics import response_times
 from waypost.store.callbacks.receivers import (
     SubscriptionFilter,
     list_receivers,
+    request_retry,
     resume_subscription,
     rotate_signing_key,
 )
@@ -159,6 +160,22 @@ async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
         raise resource_not_found("subscription", "subscription_id", subscription_id)
     was_paused, after = changed
     return _subscription_view(context, after) | {"was_paused": was_paused}
+
+
+@operation("POST", "/admin/subscriptions/{subscription_id}/retry")
+async def retry_deliveries(context: AdminContext, subscription_id: int) -> Any:
+    """Retry the callbacks that wait for a subscription now; each attempt counts, and the order is kept.
+
+    The receiver is called once; as soon as it accepts a callback, all others follow.
+
+    Raises:
+        ApiError: the subscription is paused, or there is none.
+    """
+    if not await context.database.write(request_retry, subscription_id, context.clock.now_ms()):
+        await _find_subscription(context, subscription_id)
+        text = "The subscription is paused: resume it, and waiting callbacks are sent."
+        raise ApiError(ErrorCode.FIELD_BROKEN, text, field="subscription_id", accepted="one that is not paused")
+    return await show_subscription(context, subscription_id)
 
 
 @operation("GET", "/admin/subscriptions/{subscription_id}/key", shows_secret=True)

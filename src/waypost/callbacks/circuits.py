@@ -31,7 +31,7 @@ class CircuitEvent(StrEnum):
     RETRY_AFTER = "the receiver sent Retry-After"
     DUE = "the time to test it has come"
     PAUSED = "the subscription was paused"
-    RESUMED = "it was resumed, or has another URL"
+    RESUMED = "it was resumed, has another URL, or someone requested a retry"
 
 
 OPEN_AFTER_FAILURES: Final = 3

@@ -12,8 +12,8 @@ SLOW_RESPONSE_MS: Final = 1_000
 SUBSCRIPTION_CHECK_MS: Final = 2_000
 """Minimum interval between two checks of a subscription that gets no callbacks, when it may have changed."""
 
-PAUSED_CHECK_MS: Final = 3_600_000
-"""How long the callbacks of a paused subscription wait before it is checked, if no change is reported."""
+UNREPORTED_CHECK_MS: Final = 3_600_000
+"""How long the callbacks of a subscription wait before it is checked, if no change is reported: a report may be lost."""
 
 
 @dataclass(slots=True)
@@ -29,8 +29,10 @@ class CallbackReceiver:
         replays: which of these are replays.
         probe_position: the position of the callback that tests a circuit that is not closed; None without one.
         may_have_changed: the subscription may have changed since it was read.
-        checked_ms: when a job was last let through to read the subscription.
+        checked_ms: when a job was last let through to read the subscription; 0: the next one is at once.
+        blocked_since_ms: no job has been let through since then; 0: none was held back.
         pause_known_from: only reads from this one on know that it was paused.
+        retry_requests: how many requests to call it at once have been followed.
         has_waiting_group: its jobs, or its replays, wait for a slot or for its circuit.
     """
 
@@ -44,7 +46,9 @@ class CallbackReceiver:
     probe_position: int | None = None
     may_have_changed: bool = False
     checked_ms: int = 0
+    blocked_since_ms: int = 0
     pause_known_from: int = 0
+    retry_requests: int = 0
     has_waiting_group: bool = False
 
     def is_slow(self, real_ms: int) -> bool:
@@ -69,19 +73,21 @@ class CallbackReceiver:
             case CircuitState.OPEN:
                 return self._check_until_ms(now_ms, open_until_ms)
             case CircuitState.PAUSED:
-                return self._check_until_ms(now_ms, now_ms + PAUSED_CHECK_MS)
+                return self._check_until_ms(now_ms, now_ms + UNREPORTED_CHECK_MS)
 
     def _check_until_ms(self, now_ms: int, until_ms: int) -> int | None:
         """Return until when nothing is sent there; None to let one job through to read the subscription."""
-        if not self.may_have_changed:
-            return until_ms
-        if self.probe_position is not None:
+        if self.may_have_changed and self.probe_position is not None:
             return now_ms + SUBSCRIPTION_CHECK_MS
-        check_ms = self.checked_ms + SUBSCRIPTION_CHECK_MS
+        self.blocked_since_ms = self.blocked_since_ms or now_ms
+        check_ms = self.blocked_since_ms + UNREPORTED_CHECK_MS
+        if self.may_have_changed:
+            check_ms = self.checked_ms + SUBSCRIPTION_CHECK_MS
         return min(check_ms, until_ms) if check_ms > now_ms else None
 
     def admit(self, position: int, now_ms: int) -> None:
         """Start a callback, or let its job through to read whether it may start."""
+        self.blocked_since_ms = 0
         if self.circuit.state is CircuitState.OPEN and now_ms >= self.circuit.until_ms:
             self.circuit.apply(CircuitEvent.DUE)
         if not self.is_known or self.circuit.state is not CircuitState.CLOSED:
@@ -107,7 +113,7 @@ class CallbackReceiver:
             self.is_known, self.circuit = True, Circuit()
             return
         if not self.is_known:
-            self.is_known, self.url = True, subscription.url
+            self.is_known, self.url, self.retry_requests = True, subscription.url, subscription.retry_requests
             self.circuit.restore(
                 now_ms,
                 failing_since_ms=subscription.failing_since_ms,
@@ -122,7 +128,10 @@ class CallbackReceiver:
             self._restart_circuit()
         elif subscription.url != self.url:
             self._restart_circuit()
+        elif subscription.retry_requests > self.retry_requests:
+            self.circuit.apply(CircuitEvent.RESUMED)
         self.url = subscription.url
+        self.retry_requests = max(self.retry_requests, subscription.retry_requests)
 
     def _restart_circuit(self) -> None:
         self.circuit.failures = self.circuit.probes = 0

@@ -316,12 +316,14 @@ class CallbackSender:
         Only a change is reported for the group of its replays too, or the replays themselves are.
         """
         subscription_id = group_subscription_id(group)
+        receiver = self._slots.receivers.get(subscription_id)
         if group == replay_group(subscription_id):
             self._reader.drop_subscription(subscription_id)
-        receiver = self._slots.receivers.get(subscription_id)
+            if receiver is not None:
+                receiver.checked_ms, receiver.may_have_changed = 0, False
         if receiver is not None and not receiver.may_have_changed:
             receiver.may_have_changed = True
-            self._clear_all_not_before(subscription_id)  # a change is reported for both groups, and noted once
+            self._clear_all_not_before(subscription_id)
 
     def _clear_all_not_before(self, subscription_id: int) -> None:
         for group in (live_group(subscription_id), replay_group(subscription_id)):

@@ -80,6 +80,7 @@ EXAMPLES: Final[dict[str, tuple[str, str]]] = {
     "callbacks show":       ("01a21f1b-49a9-74a1-80cf-f3354f31d938",                    _CALLBACKS),
     "callbacks check":      ("1",                                                       _CALLBACKS),
     "callbacks resume":     ("1",                                                       _CALLBACKS),
+    "callbacks retry":      ("1",                                                       _CALLBACKS),
     "callbacks key":        ("1",                                                       _CALLBACKS),
     "callbacks rotate":     ("1 --keep-old-for-s 3600",                                 _CALLBACKS),
     "callbacks report":     ("--subscription 1 --from 2026-11-22T10:00Z",               _CALLBACKS),

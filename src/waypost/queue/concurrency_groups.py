@@ -111,6 +111,7 @@ class ConcurrencyGroup:
         "_not_before_ms",
         "_positions",
         "_read_to",
+        "_retries_due_ms",
         "in_flight",
         "is_leaving",
         "is_reading",
@@ -128,6 +129,7 @@ class ConcurrencyGroup:
         self._ended: set[int] = set()  # while it was being read: what is read may still contain them
         self._not_before_ms = 0
         self._read_to = 0
+        self._retries_due_ms: int | None = None
         self._more = not is_read
         self._complete = Completeness()
 
@@ -195,6 +197,9 @@ class ConcurrencyGroup:
             self._read_to = max(self._read_to, job.position)
             self._add(job)
         self._ended.clear()
+        if self._retries_due_ms is not None:
+            self.make_retries_due(self._retries_due_ms)
+            self._retries_due_ms = None
         is_all = len(jobs) < MAX_JOBS_PER_READ
         if jobs and is_all and transactions is not None:
             self._complete.record_read(real_ms, self._read_to, transactions)
@@ -232,7 +237,9 @@ class ConcurrencyGroup:
         return was_waiting
 
     def make_retries_due(self, now_ms: int) -> None:
-        """Make the heads due that wait for another attempt."""
+        """Make the heads due that wait for another attempt; also those that a running read may return as they were."""
+        if self.is_reading:
+            self._retries_due_ms = now_ms
         for due_ms, _, key in self.ready:
             job = self._keys[key][0]
             if due_ms > now_ms and job.attempt:

@@ -64,7 +64,13 @@ class JobQueue:
         )
         self._wake_events: dict[QueueName, asyncio.Event] = {queue_name: asyncio.Event() for queue_name in QueueName}
         self._reader = QueueReader(
-            database, clock, self._schedulers, self.shards, plans=plans, wake_worker=self.wake_worker
+            database,
+            clock,
+            self._schedulers,
+            self.shards,
+            plans=plans,
+            wake_worker=self.wake_worker,
+            make_retries_due=self.make_retries_due,
         )
         self.counts: dict[QueueName, QueueCounters] = {queue_name: QueueCounters() for queue_name in QueueName}
         self._log = log("queue")

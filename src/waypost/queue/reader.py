@@ -13,7 +13,7 @@ from waypost.queue.job import Job, make_job, read_jobs
 from waypost.queue.plans import QueuePlan, shard_of
 from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
-from waypost.store.database import JOBS_ENQUEUED_SUBJECT, NOTIFICATIONS_MISSED, Database
+from waypost.store.database import JOBS_ENQUEUED_SUBJECT, NOTIFICATIONS_MISSED, RETRIES_DUE_SUBJECT, Database
 from waypost.store.queue.jobs import NewJob, list_groups, read_jobs_after
 from waypost.store.queue.names import QueueName
 from waypost.store.write_through_cache import EnqueuedJobs
@@ -37,6 +37,7 @@ class QueueReader:
         shards: whose groups may be read.
         plans: how far ahead a job of a queue may be due.
         wake_worker: called with each queue in which there may be something to claim.
+        make_retries_due: makes the jobs of a group due that wait for another attempt.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class QueueReader:
         *,
         plans: Mapping[QueueName, QueuePlan],
         wake_worker: Callable[[QueueName], None],
+        make_retries_due: Callable[[QueueName, str], None],
     ) -> None:
         self._database = database
         self._clock = clock
@@ -55,6 +57,7 @@ class QueueReader:
         self._shards = shards
         self._plans = plans
         self._wake_worker = wake_worker
+        self._make_retries_due = make_retries_due
         self._polled_ms: dict[QueueName, int] = {}
         self._fully_known: set[QueueName] = set()
         """Queues of which every group with jobs in the store is known, and each commit is reported."""
@@ -125,6 +128,11 @@ class QueueReader:
         for number, group in appended.groups:
             if not self._wake_group(QueueName(number), group):
                 self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{number} {group}")
+        for number, group in appended.due_groups:
+            if shard_of(group) in self._shards.held[QueueName(number)]:
+                self._make_retries_due(QueueName(number), group)
+            else:
+                self._database.notify(RETRIES_DUE_SUBJECT, f"{number} {group}")
 
     def _enqueue_in_memory(self, queue_name: QueueName, group: str, new_jobs: Sequence[tuple[int, NewJob]]) -> bool:
         """Hold new jobs without reading them; return False where the store must be read."""
@@ -138,9 +146,10 @@ class QueueReader:
         return True
 
     def _receive_notification(self, subject: str, payload: str) -> None:
-        if subject == JOBS_ENQUEUED_SUBJECT:
+        if subject in (JOBS_ENQUEUED_SUBJECT, RETRIES_DUE_SUBJECT):
             number, _, group = payload.partition(" ")
-            self._wake_group(QueueName(int(number)), group)
+            react = self._wake_group if subject == JOBS_ENQUEUED_SUBJECT else self._make_retries_due
+            react(QueueName(int(number)), group)
         elif subject == NOTIFICATIONS_MISSED:
             for queue_name in QueueName:
                 self._rescan(queue_name)

@@ -24,6 +24,9 @@ NotificationListener = Callable[[str, str], None]
 JOBS_ENQUEUED_SUBJECT: Final = "jobs_enqueued"
 """Subject of a notification about new jobs; its content is `queue group`."""
 
+RETRIES_DUE_SUBJECT: Final = "retries_due"
+"""Subject of a notification that what waits for another attempt is due now; its content is `queue group`."""
+
 NOTIFICATIONS_MISSED: Final = "missed"
 """Subject after a gap, in which any notification may have been lost."""
 

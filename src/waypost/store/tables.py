@@ -442,6 +442,7 @@ subscriptions = Table(
     Column("paused_on_ms", BigInteger),  # by the service, until someone resumes it; NULL: not paused
     Column("pause_reason", TextColumn),
     Column("next_attempt_ms", BigInteger),  # its circuit is open until then; NULL: not open
+    Column("retry_requests", Integer, nullable=False, server_default=text("0")),  # to call its receiver at once
     UniqueConstraint("app_id", "tag"),
     sqlite_autoincrement=True,  # the id of a deleted subscription is never reused
 )

@@ -46,16 +46,18 @@ class EnqueuedJobs:
     Attributes:
         groups: queue and concurrency group of jobs that must be read from the store.
         jobs: by queue and group, new jobs with their positions, where the engine returns them.
+        due_groups: queue and concurrency group whose jobs that waited for another attempt are due now.
     """
 
     groups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
     jobs: dict[tuple[int, str], list[tuple[int, Any]]] = field(
         default_factory=dict[tuple[int, str], list[tuple[int, Any]]]
     )
+    due_groups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
 
     def __bool__(self) -> bool:
         """Return True if there is anything."""
-        return bool(self.groups or self.jobs)
+        return bool(self.groups or self.jobs or self.due_groups)
 
     def add_group(self, queue_name: int, group: str) -> None:
         """Record that jobs of this group were enqueued or have changed."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from playwright.async_api import Locator
 from sqlalchemy import Connection, insert
 from standardwebhooks import Webhook
 
@@ -159,6 +160,68 @@ async def test_pause_resume_and_ping_update_the_open_card(
     await page.get_by_text("Callbacks have been failing since").wait_for()
 
     assert await page.locator(".sparks svg").count() == 1
+
+
+async def test_retry_now_calls_a_failing_receiver_before_its_next_attempt_from_each_page_that_shows_it(
+    tabs: Tabs, console: ConsoleClient, receiver: CallbackSink
+) -> None:
+    subscription_id = await subscribe(console, receiver.url)
+    receiver.choose_status, receiver.choose_headers = respond_always(503), lambda _: {"Retry-After": "7200"}
+    tab = await tabs(f"{base_path(console)}/deliveries")
+    page = tab.page
+
+    async def fail() -> None:
+        receiver.choose_status = respond_always(503)
+        await console.send_text("Good morning")
+        await poll_until(
+            lambda: get_subscription(console, subscription_id),
+            lambda one: one["retry_after_until_ms"] is not None and one["waiting"] == 3,
+        )
+
+    async def retry(button: Locator) -> None:
+        delivered = len(receiver.accepted)
+        receiver.choose_status = respond_always(200)
+        await button.click()
+        await receiver.wait_until(lambda: len(receiver.accepted) == delivered + 3)
+
+    await fail()
+    outage = page.locator("#outages")
+    await outage.get_by_text("Callbacks to orders have been failing since").wait_for()
+    await outage.get_by_text("Next attempt").wait_for()
+    await retry(outage.get_by_role("button", name="Retry now"))
+    await page.get_by_text("Calling orders now.").wait_for()
+    await outage.get_by_role("button").wait_for(state="detached")
+
+    await fail()
+    blocked = page.locator("#deliveries > li[id]").filter(has_text="Retrying: 503").get_by_role("link")
+    await blocked.click()
+    await retry(page.locator("#delivery-facts").get_by_role("button", name="Retry now"))
+    await page.get_by_text("ms after it was created").wait_for()
+
+    await fail()
+    await tab.go(f"{base_path(console)}/subscriptions/{subscription_id}")
+    await retry(page.get_by_role("button", name="Retry now"))
+    await page.get_by_text("active", exact=True).wait_for()
+
+    await fail()
+    await tab.go(f"{base_path(console)}/replay?which=given_up")
+    await page.get_by_role("heading", name="0 callbacks match").wait_for()
+    waiting = page.get_by_role("region", name="Waiting for delivery")
+    assert "3 wait for orders, the first since" in await waiting.inner_text()
+    await retry(waiting.get_by_role("button", name="Retry now"))
+    await page.get_by_role("heading", name="Health").wait_for()
+
+
+async def test_retry_of_a_subscription_that_was_paused_meanwhile_says_so(
+    console: ConsoleClient, receiver: CallbackSink
+) -> None:
+    subscription_id = await subscribe(console, receiver.url)
+    path = f"{base_path(console)}/subscriptions/{subscription_id}"
+    await console.post(f"{path}/pause")
+
+    await console.post(f"{path}/retry")
+
+    assert "The subscription is paused: resume it" in await console.get(path)
 
 
 async def test_test_of_a_subscription_shows_the_request_and_the_response(

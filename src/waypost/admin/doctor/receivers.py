@@ -18,6 +18,9 @@ async def check_receivers(context: AdminContext) -> list[CheckResult]:
             results.append(failure(subject, f"is paused: {row.pause_reason}", fix_hint))
         else:
             since = timedelta(seconds=(now_ms - row.failing_since_ms) // 1000)
-            fix_hint = f"see its responses with: waypost callbacks report --subscription {row.id}"
+            fix_hint = (
+                f"see its responses with: waypost callbacks report --subscription {row.id}; once it works: waypost "
+                f"callbacks retry {row.id}"
+            )
             results.append(warning(subject, f"callbacks have been failing for {since}", fix_hint))
     return results

@@ -55,6 +55,12 @@ def resume(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
     show("POST", f"/admin/subscriptions/{subscription_id}/resume", {}, as_json=as_json)
 
 
+@callbacks.command("retry")
+def retry(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
+    """Retry the callbacks that wait for a subscription now, whatever their next attempt is due; the order is kept."""
+    show("POST", f"/admin/subscriptions/{subscription_id}/retry", {}, as_json=as_json)
+
+
 @callbacks.command("key")
 def show_key(subscription_id: SubscriptionId, as_json: AsJson = False) -> None:
     """Show the key that signs a subscription's callbacks."""
@@ -133,6 +139,13 @@ def replay(
     if not dry_run and not any(response.values()):
         fail("no callback matches; `waypost callbacks list` lists subscriptions, and --dry-run counts what matches")
     print_view(response, as_json=as_json)
+    if waiting := response["still_waiting"]:
+        one = subscription_id or "SUBSCRIPTION_ID"
+        typer.echo(
+            f"{waiting} of them not replayed: they still wait for their first delivery. To call their receiver now: "
+            f"waypost callbacks retry {one}",
+            err=True,
+        )
 
 
 def _path_with_query(path: str, **query: Any) -> str:

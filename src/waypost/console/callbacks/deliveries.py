@@ -63,7 +63,7 @@ async def show_deliveries(tools: PageTools, page_request: PageRequest) -> Respon
         next_page = "?" + urlencode({**given, "before": _encode_cursor(page.next)})
     return await tools.page(
         page_request, "callbacks/deliveries.html",
-        rows=rows, subscriptions=[{"id": one.id, "tag": one.tag} for one in health.values()], filters=filters, values=filters.values,
+        rows=rows, failing=_failing(health), subscriptions=[{"id": one.id, "tag": one.tag} for one in health.values()], filters=filters, values=filters.values,
         states=[(state, STATE_LABELS.get(state, state)) for state in DELIVERY_STATES], events=EVENT_SUGGESTIONS,
         times=[(value, label) for value, label, _ in DELIVERY_TIMES], quick=QUICK_FILTERS,
         failures=await count_failures(tools, page_request, filters) if before is None else 0,
@@ -82,11 +82,17 @@ async def live_deliveries(tools: PageTools, page_request: PageRequest) -> Respon
         _, rows = await _read(tools, page_request, filters, scan_limit=_LIVE_SCAN_LIMIT)
         part = tools.services.pages.render_macro
         base = callbacks_path(page_request)
+        health = await tools.services.database.read(
+            subscription_health_by_app, page_request.partner.id, page_request.app.id
+        )
         return [
-            PageElement(
-                f"delivery-{row['id']}", part(DELIVERY_LIST_MACROS, "delivery", page_request, base, row), "deliveries", "start"
-            )
-            for row in reversed(rows)
+            PageElement("outages", part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, _failing(health))),
+            *(
+                PageElement(
+                    f"delivery-{row['id']}", part(DELIVERY_LIST_MACROS, "delivery", page_request, base, row), "deliveries", "start"
+                )
+                for row in reversed(rows)
+            ),
         ]  # fmt: skip
 
     return tools.live(page_request, render_pieces, rest_s=0.5)
@@ -146,6 +152,11 @@ async def _read(
 
     page = await tools.services.database.read(read)
     return page, await describe_deliveries(tools, page_request, page.rows)
+
+
+def _failing(health: dict[int, SubscriptionHealth]) -> list[SubscriptionHealth]:
+    """Return the subscriptions whose receivers fail and are called all the same: no one has paused them."""
+    return [one for one in health.values() if one.failing_since_ms is not None and one.active and not one.paused_on_ms]
 
 
 def _encode_cursor(cursor: DeliveryCursor) -> str:

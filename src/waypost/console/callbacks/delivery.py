@@ -100,7 +100,10 @@ async def live_delivery(tools: PageTools, page_request: PageRequest) -> Response
         part = tools.services.pages.render_macro
         return [
             PageElement("delivery-state", part(DELIVERY_MACROS, "state", page_request, now["callback"])),
-            PageElement("delivery-facts", part(DELIVERY_MACROS, "facts", page_request, now["callback"], now["root"])),
+            PageElement(
+                "delivery-facts",
+                part(DELIVERY_MACROS, "facts", page_request, page_request, now["callback"], now["root"]),
+            ),
             PageElement("delivery-tries", part(DELIVERY_MACROS, "tries", page_request, now["callback"])),
         ]
 

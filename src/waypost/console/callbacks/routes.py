@@ -31,6 +31,7 @@ _ROWS: Final = (  # Source: decision 0057
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/check",   subscription_actions.send_ping,     "send a ping to its endpoint"),
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/pause",   subscription_actions.pause,         "pause it"),
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/resume",  subscription_actions.resume,        "resume it"),
+    PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/retry",   subscription_actions.retry,         "call its receiver now"),
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/key",     subscription_actions.show_key,      "show its signing key"),
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/rotate",  subscription_actions.rotate_key,    "create a new signing key"),
     PageRoute(RouteKind.ACT,  _ONE_SUBSCRIPTION + "/delete",  subscription_actions.delete,        "delete it"),

@@ -106,6 +106,20 @@ async def resume(tools: PageTools, page_request: PageRequest) -> Response:
     )
 
 
+async def retry(tools: PageTools, page_request: PageRequest) -> Response:
+    """Call its receiver now, whenever the next attempt is due."""
+    subscription = await get_subscription(tools, page_request)
+    path = _subscription_path(page_request, subscription)
+    try:
+        await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/retry", {})
+    except ApiResponseError as error:  # it was paused, or deleted, meanwhile
+        return respond(tools, page_request, path, error.message, kind="bad")
+    return respond(
+        tools, page_request, path, f"Calling {subscription.tag} now.",
+        hint="As soon as it responds with 2xx, all callbacks that wait are sent, in order.", kind="info",
+    )  # fmt: skip
+
+
 async def show_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the signing key, on this response only."""
     subscription = await get_subscription(tools, page_request)

@@ -59,6 +59,7 @@ class Subscription:
         retry_after_until_ms: end of the delay that its receiver requested (Retry-After).
         paused_on_ms: when the service paused it; None: not paused.
         pause_reason: of the service; None: not paused.
+        retry_requests: how often someone has requested that its receiver is called at once.
     """
 
     id: str
@@ -80,6 +81,7 @@ class Subscription:
     retry_after_until_ms: int | None = None
     paused_on_ms: int | None = None
     pause_reason: str | None = None
+    retry_requests: int = 0
 
     @property
     def receives_callbacks(self) -> bool:

@@ -7,17 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, func, literal_column, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    TextClause,
+    Update,
+    bindparam,
+    func,
+    literal_column,
+    select,
+    text,
+    update,
+)
 
 from waypost.store.bulk_statements import BulkUpdate
 from waypost.store.callbacks.subscriptions import wake_callback_worker
-from waypost.store.queue.callback_jobs import open_callbacks, replay_group
+from waypost.store.queue.callback_jobs import live_group, open_callbacks, replay_group
 from waypost.store.queue.names import QueueName
-from waypost.store.tables import queue_jobs, subscriptions
+from waypost.store.tables import callbacks, queue_jobs, subscriptions
 from waypost.store.typed_rows import select_row
+from waypost.store.write_through_cache import enqueued_jobs
 
 MAX_COUNTED_CALLBACKS: Final = 10_000
 """How many callbacks are counted that wait for one receiver; of a longer queue it is known that it is longer."""
+MAX_RETRIES_MADE_DUE: Final = 20_000
+"""Of so many jobs of a group, the oldest, the retries are made due: a process has no more of them in memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +107,30 @@ def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
     )
     wake_callback_worker(connection, id)
     return row
+
+
+def request_retry(connection: Connection, id: int, now_ms: int) -> bool:
+    """Let a receiver be called at once: what waits for another attempt is due, and its `Retry-After` has ended.
+
+    Returns:
+        False if the subscription is paused or deleted; then nothing is changed.
+    """
+    requested = connection.execute(
+        update(subscriptions)
+        .where(subscriptions.c.id == id, subscriptions.c.active, subscriptions.c.paused_on_ms.is_(None))
+        .values(retry_requests=subscriptions.c.retry_requests + 1, retry_after_until_ms=None, next_attempt_ms=None)
+    )
+    if not requested.rowcount:
+        return False
+    values = {"of_subscription": id, "of_group": replay_group(id), "now_ms": now_ms, "limit": MAX_RETRIES_MADE_DUE}
+    for statement in _MAKE_RETRIES_DUE:
+        connection.execute(statement, values)
+    enqueued_jobs(connection).due_groups |= {
+        (QueueName.CALLBACKS, live_group(id)),
+        (QueueName.CALLBACKS, replay_group(id)),
+    }
+    wake_callback_worker(connection, id)
+    return True
 
 
 def rotate_signing_key(connection: Connection, id: int, old_key_until_ms: int | None) -> bool:
@@ -189,6 +230,30 @@ _COUNT_REPLAYS: Final = select(func.count()).select_from(
 )
 _OLDEST_OPEN: Final = (
     select(open_callbacks.c.created_on_ms).where(_of_subscription).order_by(open_callbacks.c.position).limit(1)
+)
+
+
+def _make_retries_due(jobs: Table, key: ColumnElement[Any], *of_group: ColumnElement[bool] | TextClause) -> Update:
+    """Return the statement for jobs that other transactions are not changing: those are being tried now."""
+    oldest = select(key).where(*of_group).order_by(jobs.c.position).limit(bindparam("limit")).scalar_subquery()
+    is_retry = jobs.c.attempt > 0, jobs.c.due_ms > bindparam("now_ms")
+    chosen = select(key).where(key.in_(oldest), *is_retry).with_for_update(skip_locked=True).scalar_subquery()
+    return update(jobs).where(key.in_(chosen)).values(due_ms=bindparam("now_ms"))
+
+
+_MAKE_RETRIES_DUE: Final = (
+    _make_retries_due(
+        callbacks,
+        callbacks.c.id,
+        text("callbacks.ended_on_ms IS NULL"),  # as in the partial index
+        callbacks.c.subscription_id == bindparam("of_subscription"),
+    ),
+    _make_retries_due(
+        queue_jobs,
+        queue_jobs.c.position,
+        queue_jobs.c.queue == literal_column(str(int(QueueName.CALLBACKS))),
+        queue_jobs.c.concurrency_group == bindparam("of_group"),
+    ),
 )
 _LOCK_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
 _UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "retry_after_until_ms", "next_attempt_ms")

@@ -1,4 +1,4 @@
-"""Columns for template edits that the operator has not accepted, responses of logged requests, revoked tokens."""
+"""Columns for template edits that are not accepted, responses of logged requests, revoked tokens, requested retries."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,3 +15,6 @@ def upgrade() -> None:
     op.add_column("templates", sa.Column("edit", sa.LargeBinary()))
     op.add_column("request_log", sa.Column("response", TEXT, server_default=sa.text("''"), nullable=False))
     op.add_column("universal_tokens", sa.Column("revoked_on_ms", sa.BigInteger()))
+    op.add_column(
+        "subscriptions", sa.Column("retry_requests", sa.Integer(), server_default=sa.text("0"), nullable=False)
+    )
