@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -18,9 +19,12 @@ from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.apps.operator_history import may_have_sent_through
 from waypost.store.messages.messages import MessageRow, messages_by_ids, messages_by_operator_ids
 from waypost.store.messages.recipients import get_or_create_recipient
+from waypost.store.write_through_cache import call_after_commit
 
 _log = log("events")
 MAX_KNOWN_NAMES: Final = 65_536
+_NamePair = tuple[str, str, str]
+"""An app, a number, and a user id or another number."""
 
 
 class IgnoredEvent(StrEnum):
@@ -118,29 +122,45 @@ def reaction_target(event: InboundEvent) -> str | None:
 class KnownNames:
     """Numbers and user ids, or two numbers, that the store is known to have under one recipient: a status needs no query.
 
-    Of each pair the newest are held. They are cleared when a transaction fails, as it may have learned some of them.
+    Of each pair the newest are held.
     """
 
     def __init__(self) -> None:
-        self._pairs: dict[tuple[str, str, str], None] = {}
+        self._pairs: dict[_NamePair, None] = {}
 
-    def has(self, app_id: str, phone_number: str, user_id: str) -> bool:
+    def __contains__(self, pair: _NamePair) -> bool:
         """Return True if the store has this pair."""
-        return (app_id, phone_number, user_id) in self._pairs
+        return pair in self._pairs
+
+    def update(self, pairs: Iterable[_NamePair]) -> None:
+        """Add pairs that are on disk."""
+        for pair in pairs:
+            if len(self._pairs) >= MAX_KNOWN_NAMES:
+                del self._pairs[next(iter(self._pairs))]
+            self._pairs[pair] = None
+
+
+class LearnedNames:
+    """The known names, with those that one transaction learns: they are known to others once it is on disk."""
+
+    def __init__(self, connection: Connection, known: KnownNames) -> None:
+        self._connection = connection
+        self._known = known
+        self._pairs: set[_NamePair] = set()
+
+    def has(self, app_id: str, phone_number: str, other_name: str) -> bool:
+        """Return True if the store has this pair."""
+        pair = (app_id, phone_number, other_name)
+        return pair in self._pairs or pair in self._known
 
     def add(self, app_id: str, phone_number: str, other_name: str) -> bool:
         """Add a pair; return False if it was there already."""
-        pair = (app_id, phone_number, other_name)
-        if pair in self._pairs:
+        if self.has(app_id, phone_number, other_name):
             return False
-        if len(self._pairs) >= MAX_KNOWN_NAMES:
-            del self._pairs[next(iter(self._pairs))]
-        self._pairs[pair] = None
+        if not self._pairs:
+            call_after_commit(self._connection, partial(self._known.update, self._pairs))
+        self._pairs.add((app_id, phone_number, other_name))
         return True
-
-    def clear(self) -> None:
-        """Remove all: each is looked up again."""
-        self._pairs.clear()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +179,7 @@ class EventContext:
     ids: Ids
     at_ms: int
     public_url: str
-    known_names: KnownNames
+    known_names: LearnedNames
     ignored: Counter[str]
 
     def ignore(self, reason: IgnoredEvent, **details: Any) -> None:

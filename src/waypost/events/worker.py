@@ -29,7 +29,7 @@ from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem, unreadab
 from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
-from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, KnownNames
+from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, KnownNames, LearnedNames
 from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
 from waypost.events.templates import apply_template_event, check_repeated_event
 from waypost.notifications.state_changes import StateChangeRecorder
@@ -134,10 +134,8 @@ class EventIngester:
         try:
             applied = await self._database.join(self._store_and_apply, received)
         except StoreUnavailable:
-            self._known_names.clear()
             raise
         except Exception as error:  # noqa: BLE001  a defect belongs to an item, and the operator has done its part
-            self._known_names.clear()
             self._log.error("a webhook could not be applied; each of its items is tried alone", exc_info=error)
             await self._database.join(record_webhooks, webhook)
         else:
@@ -210,8 +208,6 @@ class EventIngester:
                 items.append((job, _ReadItem(job.position, item_id, job.subject.account_id, event)))
         not_completed = await self._queue.complete_all(items, self._apply)
         lost = {id(job) for job, _ in not_completed}
-        if lost:
-            self._known_names.clear()
         for job, item in items:
             if id(job) not in lost:
                 self._count(item)
@@ -275,9 +271,8 @@ class EventIngester:
         recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
         lookup = EventLookup(connection, (item.event for item in items))
         recorder.read_subscriptions(lookup.app_ids)
-        context = EventContext(
-            connection, recorder, lookup, self._ids, at_ms, self._public_url, self._known_names, self.ignored
-        )
+        names = LearnedNames(connection, self._known_names)
+        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url, names, self.ignored)
         if not any(_may_change_names(item.event) for item in items):  # else each is applied in its turn
             statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
             record_user_ids(context, statuses)

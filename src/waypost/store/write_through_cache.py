@@ -14,6 +14,7 @@ from sqlalchemy import Connection
 
 _ENQUEUED_JOBS: Final = "enqueued_jobs"
 _NEW_ROWS: Final = "new_rows"
+_AFTER_COMMIT: Final = "after_commit"
 MAX_CACHED_ROWS: Final = 8_192
 MAX_CACHED_ROW_SIZE: Final = 4_096
 """Characters or bytes of the longest text in a row that is cached: 32 MiB in total at most."""
@@ -102,11 +103,21 @@ class WriteThroughCache:
 
 def begin_recording(
     connection: Connection, requested_tables: Collection[CachedTable[Any, Any]]
-) -> tuple[EnqueuedJobs, dict[CacheKey, Any]]:
-    """Set up, at the beginning of a transaction, where it records new jobs and rows to be cached; return both."""
-    enqueued, new_rows = EnqueuedJobs(), dict[CacheKey, Any]()
+) -> tuple[EnqueuedJobs, dict[CacheKey, Any], list[Callable[[], None]]]:
+    """Set up, at the beginning of a transaction, what it records; return it.
+
+    Returns:
+        New jobs, rows to be cached, and what is called after the commit.
+    """
+    enqueued, new_rows, functions = EnqueuedJobs(), dict[CacheKey, Any](), list[Callable[[], None]]()
     connection.info[_ENQUEUED_JOBS], connection.info[_NEW_ROWS] = enqueued, (requested_tables, new_rows)
-    return enqueued, new_rows
+    connection.info[_AFTER_COMMIT] = functions
+    return enqueued, new_rows, functions
+
+
+def call_after_commit(connection: Connection, function: Callable[[], None]) -> None:
+    """Call a function on the writer's thread once the current transaction is on disk; not if it fails or is unknown."""
+    connection.info[_AFTER_COMMIT].append(function)
 
 
 def enqueued_jobs(connection: Connection) -> EnqueuedJobs:

@@ -89,12 +89,14 @@ class Writer:
     def _run(self, work: Callable[[Connection], None]) -> EnqueuedJobs:
         self._is_committing = False
         with self._engine.write(self._nth) as connection:
-            appended, fresh = begin_recording(connection, self._cache.tables)
+            appended, fresh, functions = begin_recording(connection, self._cache.tables)
             work(connection)
             self._is_committing = True
         self._has_lost_connection = False
         if fresh:
             self._cache.put_rows(fresh)
+        for function in functions:
+            function()
         return appended
 
 
