@@ -12,10 +12,10 @@ from typer.testing import CliRunner, Result
 from tests.support.builders import ANN, is_event
 from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from tests.support.polling import poll_until
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
 from waypost.cli.live.callback_summary import event_names
-from waypost.cli.live.listener import ListeningReceiver, ListenOptions
+from waypost.cli.live.listener import ListenerSubscription, ListeningReceiver, ListenOptions
 from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
 from waypost.cli.main import app as commands
@@ -145,6 +145,24 @@ async def test_application_that_is_away_is_a_failed_delivery() -> None:
 
     assert status == 502
     assert "no response in " in line
+
+
+async def test_listener_stops_when_another_service_has_the_address(
+    pipeline: PipelineHarness, variables: dict[str, str]
+) -> None:
+    """Its calls with a wrong token would count against every command of this machine."""
+    fields = {"modes": "MESSAGE", "tag": "listen-1", "url": pipeline.sink.url, "version": "2"}
+    lines: list[str] = []
+    known, stranger = (ListenerSubscription(variables | {"ADMIN_TOKEN": token}, fields) for token in (ADMIN_TOKEN, "x"))
+    await known.create()
+
+    ended = await asyncio.wait_for(stranger.keep(asyncio.Event(), lines.append), HANGS_AFTER_S)
+
+    assert ended is False
+    assert lines == ["The listener stops: another service has this address now, and does not know its token"]
+    is_set = asyncio.Event()
+    is_set.set()
+    assert await known.keep(is_set, lines.append) is True
 
 
 @pytest.mark.parametrize(("events", "count"), [("delivered", 1), ("message-event", 1), ("read", 0)])

@@ -85,6 +85,7 @@ def test_journey_pasted_twice_ends_with_the_tapped_buttons_postback_text_each_ti
             terminal.stdin.flush()
             taps = wait_for(output, partial(taps_in, output), count=tap_number)
         transcript = output.read_text()
+        assert len(set(re.findall(r"listener with: kill (\d+)", transcript))) == 1, transcript
     finally:
         for listener in set(re.findall(r"stop the listener with: kill (\d+)", output.read_text())):
             os.kill(int(listener), signal.SIGTERM)
@@ -101,9 +102,10 @@ def test_journey_pasted_twice_ends_with_the_tapped_buttons_postback_text_each_ti
 
 
 def callbacks_in(output: Path) -> list[dict[str, Any]]:
-    """Return the callbacks that listeners have printed, each once: a second paste starts a second listener."""
+    """Return the callbacks that the listener has printed; each once, as a second paste starts no second listener."""
     lines = re.findall(r'\{"app": .*\}$', output.read_text(), re.MULTILINE)
-    return [json.loads(line) for line in dict.fromkeys(lines)]
+    assert len(lines) == len(set(lines)), "a callback is printed twice"
+    return [json.loads(line) for line in lines]
 
 
 def taps_in(output: Path) -> list[dict[str, Any]]:

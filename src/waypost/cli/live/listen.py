@@ -1,5 +1,6 @@
 """`waypost listen`: the command's options."""
 
+import asyncio
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
@@ -31,7 +32,11 @@ def listen(
     modes: Annotated[str | None, typer.Option(help=f"Modes of the subscription. [default: {DEFAULT_MODES}]")] = None,
     port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port to receive on; 0 takes a free one.")] = 0,
     background: Annotated[
-        bool, typer.Option("--background", help="Return once it listens; it goes on printing in the background.")
+        bool,
+        typer.Option(
+            "--background",
+            help="Return once it listens; it goes on printing in the background. A second one is not started.",
+        ),
     ] = False,
     ready_fd: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -45,20 +50,27 @@ def listen(
         fail(
             f"--events: there is no event {unknown[0]}; accepted: {', '.join(sorted(LISTENED_EVENTS))}", code=EXIT_USAGE
         )
-    chosen_modes = modes or (ALL_MODES if names else DEFAULT_MODES)
-    if background:
-        from waypost.cli.live.listener import listen_in_background
+    from waypost.cli.live.listener import NEEDED, ListenOptions
+    from waypost.cli.live.listener import listen as listen_until_signalled
+    from waypost.cli.server_loop import run_until_stopped
 
+    chosen_modes = modes or (ALL_MODES if names else DEFAULT_MODES)
+    chosen = ListenOptions(chosen_modes, names, forward_to, pretty, port)
+    if background:
+        from waypost.cli.live.listener import find_listener, listen_in_background
+
+        with report_api_errors(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
+            running = asyncio.run(find_listener(read_environment(env_file, *NEEDED), chosen))
+        if running is not None:
+            url, pid = running
+            typer.echo(f"Ready: a listener prints here already, at {url}")
+            typer.echo(f"stop the listener with: kill {pid}")
+            return
         options = ["--env-file", str(env_file), "--modes", chosen_modes, "--port", str(port)]
         options += ["--events", events] if events else []
         options += ["--forward-to", forward_to] if forward_to else []
         options += ["--pretty"] if pretty else []
         raise typer.Exit(listen_in_background(options, print_line=typer.echo))
-    from waypost.cli.live.listener import NEEDED, ListenOptions
-    from waypost.cli.live.listener import listen as listen_until_signalled
-    from waypost.cli.server_loop import run_until_stopped
-
     with report_api_errors(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
         variables = read_environment(env_file, *NEEDED)
-        chosen = ListenOptions(chosen_modes, names, forward_to, pretty, port)
         run_until_stopped(listen_until_signalled(variables, chosen, print_line=typer.echo, ready_fd=ready_fd))

@@ -1,12 +1,13 @@
 """A receiver of callbacks that subscribes, prints and forwards each callback, and unsubscribes at the end."""
 
 import asyncio
+import hashlib
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -28,6 +29,10 @@ _PASSED_ON: Final = ("content-type", "user-agent", "x-", "webhook-", "waypost-")
 _NO_RESPONSE: Final = 502
 _CHECK_INTERVAL_S: Final = 1
 """Time between two readings of the subscriptions: a reset or another snapshot takes the listener's away."""
+_TAG_PREFIX: Final = "listen-"
+_PROBE_TIMEOUT_S: Final = 2
+_STRANGERS: Final = (401, 403)
+"""Statuses of a service that does not know our token: another one has the address now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,14 @@ class ListenOptions:
     forward_to: str | None = None
     pretty: bool = False
     port: int = 0
+
+    def fingerprint(self) -> str:
+        """Return a digest of everything but the port, and of the terminal or file to which this process prints."""
+        output = os.fstat(1)
+        terminal = os.ttyname(1) if os.isatty(1) else ""  # a terminal that was closed has no name any more
+        options = asdict(self) | {"events": sorted(self.events), "port": None}
+        shown = json.dumps([options, output.st_dev, output.st_ino, output.st_rdev, terminal], sort_keys=True)
+        return hashlib.sha256(shown.encode()).hexdigest()
 
 
 async def listen(
@@ -74,7 +87,7 @@ async def listen(
     server = HttpServer(ListeningReceiver(options, print_line), bound)
     await server.start()
     url = f"http://127.0.0.1:{port_of(bound)}/callbacks"
-    fields = {"modes": options.modes, "tag": f"listen-{port_of(bound)}", "url": url, "version": "2"}
+    fields = {"modes": options.modes, "tag": f"{_TAG_PREFIX}{port_of(bound)}", "url": url, "version": "2"}
     subscription = ListenerSubscription(variables, fields)
     try:
         await subscription.create()
@@ -82,10 +95,34 @@ async def listen(
         if ready_fd is not None:
             os.write(ready_fd, b"1")
             os.close(ready_fd)
-        await subscription.keep(handle_stop_signals(), print_line)
-        await subscription.delete()
+        if await subscription.keep(handle_stop_signals(), print_line):
+            await subscription.delete()
     finally:
         await server.stop()
+
+
+async def find_listener(variables: Mapping[str, str], options: ListenOptions) -> tuple[str, int] | None:
+    """Return the URL and the process id of a listener of this app that prints the same to the same place; else None.
+
+    Raises:
+        ApiResponseError: the service rejects the token.
+        ApiUnreachable: the service does not respond.
+    """
+    for row in await ListenerSubscription(variables, {}).rows():
+        port = str(row["tag"]).removeprefix(_TAG_PREFIX)
+        url = f"http://127.0.0.1:{port}/callbacks"
+        if row["url"] != url or options.port not in (0, int(port)):
+            continue
+        try:
+            response = await HttpTransport(f"http://127.0.0.1:{port}", timeout_s=_PROBE_TIMEOUT_S)(
+                "GET", "/callbacks", {}, None
+            )
+            body = object_or_none(json.loads(response.body)) or {}
+        except (ApiUnreachable, ValueError):
+            continue
+        if body.get("fingerprint") == options.fingerprint():
+            return url, int(body["pid"])
+    return None
 
 
 def listen_in_background(options: Sequence[str], *, print_line: Callable[[str], None]) -> int:
@@ -128,13 +165,31 @@ class ListenerSubscription:
         """
         await self._client.form("POST", self._path, self._fields)
 
-    async def keep(self, stop_event: asyncio.Event, print_line: Callable[[str], None]) -> None:
-        """Subscribe again whenever the subscription is missing, and print it, until the event is set."""
+    async def rows(self) -> list[dict[str, Any]]:
+        """Return the app's subscriptions.
+
+        Raises:
+            ApiResponseError: the service rejects the token.
+            ApiUnreachable: the service does not respond.
+        """
+        return (await self._reader.json("GET", self._list_path))["subscriptions"]
+
+    async def keep(self, stop_event: asyncio.Event, print_line: Callable[[str], None]) -> bool:
+        """Subscribe again whenever the subscription is missing, and print it, until the event is set.
+
+        Returns:
+            False if it ended earlier, because the service is another one now: it does not know the token.
+        """
         printed = ""
         while not await _is_set_within(stop_event, _CHECK_INTERVAL_S):
             try:
-                subscription_id = self._id_in(await self._reader.json("GET", self._list_path))
-            except (ApiUnreachable, ApiResponseError):  # it may be starting again
+                subscription_id = self._id_in(await self.rows())
+            except ApiUnreachable:  # it may be starting again
+                continue
+            except ApiResponseError as error:
+                if error.status in _STRANGERS:
+                    print_line("The listener stops: another service has this address now, and does not know its token")
+                    return False
                 continue
             line = ""
             if subscription_id is None:
@@ -142,6 +197,7 @@ class ListenerSubscription:
             if line and line != printed:
                 print_line(line)
             printed = line
+        return True
 
     async def _create_again(self) -> str:
         """Subscribe, and return a line about it; empty if the service does not respond."""
@@ -160,13 +216,12 @@ class ListenerSubscription:
             ApiResponseError: the service does not delete it.
             ApiUnreachable: the service does not respond.
         """
-        subscription_id = self._id_in(await self._client.json("GET", self._path))
+        subscription_id = self._id_in((await self._client.json("GET", self._path))["subscriptions"])
         if subscription_id is not None:
             await self._client.json("DELETE", f"{self._path}/{subscription_id}")
 
-    def _id_in(self, response: Mapping[str, Any]) -> Any:
+    def _id_in(self, rows: Sequence[Mapping[str, Any]]) -> Any:
         """Return the id of our subscription by tag and URL, as another one may have its former id; None: it is missing."""
-        rows = response["subscriptions"]
         return next(
             (row["id"] for row in rows if all(row[name] == self._fields[name] for name in ("tag", "url"))), None
         )
@@ -194,7 +249,15 @@ class ListeningReceiver:
         self._print_line = print_line
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
-        """Respond with the application's status, or with 200 if callbacks are not forwarded."""
+        """Respond with the application's status, or with 200 if callbacks are not forwarded.
+
+        A GET responds with the process id and the fingerprint, by which a second `listen --background` finds this one.
+        """
+        if scope.get("method") == "GET":
+            content = json.dumps({"pid": os.getpid(), "fingerprint": self._options.fingerprint()}).encode()
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            await send({"type": "http.response.body", "body": content})
+            return
         body = b""
         more = True
         while more:
