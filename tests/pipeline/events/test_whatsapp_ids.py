@@ -1,5 +1,6 @@
 """A number and the WhatsApp id that differs from it are one person, in whichever order the service meets them."""
 
+import asyncio
 from typing import Any, Final
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from tests.support.builders import ANN, APP, PARTNER, is_event
 from tests.support.operator_webhook import post_messages_change
 from tests.support.pipeline import API_KEY, PipelineHarness
+from tests.support.polling import poll_until
 from waypost.store.console.conversations import ConversationFilter, list_conversations
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter, search_messages
@@ -45,6 +47,11 @@ async def thread(pipeline: PipelineHarness, recipient_id: int) -> list[str]:
     recipient = ThreadRecipient(recipient_id, (NUMBER, WHATSAPP_ID), APP.phone_number)
     found = await pipeline.waypost.database.read(search_thread, PARTNER.id, APP.id, recipient)
     return [row["id"] for row in reversed(found.rows)]
+
+
+async def thread_of_all(pipeline: PipelineHarness) -> list[list[str]]:
+    """Return the messages of each conversation."""
+    return [await thread(pipeline, row["id"]) for row in await conversation_rows(pipeline)]
 
 
 def assert_one_order(pipeline: PipelineHarness) -> None:
@@ -159,6 +166,39 @@ async def test_whatsapp_id_that_only_a_status_gives_is_the_same_person(proxied_p
     for name in (ANN, WHATSAPP_ID):
         assert [row["id"] for row in await conversation_rows(pipeline, number=name)] == [conversation["id"]]
     assert_one_order(pipeline)
+
+
+@pytest.mark.parametrize("response", ["lost", "after the statuses", "after the answer"])
+async def test_statuses_and_an_answer_may_come_before_the_response(
+    proxied_pipeline: PipelineHarness, response: str
+) -> None:
+    pipeline, proxy = proxied_pipeline, proxied_pipeline.operator_proxy
+    assert proxy is not None
+    template_id = await pipeline.approved_template()
+    await set_whatsapp_id(pipeline)
+    if response != "after the answer":  # else two recipients have callbacks before anything says that they are one
+        await set_opt_in(pipeline, NUMBER, "in")
+    release = asyncio.Event()
+
+    async def wait_for_release(_wamid: str) -> None:
+        await release.wait()
+
+    proxy.lose_responses = int(response == "lost")
+    if response == "after the statuses":
+        proxy.hold_response = lambda wamid: proxy.wait_until_forwarded("delivered", wamid)
+    elif response == "after the answer":
+        proxy.hold_response = wait_for_release
+
+    sent = await pipeline.send(template_id, to=NUMBER)
+    if response != "after the answer":
+        await pipeline.events_of(sent, until="delivered")
+    received = await pipeline.reply(NUMBER, "Thank you")
+    release.set()
+    await pipeline.events_of(sent, until="delivered")
+
+    await poll_until(lambda: thread_of_all(pipeline), lambda ids: ids == [[sent, received["payload"]["id"]]])
+    about_ann = [attempt for attempt in pipeline.sink.accepted if attempt.value["type"] != "template-event"]
+    assert [attempt.sequence for attempt in about_ann] == list(range(1, len(about_ann) + 1))
 
 
 @pytest.mark.both_engines
