@@ -14,7 +14,7 @@ from waypost.api.fields import Field, omit_empty
 from waypost.api.http.multipart import read_parts
 from waypost.api.http.requests import Request
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject
+from waypost.api.responses import OperatorObject, StatusFirst
 from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.base.http.multipart import PartHead
 from waypost.base.json_values import boolean_of, coerced_text, object_of, objects_in
@@ -144,10 +144,9 @@ class FlowDetails(OperatorObject):
     """A flow, with the requested members."""
 
 
-class ChangedFlow(Struct):
+class ChangedFlow(StatusFirst, kw_only=True):
     """The operator's result of a change."""
 
-    status: Literal["success"]
     success: bool
 
 
@@ -159,10 +158,9 @@ class FlowPreview(Struct):
     status: Literal["success"]
 
 
-class CheckedFlow(Struct):
+class CheckedFlow(StatusFirst, kw_only=True):
     """The operator's validation result of a flow's file."""
 
-    status: Literal["success"]
     success: bool
     validation_errors: list[Any]
 
@@ -269,7 +267,7 @@ async def put_assets(call: AppCall) -> CheckedFlow:
         path = f"{await _flow_in_path(call)}/assets"
         response = await call.graph("POST", path, _FILE_TEXTS, files={"file": file})
     succeeded = boolean_of(response.get("success"), default=True)
-    return CheckedFlow("success", succeeded, response.get("validation_errors", []))
+    return CheckedFlow(success=succeeded, validation_errors=response.get("validation_errors", []))
 
 
 @operation("POST", f"{_FLOW}/publish", ChangedFlow)
@@ -293,7 +291,7 @@ async def preview_flow(call: AppCall) -> FlowPreview:
 
 
 def _changed(response: dict[str, Any]) -> ChangedFlow:
-    return ChangedFlow("success", boolean_of(response.get("success"), default=True))
+    return ChangedFlow(success=boolean_of(response.get("success"), default=True))
 
 
 async def _flow_in_path(call: AppCall) -> str:

@@ -5,15 +5,15 @@ reading and checking of fields, statuses, error codes and the OpenAPI document f
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import wraps
 from types import GenericAlias, UnionType
-from typing import Any, Final, NamedTuple, Self, TypeVar, get_type_hints
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, get_type_hints
 
 from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name, authorise_partner, holder_of_api_key
+from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name, authorise_partner
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import (
     account_of,
@@ -41,8 +41,8 @@ OLDER_API_ENDED_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/s
 _ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
 OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 
-Returned = type[Struct] | UnionType | GenericAlias | None
-"""The type of a response: a struct, one of several, a list, or nothing with status 204."""
+Returned = type[Struct] | type[bytes] | UnionType | GenericAlias | None
+"""The type of a response: a struct, one of several, a list, a file, or nothing with status 204."""
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Struct | dict[str, Any] | list[Any] | ApiResponse | None]])
 
 
@@ -134,27 +134,8 @@ class NamedAppCall(AppCall):
         return cls(services, request, await authorise_app_by_name(services, request))
 
 
-class KeyCall(NamedTuple):
-    """A call about the partner of an API key, whichever of its apps the key is for."""
-
-    services: Services
-    request: Request
-    partner_id: int
-
-    @classmethod
-    async def authorise(cls, services: Services, request: Request) -> Self:
-        """Return the call, which has spent one request of the rate.
-
-        Raises:
-            ApiError: as `holder_of_api_key`, or 429.
-        """
-        holder = await holder_of_api_key(services, request)
-        await request.spend(services.limiter, str(holder.partner_id))
-        return cls(services, request, holder.partner_id)
-
-
 class PartnerCall(NamedTuple):
-    """A call about a partner, whose token it has."""
+    """A call about a partner, whose token or API key it has."""
 
     services: Services
     request: Request
@@ -168,6 +149,28 @@ class PartnerCall(NamedTuple):
             ApiError: as `authorise_partner`.
         """
         return cls(services, request, await authorise_partner(services, request))
+
+    def check_path(self) -> None:
+        """Check that the path names the partner.
+
+        Raises:
+            ApiError: it names another one.
+        """
+        if self.request.path["partner_id"] != str(self.partner_id):
+            raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
+
+
+class Call(Protocol):
+    """A call that an operation's function takes."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call of a request whose caller may make it.
+
+        Raises:
+            ApiError: the credential is wrong, or the rate is used up.
+        """
+        ...
 
 
 class Operations:
@@ -226,7 +229,7 @@ class Operations:
         Args:
             method: of HTTP.
             path: below the host.
-            returns: the struct of its response.
+            returns: the type of its response.
             source: if it is another one than the subject's.
             credential: likewise.
             rate: its row in the table of rates.
@@ -236,7 +239,8 @@ class Operations:
             deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
             body: the fields of a body that the function reads itself, for the reference.
             body_format: of a body.
-            status: of its response, unless that names another; 200, or 204 without a struct, if it is absent.
+            status: of its response, unless that names another; if it is absent: 200, or 204 without a struct. Of an
+                operation that always fails, its error's.
             wrong_credential: as of `RouteRow`.
             other_app: likewise.
             deprecated_s: likewise.
@@ -249,7 +253,7 @@ class Operations:
             hints = get_type_hints(function)
             fields: type[Struct] | None = hints.get("fields")
             query: type[Struct] | None = hints.get("query")
-            call_type: type[AppCall | KeyCall | PartnerCall] = hints["call"]
+            call_type: type[Call] = hints["call"]
             documented = fields or body
             calls_operator = self._at_operator if at_operator is None else at_operator
             failures = self._operator_errors if operator_errors is None else operator_errors
@@ -262,8 +266,12 @@ class Operations:
                 if query is not None:
                     arguments["query"] = read_fields(query, request.query)
                 if fields is not None:
-                    arguments["fields"] = read_fields(fields, request.form_or_json().text)
-                async with call.deadline(deadline) if deadline and isinstance(call, AppCall) else nullcontext():
+                    form = request.form() if body_format is BodyFormat.FORM else request.form_or_json()
+                    arguments["fields"] = read_fields(fields, form.text)
+                if deadline and isinstance(call, AppCall):
+                    async with call.deadline(deadline):
+                        value = await function(call, **arguments)
+                else:
                     value = await function(call, **arguments)
                 return value if isinstance(value, ApiResponse) else ApiResponse(value, success)
 

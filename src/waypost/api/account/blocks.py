@@ -9,7 +9,7 @@ from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field, omit_empty, read_fields
 from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
-from waypost.api.responses import OperatorObject, Success
+from waypost.api.responses import OperatorObject, StatusFirst, Success
 from waypost.base.json_values import coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
@@ -146,17 +146,15 @@ class KnownUser(Struct):
     blocked: bool
 
 
-class KnownUserPage(Struct):
+class KnownUserPage(StatusFirst, kw_only=True):
     """A page of the users that are known to the app."""
 
-    status: Literal["success"]
     users: list[KnownUser]
 
 
-class OneUser(Struct):
+class OneUser(StatusFirst, kw_only=True):
     """One user."""
 
-    status: Literal["success"]
     user: KnownUser
 
 
@@ -209,7 +207,7 @@ async def list_known_users(call: AppCall, query: KnownPage) -> KnownUserPage:
     """Return a page of the users that are known to the app: who has opted in or out, or was blocked."""
     offset = (query.page_no - 1) * query.page_size
     users = await call.services.database.read(partial(list_users, app=call.app, offset=offset, at_most=query.page_size))
-    return KnownUserPage("success", [KnownUser(user.phone_number, user.blocked) for user in users])
+    return KnownUserPage(users=[KnownUser(user.phone_number, user.blocked) for user in users])
 
 
 @operation(
@@ -224,7 +222,7 @@ async def list_known_users(call: AppCall, query: KnownPage) -> KnownUserPage:
 async def show_user(call: AppCall) -> OneUser:
     """Return whether a user is blocked, known or not."""
     user = await call.services.database.read(app_user, call.app, _read_phone(call.request.path["phone"]))
-    return OneUser("success", KnownUser(user.phone_number, user.blocked))
+    return OneUser(user=KnownUser(user.phone_number, user.blocked))
 
 
 @operation(

@@ -7,7 +7,7 @@ from msgspec import Struct
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import account_of, call_operator
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import Confirmation, Success
+from waypost.api.responses import Confirmation, StatusFirst, Success
 from waypost.domain.direct_calls.account import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.limit_events import last_limit_event
@@ -24,10 +24,9 @@ _BY_KEY: Final = "facts 13; by API key as public clients call it"
 operation = Operations("facts 13")
 
 
-class Health(Struct):
+class Health(StatusFirst, kw_only=True):
     """The response about the health of a number."""
 
-    status: Literal["success"]
     healthy: Literal["true", "false"]
 
 
@@ -94,7 +93,7 @@ async def show_health(call: AppCall) -> Health:
         if error.code is ErrorCode.OPERATOR_REJECTED:
             raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, error.explanation) from error
         raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, error.explanation) from error
-    return Health("success", "true" if account.status == "ACTIVE" and number.is_connected else "false")
+    return Health(healthy="true" if account.status == "ACTIVE" and number.is_connected else "false")
 
 
 @operation(

@@ -1,12 +1,13 @@
 """An app's number at the operator: its business profile and its conversational components."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from msgspec import Struct, to_builtins
 
 from waypost.api.direct_calls import unavailable_error
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import StatusFirst
 from waypost.api.route import BodyFormat
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
@@ -130,10 +131,9 @@ class Profile(Struct, rename="camel"):
     website2: str
 
 
-class StoredProfile(Struct):
+class StoredProfile(StatusFirst, kw_only=True):
     """The response about a profile."""
 
-    status: Literal["success"]
     profile: Profile
 
 
@@ -143,17 +143,15 @@ class AboutText(Struct):
     message: str
 
 
-class About(Struct):
+class About(StatusFirst, kw_only=True):
     """The response about an about text."""
 
-    status: Literal["success"]
     about: AboutText
 
 
-class Photo(Struct):
+class Photo(StatusFirst, kw_only=True):
     """The response about a picture: its URL, or what was done."""
 
-    status: Literal["success"]
     message: str
 
 
@@ -164,10 +162,9 @@ class Components(Struct):
     id: str
 
 
-class ChangedComponents(Struct):
+class ChangedComponents(StatusFirst, kw_only=True):
     """The operator's result of a change of the components."""
 
-    status: Literal["success"]
     success: bool
 
 
@@ -179,7 +176,7 @@ async def show_profile(call: AppCall) -> StoredProfile:
     address, description, email, vertical = (
         coerced_text(members.get(name)) for name in ("address", "description", "email", "vertical")
     )
-    return StoredProfile("success", Profile(address, address, description, email, vertical, first, second))
+    return StoredProfile(profile=Profile(address, address, description, email, vertical, first, second))
 
 
 @operation(
@@ -217,20 +214,20 @@ async def change_profile(call: AppCall, fields: ProfileChange) -> StoredProfile:
 @operation("GET", f"{APP}/business/profile/about", About, by_key=True)
 async def show_about(call: AppCall) -> About:
     """Return the number's about text."""
-    return About("success", AboutText(coerced_text((await _profile_members(call)).get("about"))))
+    return About(about=AboutText(coerced_text((await _profile_members(call)).get("about"))))
 
 
 @operation("PUT", f"{APP}/business/profile/about", About, by_key=True)
 async def change_about(call: AppCall, fields: NewAbout) -> About:
     """Set the number's about text."""
     await _set_profile(call, {"about": fields.about})
-    return About("success", AboutText(fields.about))
+    return About(about=AboutText(fields.about))
 
 
 @operation("GET", f"{APP}/business/profile/photo", Photo, by_key=True)
 async def show_photo(call: AppCall) -> Photo:
     """Return the URL of the number's picture; empty if it has none."""
-    return Photo("success", coerced_text((await _profile_members(call)).get("profile_picture_url")))
+    return Photo(message=coerced_text((await _profile_members(call)).get("profile_picture_url")))
 
 
 @operation(
@@ -263,7 +260,7 @@ async def change_photo(call: AppCall) -> Photo:
                 raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
             case OperatorUnavailable(text=text):
                 raise unavailable_error(app, "business photo", text)
-    return Photo("success", "profile picture updated successfully")
+    return Photo(message="profile picture updated successfully")
 
 
 @operation("DELETE", f"{APP}/business/profile/photo", Photo, source="ledger 1.9; decision 0065", by_key=True)
@@ -273,7 +270,7 @@ async def delete_photo(call: AppCall) -> Photo:
     The operator accepts an empty handle for it (decision 0065).
     """
     await _set_profile(call, {_PHOTO_MEMBER: ""})
-    return Photo("success", "profile photo deleted successfully")
+    return Photo(message="profile photo deleted successfully")
 
 
 @operation("GET", f"{APP}/conversational/component", Components)
@@ -302,7 +299,7 @@ async def change_components(call: AppCall, fields: ComponentChange) -> ChangedCo
         response = await call.graph("POST", f"{call.number}/conversational_automation", members)
     except ApiError as error:
         raise _error_object(error) from None
-    return ChangedComponents("success", boolean_of(response.get("success"), default=True))
+    return ChangedComponents(success=boolean_of(response.get("success"), default=True))
 
 
 def _error_object(error: ApiError) -> ApiError:

@@ -2,14 +2,14 @@
 
 import datetime
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
 from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field
-from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, KeyCall, Operations
-from waypost.api.responses import Success
+from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
+from waypost.api.responses import StatusFirst, Success
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.usage import daily_usage
 from waypost.wire.account import messaging_wallet_object, usage_item, wallet_object
@@ -45,17 +45,15 @@ class WalletState(Struct, rename="camel"):
     over_draft_limit: float
 
 
-class WalletResponse(Struct, rename="camel"):
+class WalletResponse(StatusFirst, kw_only=True, rename="camel"):
     """The response about the wallet."""
 
-    status: Literal["success"]
     wallet_response: WalletState
 
 
-class Balance(Struct):
+class Balance(StatusFirst, kw_only=True):
     """The balance in the format of the older messaging API."""
 
-    status: Literal["success"]
     balance: float
 
 
@@ -89,10 +87,9 @@ class UsageOfDay(Struct, rename="camel"):
     gs_cap: int
 
 
-class UsageResponse(Struct, rename="camel"):
+class UsageResponse(StatusFirst, kw_only=True, rename="camel"):
     """The usage of each day."""
 
-    status: Literal["success"]
     partner_app_usage_list: list[UsageOfDay]
 
 
@@ -116,7 +113,7 @@ async def show_wallet_balance(call: AppCall) -> dict[str, Any]:
     credential=Credential.API_KEY,
     deprecated_s=OLDER_API_ENDED_S,
 )
-async def show_messaging_wallet_balance(call: KeyCall) -> dict[str, Any]:
+async def show_messaging_wallet_balance(call: PartnerCall) -> dict[str, Any]:
     """Return the account's wallet balance by API key."""
     return messaging_wallet_object(call.services.wallet)
 

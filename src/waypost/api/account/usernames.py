@@ -9,7 +9,7 @@ from waypost.api.apps.settings import set_preferences
 from waypost.api.fields import Field, omit_empty
 from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.responses import StatusFirst, Success
 from waypost.base.json_values import coerced_text, list_of, objects_in
 
 MAX_USERNAME_CHARS: Final = 35  # Source: the operator's page "Business usernames"
@@ -71,10 +71,9 @@ class Preferences(Struct, rename="camel"):
     submission_status: Literal["SubmittedToGupshup", "NotSubmitted"] = "NotSubmitted"
 
 
-class StoredPreferences(Struct):
+class StoredPreferences(StatusFirst, kw_only=True):
     """The response about preferences."""
 
-    status: Literal["success"]
     data: Preferences
     message: str | UnsetType = UNSET
 
@@ -111,7 +110,7 @@ async def set_username_preferences(call: AppCall, fields: UsernamePreferences) -
     """Store up to three usernames that the business prefers, in their order."""
     names = astuple(fields)
     await set_preferences(call.services, call.app, username_preferences=names)
-    stored = StoredPreferences("success", _preferences(call, names), "Username preferences submitted successfully")
+    stored = StoredPreferences(data=_preferences(call, names), message="Username preferences submitted successfully")
     return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
 
 
@@ -125,7 +124,7 @@ async def delete_username_preferences(call: AppCall) -> Success:
 @operation("GET", f"{APP}/username/status", StoredPreferences, at_operator=False)
 async def show_username_preferences(call: AppCall) -> StoredPreferences:
     """Return the stored preferences and their status."""
-    return StoredPreferences("success", _preferences(call, call.app.preferences.username_preferences))
+    return StoredPreferences(data=_preferences(call, call.app.preferences.username_preferences))
 
 
 def _username(response: dict[str, Any]) -> Username:

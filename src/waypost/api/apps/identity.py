@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import Struct
 from sqlalchemy import Connection
@@ -12,7 +12,7 @@ from waypost.api.apps.apps import update_app
 from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
-from waypost.api.responses import Success
+from waypost.api.responses import StatusFirst, Success
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode
@@ -66,10 +66,9 @@ class ConfiguredPartner(Struct, rename="camel"):
     ]
 
 
-class ConfiguredApps(Struct, rename="camel"):
+class ConfiguredApps(StatusFirst, kw_only=True, rename="camel"):
     """The number of changed apps; there the change is queued, and a summary is sent by mail."""
 
-    status: Literal["success"]
     message: str
     partner_id: str
     total_apps: str
@@ -121,7 +120,7 @@ async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fiel
     count = await services.database.write(change_all)
     services.directory.invalidate()
     text = f"App config update for partner {partner_id} is complete. No mail is sent."
-    return ConfiguredApps("success", text, str(partner_id), str(count))
+    return ConfiguredApps(message=text, partner_id=str(partner_id), total_apps=str(count))
 
 
 def _set_preferences(app: App, *, changes: Mapping[str, Any]) -> App:

@@ -1,7 +1,7 @@
 """The settings of an app: preferences, contact, cap, and the deprecated callback calls."""
 
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
@@ -10,7 +10,7 @@ from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Confirmation, Success
+from waypost.api.responses import Confirmation, StatusFirst, Success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
@@ -95,10 +95,9 @@ class StoredModes(Struct):
     modes: list[str]
 
 
-class StoredModesResponse(Struct):
+class StoredModesResponse(StatusFirst, kw_only=True):
     """The response about stored modes."""
 
-    status: Literal["success"]
     callback: StoredModes
 
 
@@ -110,17 +109,15 @@ class StoredCallback(Struct):
     modes: list[str]
 
 
-class StoredCallbackResponse(Struct):
+class StoredCallbackResponse(StatusFirst, kw_only=True):
     """The response about a stored URL."""
 
-    status: Literal["success"]
     callback: StoredCallback
 
 
-class Cap(Struct):
+class Cap(StatusFirst, kw_only=True):
     """The cap; 0 if none was set. The format is ours."""
 
-    status: Literal["success"]
     cap: int
 
 
@@ -132,10 +129,9 @@ class AppContact(Struct, rename="camel"):
     contact_number: str
 
 
-class ContactResponse(Struct):
+class ContactResponse(StatusFirst, kw_only=True):
     """The response about the contact; the format is ours."""
 
-    status: Literal["success"]
     contact: AppContact
 
 
@@ -181,7 +177,7 @@ async def set_callback_modes(call: AppCall) -> ApiResponse:
     """Store the modes of the app's callback URL."""
     modes = read_callback_modes(call.request.form_or_json())
     await set_preferences(call.services, call.app, callback_modes=modes)
-    stored = StoredModesResponse("success", StoredModes(False, list(modes)))
+    stored = StoredModesResponse(callback=StoredModes(False, list(modes)))
     return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
 
 
@@ -202,7 +198,7 @@ async def set_callback(call: AppCall) -> ApiResponse:
     check_url(url)
     modes = read_callback_modes(form)
     await set_preferences(call.services, call.app, callback_url=url, callback_modes=modes)
-    stored = StoredCallbackResponse("success", StoredCallback(url, True, list(modes)))
+    stored = StoredCallbackResponse(callback=StoredCallback(url, True, list(modes)))
     return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
 
 
@@ -223,7 +219,7 @@ async def set_cap(call: AppCall, fields: NewCap) -> Success:
 @operation("GET", f"{APP}/capping", Cap, source="facts 13; decision 0065", rate="app_token")
 async def show_cap(call: AppCall) -> Cap:
     """Return the cap; 0 if none was set."""
-    return Cap("success", call.app.preferences.cap)
+    return Cap(cap=call.app.preferences.cap)
 
 
 @operation(

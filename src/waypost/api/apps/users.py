@@ -1,5 +1,6 @@
 """The users of an app: opt in, opt out, status, list (decision 0065)."""
 
+from functools import partial
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
@@ -8,7 +9,7 @@ from sqlalchemy import Connection
 from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.responses import StatusFirst, Success
 from waypost.base.ids import Ids
 from waypost.domain.app import App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
@@ -21,10 +22,15 @@ from waypost.wire.apps import user_item, user_status_object
 MAX_USERS_PER_PAGE: Final = 10_000
 MAX_PAGE: Final = 1_000_000
 _SOURCE: Final = "API"
-_BY_NAME: Final = "facts 9.2; public clients"
-_APP_ERRORS: Final = (ErrorCode.INVALID_APP_DETAILS,)
 
 operation = Operations("facts 2, withdrawn", at_operator=False)
+_operation_by_name = partial(
+    operation,
+    source="facts 9.2; public clients",
+    credential=Credential.API_KEY,
+    errors=(ErrorCode.INVALID_APP_DETAILS,),
+    deprecated_s=OLDER_API_ENDED_S,
+)
 
 
 def _read_phone(text: str, name: str) -> str:
@@ -87,10 +93,9 @@ class UserStatus(Struct, rename="camel"):
     status: Literal["OPT_IN", "OPT_OUT"]
 
 
-class UserStatusResponse(Struct, rename="camel"):
+class UserStatusResponse(StatusFirst, kw_only=True, rename="camel"):
     """The response about the status of a user."""
 
-    status: Literal["success"]
     user_status: UserStatus
     message: str | UnsetType = UNSET
 
@@ -106,10 +111,9 @@ class OptedUser(Struct, rename="camel"):
     last_message_time_stamp: int
 
 
-class OptedUsers(Struct):
+class OptedUsers(StatusFirst, kw_only=True):
     """A page of the users."""
 
-    status: Literal["success"]
     users: list[OptedUser]
 
 
@@ -122,40 +126,21 @@ async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
     return await _change_opt_status(call, fields.phone, opted_in=True)
 
 
-@operation(
-    "POST",
-    "/sm/api/v1/app/opt/in/{app_name}",
-    Success,
-    source=_BY_NAME,
-    credential=Credential.API_KEY,
-    errors=_APP_ERRORS,
-    status=202,
-    deprecated_s=OLDER_API_ENDED_S,
-)
-@operation(
+@_operation_by_name("POST", "/sm/api/v1/app/opt/in/{app_name}", Success, status=202)
+@_operation_by_name(
     "POST",
     "/wa/api/v1/optedin/{app_name}",
     Success,
     source="facts 2, withdrawn; by API key as public clients call it",
-    credential=Credential.API_KEY,
-    errors=_APP_ERRORS,
     status=202,
+    deprecated_s=None,
 )
 async def opt_in_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
     """Opt a user in, by the app's name and an API key."""
     return await _change_opt_status(call, fields.user, opted_in=True)
 
 
-@operation(
-    "POST",
-    "/sm/api/v1/app/opt/out/{app_name}",
-    Success,
-    source=_BY_NAME,
-    credential=Credential.API_KEY,
-    errors=_APP_ERRORS,
-    status=202,
-    deprecated_s=OLDER_API_ENDED_S,
-)
+@_operation_by_name("POST", "/sm/api/v1/app/opt/out/{app_name}", Success, status=202)
 async def opt_out_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success:
     """Opt a user out, by the app's name and an API key. Messages to the user are still sent."""
     return await _change_opt_status(call, fields.user, opted_in=False)
@@ -171,15 +156,7 @@ async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]
     return user_status_object(call.app, user, call.services.clock.now_ms())
 
 
-@operation(
-    "GET",
-    "/sm/api/v1/users/{app_name}",
-    OptedUsers,
-    source=_BY_NAME,
-    credential=Credential.API_KEY,
-    errors=_APP_ERRORS,
-    deprecated_s=OLDER_API_ENDED_S,
-)
+@_operation_by_name("GET", "/sm/api/v1/users/{app_name}", OptedUsers)
 async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
     """Return the users that have opted in or out, the latest change first."""
     users = await call.services.database.read(_page_of_users, call.app, query.page_no, query.max_result)

@@ -159,12 +159,15 @@ async def app_of_partner_token(services: Services, request: Request) -> App:
 
 
 async def authorise_partner(services: Services, request: Request) -> int:
-    """Return the partner id of the request's partner token, and spend one request of the route's rate.
+    """Return the partner id of the request's partner token or API key, and spend one request of the route's rate.
 
     Raises:
-        ApiError: 401 a wrong token, 429 too many.
+        ApiError: 401 a wrong credential, 429 too many.
     """
-    partner_id = await partner_of_token(services, request)
+    if request.credential == Credential.API_KEY:
+        partner_id = (await holder_of_api_key(services, request)).partner_id
+    else:
+        partner_id = await partner_of_token(services, request)
     await request.spend(services.limiter, str(partner_id))
     return partner_id
 
