@@ -38,7 +38,7 @@ from waypost.wire.errors import ERRORS
 APP: Final = "/partner/app/{app_id}"
 KEY_APP: Final = "/wa/app/{app_id}"
 OLDER_API_ENDED_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
-_ANY_ROUTE: Final = frozenset({409, 413, 422, 429, 500})
+_ANY_ROUTE: Final = frozenset({413, 429, 500})
 OPERATOR_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
 
 Returned = type[Struct] | type[bytes] | UnionType | GenericAlias | None
@@ -282,7 +282,7 @@ class Operations:
                 credential or self._credential,
                 rate,
                 (),
-                _add_schema(returns, function.__name__) if returns is not None else "",
+                "" if returns is None else _add_schema(returns, function),
                 source or self._source,
                 body_format if documented else BodyFormat.NOTHING,
                 _add_fields(documented),
@@ -311,9 +311,10 @@ class Operations:
         return declare
 
     def _append(self, row: RouteRow, success: int) -> None:
-        """Add a row, whose statuses follow from its error codes."""
-        statuses = {ERRORS[code].status for code in error_codes_of(row)} - _ANY_ROUTE
-        self.rows.append(replace(row, statuses=(success, *sorted(statuses))))
+        """Add a row, with the statuses of its response and of its errors."""
+        codes = error_codes_of(replace(row, idempotency=IdempotencyMode.NO_KEY))
+        statuses = {ERRORS[code].status for code in codes} - _ANY_ROUTE
+        self.rows.append(replace(row, statuses=tuple(sorted({success, *statuses}))))
 
 
 def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
@@ -340,10 +341,8 @@ def _add_fields(struct: type[Struct] | None) -> tuple[str, ...]:
     return tuple(rows)
 
 
-def _add_schema(returns: Returned, function_name: str) -> str:
-    """Add the schema of a response to the table of schemas; return its key there: its name, or the function's."""
-    name = returns.__name__ if isinstance(returns, type) else function_name
-    schema = schema_of(returns)
-    if RESPONSE_SCHEMAS.setdefault(name, schema) != schema:
-        raise ValueError(f"two responses have the name {name}")
+def _add_schema(returns: Returned, function: Callable[..., Any]) -> str:
+    """Add the schema of a function's response to the table of schemas; return its key there."""
+    name = f"{function.__module__}.{function.__name__}"
+    RESPONSE_SCHEMAS[name] = schema_of(returns)
     return name

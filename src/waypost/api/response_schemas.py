@@ -180,17 +180,8 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "app_keys":       success_object(keys=array_of(object_of(**_KEY)), apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
-    "partner_apps":   success_object(partnerAppsList=array_of(object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN))),
     "app_linked_by_linking_token": success_object(linked=BOOLEAN, appId=TEXT, appName=TEXT, customerId=TEXT, partnerId=INTEGER, tokenStatus=TEXT),
-    "linked_app":     success_object(partnerApps=object_of(**_LINKED_APP)),
     "app_linked_by_token": success_object(partnerApps=object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN, email=TEXT, preferredTimezone=TEXT, solutionId=TEXT, storageRegion=TEXT, currency=TEXT, customerOrgId=TEXT, source=constant("SS"), nameSpace=TEXT)),
-    "listed_apps":    success_object(apps=array_of(_LISTED_APP), partnerAppsList=array_of(_LISTED_APP)),
-    "app_details":    success_object(app=constant("true"), appDetails=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
-    "app":            success_object(app=object_of(**_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT)),
-    "pipeline":       success_object(whatsapp=object_of(countryCode=TEXT, createdOn=INTEGER, creationStage=TEXT, dialCode=TEXT, embedStage=TEXT, id=TEXT, modifiedOn=INTEGER, pipeLineStage=TEXT, uiFormStage=TEXT, whatsappVerificationStatus=TEXT)),
-    "created_app":    success_object(appId=TEXT),
-    "changed_app":    success_object(app=_CHANGED_APP, appDetails=_CHANGED_APP),
-    "deleted_app":    success_object(message=TEXT),
     "message":        success_object(message=TEXT),
 
     # Account and number. Source: facts 13

@@ -6,7 +6,7 @@ A member that a response may lack has `UnsetType` in its type, and `UNSET` as it
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, UnsetType
+from msgspec import Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
 from waypost.api.response_schemas import Schema, array_of, constant, enum_of, object_of
@@ -30,6 +30,11 @@ class StatusFirst(Struct):
     """A response whose first member is `status`; a struct that extends it has its own after it, with `kw_only`."""
 
     status: Literal["success"] = "success"
+
+
+def success(**members: Any) -> type[Struct]:
+    """Return the struct of the usual response with these members, by their types, after the status."""
+    return defstruct("Response", list(members.items()), bases=(StatusFirst,), kw_only=True)
 
 
 class Confirmation(Success):

@@ -4,18 +4,7 @@ from typing import Final
 
 from waypost.api import flows, subscriptions
 from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
-from waypost.api.apps import identity, settings, users
-from waypost.api.apps.apps import (
-    create_app,
-    edit_app,
-    link_app,
-    list_partner_apps,
-    remove_app,
-    search_apps,
-    show_app,
-    show_app_by_id,
-    show_pipeline,
-)
+from waypost.api.apps import apps, identity, settings, users
 from waypost.api.apps.keys import (
     create_key,
     delete_key,
@@ -46,7 +35,7 @@ from waypost.api.messages.send import (
     send_template_message,
 )
 from waypost.api.messages.status import post_event, put_message_read, show_message
-from waypost.api.onboarding.linked_apps import create_linked_app
+from waypost.api.onboarding import linked_apps
 from waypost.api.onboarding.links import link_app_by_linking_token, link_app_by_token, onboarding_link
 from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled, set_prefilled, show_prefilled
 from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
@@ -232,16 +221,8 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Subscriptions
 
     # Apps
-    RouteRow("GET",    f"{_ACCOUNT}/partnerApps",                            list_partner_apps,                   _PARTNER,   "partner_call",  (200, 401),           "partner_apps",   "facts 2"),
-    RouteRow("POST",   f"{_ACCOUNT}/appLink",                                link_app,                            _PARTNER,   "partner_call",  (200, 400, 401),      "linked_app",     "facts 2", _FORM_OR_JSON, ("apiKey", "appName"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_DETAILS,)),
+    *apps.operation.rows,
     RouteRow("POST",   f"{_ACCOUNT}/auth/appLink",                           link_app_by_token,                   _PARTNER,   "partner_call",  (200, 400, 401, 404), "app_linked_by_token", "ledger 1.2, `auth/appLink`", _FORM_OR_JSON, ("appId", "token@link"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.INVALID_APP_DETAILS)),
-    RouteRow("GET",    "/partner/app/list",                                  search_apps,                         _PARTNER,   "partner_call",  (200, 400, 401),      "listed_apps",    "facts 2; ledger 1.2", query=("name@part", "phone@part", "pageNo@apps", "pageSize@apps"), errors=(ErrorCode.FIELD_BROKEN,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
-    RouteRow("POST",   "/partner/app",                                       create_app,                          _PARTNER,   "create_app",    (200, 400, 401, 409), "created_app",    "facts 2", _FORM_OR_JSON, ("name@app", "templateMessaging", "disableOptinPrefUrl"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS,), idempotency=_ONE_TRANSACTION),
-    RouteRow("GET",    f"{_APP}/details",                                    show_app,                            _PARTNER,   "partner_call",  (200, 401, 403),      "app_details",    "facts 2; ledger 1.2", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("GET",    _APP,                                                 show_app_by_id,                      _APP_TOKEN, "partner_call",  (200, 401, 403),      "app",            "public clients; decision 0025", wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("GET",    f"{_APP}/pipeline",                                   show_pipeline,                       _APP_TOKEN, "partner_call",  (200, 400),           "pipeline",       "ledger 1.11", wrong_credential=ErrorCode.WRONG_TYPE, other_app=ErrorCode.WRONG_TYPE),
-    RouteRow("PUT",    _APP,                                                 edit_app,                            _PARTNER,   "partner_call",  (200, 400, 401, 409), "changed_app",    "facts 2; ledger 1.2", _FORM_OR_JSON, ("name@change", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis", "webhookUrl", "callbackUrl@app"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_URL, ErrorCode.TOO_MANY_SUBSCRIPTIONS, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.NO_FIELDS, ErrorCode.INVALID_REGION, ErrorCode.REGION_AFTER_LIVE)),
-    RouteRow("DELETE", _APP,                                                 remove_app,                          _APP_TOKEN, "delete_app",    (200, 400, 401, 403), "deleted_app",    "ledger 1.2; facts 2", query=("comment", "deleteLiveApp"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
     RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (200, 400, 401),      "link",           "ledger 1.3; facts 2", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.LINK_EXPIRED)),
 
     # Onboarding
@@ -272,7 +253,7 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("PUT",   _PREFILLED,                                          change_prefilled,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
     RouteRow("GET",   _PREFILLED,                                          show_prefilled,                      _APP_TOKEN, "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
     RouteRow("DELETE",_PREFILLED,                                          delete_prefilled,                    _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.3"),
-    RouteRow("POST",   "/partner/tpp/app",                                   create_linked_app,                   _PARTNER,   "create_app",    (200, 400, 401, 409, 503), "created_app", "ledger 1.3", _FORM_OR_JSON, ("name@app", "wabaId", "phone@app", "callbackUrl@app", "storageRegion"), calls_out=True, errors=(ErrorCode.FIELD_MISSING, ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH, ErrorCode.APP_EXISTS, ErrorCode.INVALID_REGION, ErrorCode.WRONG_BUSINESS_ACCOUNT, *_DIRECT_CALL_ERRORS)),
+    *linked_apps.operation.rows,
     RouteRow("POST",   f"{_APP}/coex/sync",                                  request_sync,                        _APP_TOKEN, "app_token",     (200, 400, 401, 503), "sync",           "ledger 1.3", _FORM_OR_JSON, ("syncType",), calls_out=True, errors=(ErrorCode.INVALID_SYNC_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # Account, numbers, profile, flows

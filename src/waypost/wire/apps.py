@@ -5,102 +5,20 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.encryption import TOKEN_PREFIX
-from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, STORAGE_REGIONS, App, AppKey, AppUser
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppKey, AppUser
 from waypost.domain.callbacks.subscription import read_modes
-from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
-from waypost.wire.subscriptions import check_url
 
-MIN_APP_NAME_CHARS: Final = 6
 MAX_APP_NAME_CHARS: Final = 150
 MIN_FEE_CAP: Final = 50  # Source: ledger 1.9, `PUT capping`
 MAX_FEE_CAP: Final = 750
 MAX_EMAIL_CHARS: Final = 254
 _EMAIL: Final = re.compile(r"[!-?A-~]+@[!-?A-~]+")  # printable ASCII without a second @
-_APP_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z]{2,4})?")
 _TYPE: Final = "apicallbackpost"
 _VERSION: Final = 2
-
-
-@dataclass(frozen=True, slots=True)
-class AppForm:
-    """The form of an app; None leaves a field unchanged."""
-
-    name: str | None
-    template_messaging: bool | None
-    disable_optin_pref_url: bool | None
-    storage_region: str | None = None
-    language_code: str | None = None
-    enable_redis: bool | None = None
-    webhook_url: str | None = None
-    callback_url: str | None = None
-
-
-CHANGEABLE_FIELDS: Final = (
-    "name", "templateMessaging", "disableOptinPrefUrl", "storageRegion", "languageCode", "enableRedis",
-)  # fmt: skip
-_NO_CHANGES: Final = AppForm(None, None, None)
-
-
-def read_app(form: Form, *, is_new: bool) -> AppForm:
-    """Read the form of a new or a changed app.
-
-    Raises:
-        ApiError: the name is missing or has invalid characters or length, a flag or the region is invalid, or a
-            change has no field.
-
-    Source: facts 2; ledger 1.2.
-    """
-    name = form.text("name")
-    if is_new or name:
-        name = form.required("name", f"{MIN_APP_NAME_CHARS} to {MAX_APP_NAME_CHARS} characters").strip()
-        check_app_name(name)
-    flags = (_optional_flag(form, "templateMessaging"), _optional_flag(form, "disableOptinPrefUrl"))
-    if is_new:
-        return AppForm(name or None, *flags)
-    changes = AppForm(
-        name or None,
-        *flags,
-        storage_region=(form.text("storageRegion") or "").strip().upper() or None,
-        language_code=(form.text("languageCode") or "").strip() or None,
-        enable_redis=_optional_flag(form, "enableRedis"),
-        webhook_url=_optional_url(form, "webhookUrl"),
-        callback_url=_optional_url(form, "callbackUrl"),
-    )
-    if changes == _NO_CHANGES:
-        raise ApiError(ErrorCode.NO_FIELDS, f"Name at least one of {', '.join(CHANGEABLE_FIELDS)}.")
-    if changes.storage_region is not None and changes.storage_region not in STORAGE_REGIONS:
-        raise ApiError(ErrorCode.INVALID_REGION, f"storageRegion must be one of {', '.join(STORAGE_REGIONS)}.")
-    if changes.language_code is not None and not _LANGUAGE.fullmatch(changes.language_code):
-        raise invalid_field("languageCode", "a code of a language such as en or pt_BR")
-    return changes
-
-
-def check_app_name(name: str) -> None:
-    """Raise an error if an app's name is not allowed.
-
-    Raises:
-        ApiError: with the documented texts.
-    """
-    if not _APP_NAME.fullmatch(name):
-        raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
-    if not MIN_APP_NAME_CHARS <= len(name) <= MAX_APP_NAME_CHARS:
-        text = f"name must have {MIN_APP_NAME_CHARS} to {MAX_APP_NAME_CHARS} characters; it has {len(name)}."
-        raise ApiError(ErrorCode.APP_NAME_LENGTH, text)
-
-
-def _optional_url(form: Form, name: str) -> str | None:
-    url = (form.text(name) or "").strip()
-    if url:
-        check_url(url, name)
-    return url or None
-
-
-def _optional_flag(form: Form, name: str) -> bool | None:
-    return form.flag(name) if form.text(name) else None
 
 
 def read_callback_modes(form: Form) -> tuple[str, ...]:

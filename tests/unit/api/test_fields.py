@@ -128,16 +128,6 @@ def test_response_that_is_not_json_is_an_error() -> None:
         Operations("a source")("POST", f"{APP}/x", Unschematic)(described)
 
 
-def test_two_responses_of_one_name_are_an_error() -> None:
-    class Success(Struct):
-        """Another response of that name."""
-
-        status: int
-
-    with pytest.raises(ValueError, match="two responses have the name Success"):
-        Operations("a source")("POST", f"{APP}/x", Success)(described)
-
-
 def test_two_operations_of_one_path_are_an_error() -> None:
     paths, endpoint = PathTree(), object()
     paths.add("/a/{id}", "GET", endpoint)  # pyright: ignore[reportArgumentType]

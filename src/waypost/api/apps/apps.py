@@ -1,124 +1,345 @@
-"""Endpoints for a partner's apps: lists, details, create, change, delete."""
+"""The apps of a partner: lists, details, create, change, delete."""
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Final, Literal, Self
 
-from waypost.api.auth.authorisation import app_of_app_token, authorise_app, authorise_partner
+from msgspec import Struct
+
+from waypost.api.auth.authorisation import app_of_app_token
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
+from waypost.api.operation import APP, AppCall, Operations, PartnerCall
+from waypost.api.responses import Confirmation, success
+from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.subscriptions import check_webhook_room, set_webhook_url
 from waypost.base.encryption import hash_secret
-from waypost.domain.app import App
-from waypost.domain.coercion import read_flag, read_integer
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.app import STORAGE_REGIONS, App
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
-from waypost.wire.apps import (
-    AppForm,
-    app_details,
-    changed_app,
-    linked_app,
-    listed_app,
-    partner_app,
-    pipeline_object,
-    read_app,
+from waypost.wire.apps import app_details, changed_app, linked_app, listed_app, partner_app, pipeline_object
+from waypost.wire.subscriptions import check_url
+
+DEFAULT_APPS_PER_PAGE: Final = 10
+MAX_APPS_PER_PAGE: Final = 1000
+MIN_NAME_CHARS: Final = 6
+MAX_NAME_CHARS: Final = 150
+_NAME: Final = re.compile(r"[A-Za-z0-9 _-]*")  # the exact character set is not public
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z]{2,4})?")
+_ACCOUNT: Final = "/partner/account/api"
+_PAGE_NUMBER: Final = "a number from 0 to 1000000"
+
+operation = Operations("facts 2", Credential.PARTNER_TOKEN, at_operator=False)
+_operation_on_details = partial(
+    operation, wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS
 )
 
-DEFAULT_APPS_PER_PAGE = 10
-MAX_APPS_PER_PAGE = 1000
+
+def _read_name(text: str, field: str) -> str:
+    name = text.strip()
+    if not name:
+        raise missing_parameter(field, _NAME_LENGTH)
+    if not _NAME.fullmatch(name):
+        raise ApiError(ErrorCode.INVALID_APP_NAME, "name must hold letters, digits, spaces, - and _ only.")
+    if not MIN_NAME_CHARS <= len(name) <= MAX_NAME_CHARS:
+        raise ApiError(ErrorCode.APP_NAME_LENGTH, f"name must have {_NAME_LENGTH}; it has {len(name)}.")
+    return name
 
 
-async def list_partner_apps(services: Services, request: Request) -> ApiResponse:
-    """Return every app of the partner. Source: facts 2, `partnerApps`."""
-    partner_id = await authorise_partner(services, request)
-    apps = await services.database.read(list_apps, partner_id)
-    return ApiResponse({"status": "success", "partnerAppsList": [partner_app(app) for app in apps]})
+def read_region(text: str, field: str) -> str:
+    """Return the code of a country where data is stored, in upper case; empty if the text is blank.
 
-
-async def search_apps(services: Services, request: Request) -> ApiResponse:
-    """Return a page of the partner's apps, filtered by parts of their names and numbers.
-
-    The list is there twice: under its documented name, and under the one that older clients read.
-
-    Source: ledger 1.2, C6; facts 2, `app/list`; decision 0024.
+    Raises:
+        ApiError: there is no such country.
     """
-    partner_id = await authorise_partner(services, request)
-    page = _read_query_number(request, "pageNo", 1)
-    size = min(_read_query_number(request, "pageSize", DEFAULT_APPS_PER_PAGE), MAX_APPS_PER_PAGE)
-    apps = await services.database.read(
-        partial(
-            list_apps,
-            partner_id=partner_id,
-            name=request.query("name") or "",
-            phone=(request.query("phone") or "").lstrip("+ "),
-            offset=(page - 1) * size,
-            at_most=size,
-        )
-    )
-    items = [listed_app(app) for app in apps]
-    return ApiResponse({"status": "success", "apps": items, "partnerAppsList": items})
+    region = text.strip().upper()
+    if region and region not in STORAGE_REGIONS:
+        raise ApiError(ErrorCode.INVALID_REGION, f"{field} must be one of {', '.join(STORAGE_REGIONS)}.")
+    return region
 
 
-async def link_app(services: Services, request: Request) -> ApiResponse:
+def _read_url(text: str, field: str) -> str:
+    url = text.strip()
+    if url:
+        check_url(url, field)
+    return url
+
+
+_NAME_LENGTH: Final = f"{MIN_NAME_CHARS} to {MAX_NAME_CHARS} characters"
+_NAME_ERRORS: Final = (ErrorCode.INVALID_APP_NAME, ErrorCode.APP_NAME_LENGTH)
+REGION_MEANING: Final = (
+    "The code of a country, before the app is live; stored and shown: data stays where this service stores it."
+)
+CALLBACK_MEANING: Final = "An http or https URL; stored and shown."
+CALLBACK_EXAMPLE: Final = "https://shop.example/callbacks"
+AppName = Annotated[
+    str,
+    Field(
+        "The app's name: 6 to 150 letters, digits, spaces, hyphens and underscores.",
+        "SpareShop",
+        _NAME_LENGTH,
+        read=_read_name,
+        errors=_NAME_ERRORS,
+    ),
+]
+_TemplateMessaging = Annotated[bool | None, Field("Stored and shown.", "true")]
+_DisableOptinUrl = Annotated[bool | None, Field("Stored and shown.", "false")]
+
+
+class LinkedCredential(Struct, rename="camel"):
+    """An app, and a credential for it."""
+
+    api_key: Annotated[
+        str,
+        Field(
+            "An API key of the account, or an app token of the app.",
+            accepted="an API key of your account, or an app token",
+        ),
+    ]
+    app_name: Annotated[
+        str, Field("The name of one of the partner's apps.", "DemoShop", "the name of one of your apps")
+    ]
+
+
+class AppSearch(Struct, rename="camel"):
+    """A page of the apps that have these parts in their names and numbers."""
+
+    name: Annotated[str, Field("Part of the app's name, in upper or lower case.", "shop")] = ""
+    phone: Annotated[str, Field("Part of the app's number.", "1555")] = ""
+    page_no: Annotated[
+        int, Field("The page number, from 1; 0 counts as absent.", "1", _PAGE_NUMBER, between=(0, 1_000_000))
+    ] = 0
+    page_size: Annotated[int, Field("Apps per page; 10 when absent.", "10", _PAGE_NUMBER, between=(0, 1_000_000))] = 0
+
+
+class NewApp(Struct, rename="camel"):
+    """A sandbox app to create."""
+
+    name: AppName
+    template_messaging: _TemplateMessaging = None
+    disable_optin_pref_url: _DisableOptinUrl = None
+
+
+class AppChanges(Struct, rename="camel"):
+    """Changes of an app; an absent field stays as it is. Region and language are checked after all others."""
+
+    name: Annotated[
+        str,
+        Field(
+            "Another name for the app.", "SpareShop2", read=_read_name, errors=(ErrorCode.FIELD_MISSING, *_NAME_ERRORS)
+        ),
+    ] = ""
+    template_messaging: _TemplateMessaging = None
+    disable_optin_pref_url: _DisableOptinUrl = None
+    storage_region: Annotated[str, Field(REGION_MEANING, "IN", strip=True)] = ""
+    language_code: Annotated[str, Field("The code of the app's language; stored and shown.", "en", strip=True)] = ""
+    enable_redis: Annotated[bool | None, Field("Stored; no other effect.", "false")] = None
+    webhook_url: Annotated[
+        str,
+        Field(
+            "An http or https URL; a subscription with the tag `webhookUrl` sends the callbacks of version 2 there.",
+            CALLBACK_EXAMPLE,
+            read=_read_url,
+            errors=(ErrorCode.INVALID_URL,),
+        ),
+    ] = ""
+    callback_url: Annotated[
+        str, Field(CALLBACK_MEANING, CALLBACK_EXAMPLE, read=_read_url, errors=(ErrorCode.INVALID_URL,))
+    ] = ""
+
+
+class Deletion(Struct, rename="camel"):
+    """The deletion of an app."""
+
+    comment: Annotated[str, Field("The reason for the deletion; not stored.")] = ""
+    delete_live_app: Annotated[bool, Field("true deletes a live app too; false when absent.", "false")] = False
+
+
+class LinkedApp(Struct, rename="camel"):
+    """An app that is linked to its partner, as all are."""
+
+    id: str
+    name: str
+    phone: str
+    partner_id: int
+    live: bool
+    stopped: bool
+    healthy: bool
+    wallet_id: str
+    created_on: int
+    modified_on: int
+
+
+class PartnerApp(LinkedApp):
+    """An app in the list of all."""
+
+    customer_id: str
+    cap: int
+    partner_created: bool
+    cxp_enabled: bool
+    partner_usage: bool
+
+
+class ListedApp(Struct, rename="camel"):
+    """An app that a search has found."""
+
+    id: str
+    name: str
+    type: str
+    live: bool
+    phone: str
+    stopped: bool
+    storage_region: str
+    ui_form_stage: str
+    pipeline_stage: str
+    creation_stage: str
+    whatsapp_verification_status: str
+    version: int
+    products: list[str]
+    created_on: int
+    modified_on: int
+
+
+class AppDetails(Struct, rename="camel"):
+    """All details of an app."""
+
+    id: str
+    name: str
+    phone: str
+    type: str
+    live: bool
+    stopped: bool
+    billing_type: str
+    callback_url: str
+    disable_optin_pref_url: bool
+    federated: bool
+    storage_region: str
+    template_messaging: bool
+    version: int
+    created_on: int
+    modified_on: int
+    live_ts: int
+    embed_allowed: bool
+    language_code: str
+
+
+class OnboardingState(Struct, rename="camel"):
+    """How far the onboarding of an app's number is."""
+
+    country_code: str
+    created_on: int
+    creation_stage: str
+    dial_code: str
+    embed_stage: str
+    id: str
+    modified_on: int
+    pipe_line_stage: str
+    ui_form_stage: str
+    whatsapp_verification_status: str
+
+
+class ChangedApp(AppDetails):
+    """All details of a changed app."""
+
+    customer_id: str
+    customer_type: str
+
+
+class DeletionCall(AppCall):
+    """A call whose rate is counted for all apps of the partner together."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `app_of_app_token`, or 429.
+        """
+        app = await app_of_app_token(services, request)
+        request.note_caller(app.partner_id, app.id)
+        await request.spend(services.limiter, str(app.partner_id))
+        return cls(services, request, app)
+
+
+@operation("GET", f"{_ACCOUNT}/partnerApps", success(partnerAppsList=list[PartnerApp]))
+async def list_partner_apps(call: PartnerCall) -> dict[str, Any]:
+    """Return every app of the partner. Source: facts 2, `partnerApps`."""
+    apps = await call.services.database.read(list_apps, call.partner_id)
+    return {"status": "success", "partnerAppsList": [partner_app(app) for app in apps]}
+
+
+@operation("POST", f"{_ACCOUNT}/appLink", success(partnerApps=LinkedApp), errors=(ErrorCode.INVALID_APP_DETAILS,))
+async def link_app(call: PartnerCall, fields: LinkedCredential) -> dict[str, Any]:
     """Return one of the partner's apps by its name and a credential for it: all are linked already.
 
     Errors in this order: 401, 429, 400 a missing field, 400 no such app or another partner's credential.
 
     Source: facts 2, `appLink`.
     """
-    partner_id = await authorise_partner(services, request)
-    form = request.form_or_json()
-    key = form.required("apiKey", "an API key of your account, or an app token")
-    name = form.required("appName", "the name of one of your apps")
-    app = await services.database.read(app_by_name, partner_id, name)
-    key_hash = hash_secret(key)
-    owner = await services.directory.partner_of_api_key(key_hash) or await services.directory.partner_of_app_token(
-        key_hash
-    )
-    if app is None or owner != partner_id:
+    directory, key_hash = call.services.directory, hash_secret(fields.api_key)
+    app = await call.services.database.read(app_by_name, call.partner_id, fields.app_name)
+    owner = await directory.partner_of_api_key(key_hash) or await directory.partner_of_app_token(key_hash)
+    if app is None or owner != call.partner_id:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "appName and apiKey must be of one of your apps.")
-    return ApiResponse({"status": "success", "partnerApps": linked_app(app)})
+    return {"status": "success", "partnerApps": linked_app(app)}
 
 
-async def show_app(services: Services, request: Request) -> ApiResponse:
-    """Return one app's details. Source: facts 2, `details`."""
-    app = await authorise_app(services, request)
-    details = app_details(app, await partner_of(services, app))
-    return ApiResponse({"status": "success", "app": "true", "appDetails": details})
+@operation(
+    "GET",
+    "/partner/app/list",
+    success(apps=list[ListedApp], partnerAppsList=list[ListedApp]),
+    source="facts 2; ledger 1.2",
+    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
+)
+async def search_apps(call: PartnerCall, query: AppSearch) -> dict[str, Any]:
+    """Return a page of the partner's apps, filtered by parts of their names and numbers.
 
+    The list is there twice: under its documented name, and under the one that older clients read.
 
-async def show_app_by_id(services: Services, request: Request) -> ApiResponse:
-    """Return one app's details under `app`, as public clients read them. Source: public clients; decision 0025."""
-    app = await authorise_app(services, request)
-    return ApiResponse({"status": "success", "app": app_details(app, await partner_of(services, app))})
-
-
-async def show_pipeline(services: Services, request: Request) -> ApiResponse:
-    """Return how far the app's onboarding is: clients poll it until `creationStage` says that it is done.
-
-    Source: ledger 1.11.
+    Source: ledger 1.2, C6; facts 2, `app/list`; decision 0024.
     """
-    return ApiResponse({"status": "success", "whatsapp": pipeline_object(await authorise_app(services, request))})
+    size = min(query.page_size or DEFAULT_APPS_PER_PAGE, MAX_APPS_PER_PAGE)
+    apps = await call.services.database.read(
+        partial(
+            list_apps,
+            partner_id=call.partner_id,
+            name=query.name,
+            phone=query.phone.lstrip("+ "),
+            offset=((query.page_no or 1) - 1) * size,
+            at_most=size,
+        )
+    )
+    items = [listed_app(app) for app in apps]
+    return {"status": "success", "apps": items, "partnerAppsList": items}
 
 
-async def create_app(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    "/partner/app",
+    success(appId=str),
+    rate="create_app",
+    errors=(ErrorCode.APP_EXISTS,),
+    idempotency=IdempotencyMode.ONE_TRANSACTION,
+)
+async def create_app(call: PartnerCall, fields: NewApp) -> ApiResponse:
     """Create a sandbox app; the administrator gives it a number and makes it live.
 
     Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
 
     Source: facts 2, `POST /partner/app`.
     """
-    partner_id = await authorise_partner(services, request)
-    form = read_app(request.form_or_json(), is_new=True)
-    now_ms = services.clock.now_ms()
+    services, now_ms = call.services, call.services.clock.now_ms()
     app = App(
         id=services.ids.new(),
-        partner_id=partner_id,
-        name=form.name or "",
+        partner_id=call.partner_id,
+        name=fields.name,
         phone_number="",
         phone_number_id="",
         business_account_id="",
@@ -126,7 +347,7 @@ async def create_app(services: Services, request: Request) -> ApiResponse:
         modified_on_ms=now_ms,
         live=False,
     )
-    app = _apply_app_form(app, form)
+    app = _apply_changes(app, AppChanges(fields.name, fields.template_messaging, fields.disable_optin_pref_url))
     token = services.secret_box.app_token(app.id, app.token_serial)
 
     def make_response(is_new: bool) -> ApiResponse:
@@ -134,10 +355,58 @@ async def create_app(services: Services, request: Request) -> ApiResponse:
             raise _duplicate_name_error()
         return ApiResponse({"status": "success", "appId": app.id})
 
-    return await commit(services, request, add_app, app, hash_secret(token), make_response=make_response)
+    return await commit(services, call.request, add_app, app, hash_secret(token), make_response=make_response)
 
 
-async def edit_app(services: Services, request: Request) -> ApiResponse:
+@_operation_on_details(
+    "GET", f"{APP}/details", success(app=Literal["true"], appDetails=AppDetails), source="facts 2; ledger 1.2"
+)
+async def show_app(call: AppCall) -> dict[str, Any]:
+    """Return one app's details. Source: facts 2, `details`."""
+    details = app_details(call.app, await partner_of(call.services, call.app))
+    return {"status": "success", "app": "true", "appDetails": details}
+
+
+@_operation_on_details(
+    "GET", APP, success(app=AppDetails), source="public clients; decision 0025", credential=Credential.APP_TOKEN
+)
+async def show_app_by_id(call: AppCall) -> dict[str, Any]:
+    """Return one app's details under `app`, as public clients read them. Source: public clients; decision 0025."""
+    return {"status": "success", "app": app_details(call.app, await partner_of(call.services, call.app))}
+
+
+@operation(
+    "GET",
+    f"{APP}/pipeline",
+    success(whatsapp=OnboardingState),
+    source="ledger 1.11",
+    credential=Credential.APP_TOKEN,
+    wrong_credential=ErrorCode.WRONG_TYPE,
+    other_app=ErrorCode.WRONG_TYPE,
+)
+async def show_pipeline(call: AppCall) -> dict[str, Any]:
+    """Return how far the app's onboarding is: clients poll it until `creationStage` says that it is done.
+
+    Source: ledger 1.11.
+    """
+    return {"status": "success", "whatsapp": pipeline_object(call.app)}
+
+
+@operation(
+    "PUT",
+    APP,
+    success(app=ChangedApp, appDetails=ChangedApp),
+    source="facts 2; ledger 1.2",
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.TOO_MANY_SUBSCRIPTIONS,
+        ErrorCode.APP_EXISTS,
+        ErrorCode.NO_FIELDS,
+        ErrorCode.INVALID_REGION,
+        ErrorCode.REGION_AFTER_LIVE,
+    ),
+)
+async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
     """Change an app's name and preferences; absent fields stay unchanged.
 
     `webhookUrl` also makes or changes a subscription, so that callbacks arrive there; `callbackUrl` is stored only.
@@ -147,34 +416,40 @@ async def edit_app(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7.
     """
-    app = await authorise_app(services, request)
-    form = read_app(request.form_or_json(), is_new=False)
-    if app.live and form.storage_region is not None:
+    services, app = call.services, call.app
+    if fields == AppChanges():
+        raise ApiError(
+            ErrorCode.NO_FIELDS,
+            "Name at least one of name, templateMessaging, disableOptinPrefUrl, storageRegion, languageCode, enableRedis.",
+        )
+    fields.storage_region = read_region(fields.storage_region, "storageRegion")
+    if fields.language_code and not _LANGUAGE.fullmatch(fields.language_code):
+        raise invalid_field("languageCode", "a code of a language such as en or pt_BR")
+    if app.live and fields.storage_region:
         raise ApiError(ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set before the app goes live.")
-    if form.webhook_url is not None:
+    if fields.webhook_url:
         await check_webhook_room(services, app)
-    changed = await update_app(services, app, partial(_apply_app_form, form=form))
-    if form.webhook_url is not None:  # only now: a name that is taken must not leave a subscription behind
-        await set_webhook_url(services, changed, form.webhook_url)
+    changed = await update_app(services, app, partial(_apply_changes, changes=fields))
+    if fields.webhook_url:  # only now: a name that is taken must not leave a subscription behind
+        await set_webhook_url(services, changed, fields.webhook_url)
     item = changed_app(changed, await partner_of(services, changed))
-    return ApiResponse({"status": "success", "app": item, "appDetails": item})  # public clients read either
+    return {"status": "success", "app": item, "appDetails": item}  # public clients read either
 
 
-async def remove_app(services: Services, request: Request) -> ApiResponse:
+@_operation_on_details(
+    "DELETE", APP, Confirmation, source="ledger 1.2; facts 2", credential=Credential.APP_TOKEN, rate="delete_app"
+)
+async def remove_app(call: DeletionCall, query: Deletion) -> dict[str, Any]:
     """Delete a sandbox app with everything that belongs to it, or a live one with `deleteLiveApp`.
 
     Errors in this order: 401 wrong token, 403 not the partner's, 429, 400 an invalid flag, 403 a live app.
 
     Source: ledger 1.2, C8; facts 2, `DELETE /partner/app/{appId}`; their text is `Unauthorized Access`.
     """
-    app = await app_of_app_token(services, request)
-    request.note_caller(app.partner_id, app.id)
-    await request.spend(services.limiter, str(app.partner_id))
-    also_live = read_flag(request.query("deleteLiveApp") or "false", "deleteLiveApp")
-    if not await services.database.write(partial(delete_app, app=app, also_live=also_live)):
+    if not await call.services.database.write(partial(delete_app, app=call.app, also_live=query.delete_live_app)):
         raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "A live app is deleted with deleteLiveApp=true only.")
-    services.directory.invalidate()
-    return ApiResponse({"status": "success", "message": "App deleted successfully"})
+    call.services.directory.invalidate()
+    return {"status": "success", "message": "App deleted successfully"}
 
 
 async def update_app(services: Services, app: App, change: Callable[[App], App]) -> App:
@@ -202,17 +477,17 @@ async def update_app(services: Services, app: App, change: Callable[[App], App])
     return updated
 
 
-def _apply_app_form(app: App, form: AppForm) -> App:
+def _apply_changes(app: App, changes: AppChanges) -> App:
     requested: dict[str, Any] = {
-        "template_messaging": form.template_messaging,
-        "disable_optin_pref_url": form.disable_optin_pref_url,
-        "storage_region": form.storage_region,
-        "language_code": form.language_code,
-        "enable_redis": form.enable_redis,
-        "callback_url": form.webhook_url or form.callback_url,
+        "template_messaging": changes.template_messaging,
+        "disable_optin_pref_url": changes.disable_optin_pref_url,
+        "storage_region": changes.storage_region or None,
+        "language_code": changes.language_code or None,
+        "enable_redis": changes.enable_redis,
+        "callback_url": changes.webhook_url or changes.callback_url or None,
     }
-    changes = {name: value for name, value in requested.items() if value is not None}
-    return replace(app, name=form.name or app.name, preferences=replace(app.preferences, **changes))
+    preferences = {name: value for name, value in requested.items() if value is not None}
+    return replace(app, name=changes.name or app.name, preferences=replace(app.preferences, **preferences))
 
 
 async def partner_of(services: Services, app: App) -> Partner:
@@ -221,15 +496,6 @@ async def partner_of(services: Services, app: App) -> Partner:
     if partner is None:
         raise LookupError(f"app {app.id} has no partner")
     return partner
-
-
-def _read_query_number(request: Request, name: str, default: int) -> int:
-    """Return a number of the query; 0 counts as absent, as in the lists of templates."""
-    text = request.query(name)
-    number = read_integer(text, name) if text else 0
-    if not 0 <= number <= 1_000_000:
-        raise ApiError(ErrorCode.FIELD_BROKEN, f"{name} must be a number from 0 to 1000000.")
-    return number or default
 
 
 def _duplicate_name_error() -> ApiError:

@@ -1,30 +1,58 @@
-"""The endpoint that creates an app for a number of a business account which the administrator opened to the partner."""
+"""The operation that creates an app for a number of a business account which the administrator opened to the partner."""
 
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Annotated, Any, Final
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import authorise_partner
+from waypost.api.apps.apps import CALLBACK_EXAMPLE, CALLBACK_MEANING, REGION_MEANING, AppName, read_region
+from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import call_operator
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import Operations, PartnerCall
+from waypost.api.responses import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
-from waypost.domain.app import STORAGE_REGIONS, App
+from waypost.domain.app import App
 from waypost.domain.direct_calls.account import ListNumbers, OperatorNumber
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import add_app, app_by_source
 from waypost.store.apps.apps import app_by_name
-from waypost.wire.apps import check_app_name
 from waypost.wire.subscriptions import check_url
 
 _NOT_OF_ACCOUNT: Final = "wabaId must be a business account of yours, and phone one of its numbers."
 _NO_CALLBACK: Final = "App created, but failed to set callback on the application"
 
 
-async def create_linked_app(services: Services, request: Request) -> ApiResponse:
+operation = Operations("ledger 1.3", Credential.PARTNER_TOKEN)
+
+
+class NewLinkedApp(Struct, rename="camel"):
+    """A live app to create for a number."""
+
+    name: AppName
+    waba_id: Annotated[str, Field("The id of one of your business accounts.", "1000000000000010", strip=True)]
+    phone: Annotated[
+        str, Field("One of the account's numbers, 8 to 15 digits.", "15550001000", "a phone number of 8 to 15 digits")
+    ]
+    callback_url: Annotated[str, Field(CALLBACK_MEANING, CALLBACK_EXAMPLE)] = ""
+    storage_region: Annotated[
+        str, Field(REGION_MEANING, "IN", read=read_region, errors=(ErrorCode.INVALID_REGION,))
+    ] = ""
+
+
+@operation(
+    "POST",
+    "/partner/tpp/app",
+    success(appId=str),
+    rate="create_app",
+    errors=(ErrorCode.APP_EXISTS, ErrorCode.WRONG_BUSINESS_ACCOUNT),
+)
+async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str, Any] | ApiResponse:
     """Create a live app for a number of one of the partner's business accounts.
 
     The administrator opens a business account to a partner with `waypost account business`. A repeated
@@ -35,23 +63,15 @@ async def create_linked_app(services: Services, request: Request) -> ApiResponse
 
     Source: ledger 1.3, `tpp/app`.
     """
-    partner_id = await authorise_partner(services, request)
-    form = request.form_or_json()
-    name = form.required("name", "6 to 150 characters").strip()
-    check_app_name(name)
-    business_account_id = form.required("wabaId", "the id of one of your business accounts").strip()
-    phone = read_phone_number(form.required("phone", "a phone number of 8 to 15 digits"))
-    region = (form.text("storageRegion") or "").strip().upper()
-    if region and region not in STORAGE_REGIONS:
-        raise ApiError(ErrorCode.INVALID_REGION, f"storageRegion must be one of {', '.join(STORAGE_REGIONS)}.")
-    account = await services.directory.business_account(business_account_id)
-    if account is None or account.partner_id != partner_id or phone is None:
+    services, phone = call.services, read_phone_number(fields.phone)
+    account = await services.directory.business_account(fields.waba_id)
+    if account is None or account.partner_id != call.partner_id or phone is None:
         raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
     now_ms = services.clock.now_ms()
     app = App(
         id=services.ids.new(),
-        partner_id=partner_id,
-        name=name,
+        partner_id=call.partner_id,
+        name=fields.name,
         phone_number=phone,
         phone_number_id="",
         business_account_id=account.id,
@@ -62,12 +82,11 @@ async def create_linked_app(services: Services, request: Request) -> ApiResponse
     if taken is not None:
         return taken
     number = await _find_number(services, app)
-    callback_url = form.text("callbackUrl") or ""
-    is_callback_valid = not callback_url or _is_url(callback_url)
+    is_callback_valid = not fields.callback_url or _is_url(fields.callback_url)
     preferences = replace(
         app.preferences,
-        storage_region=region,
-        callback_url=callback_url if is_callback_valid else "",
+        storage_region=fields.storage_region,
+        callback_url=fields.callback_url if is_callback_valid else "",
         live_since_ms=now_ms,
     )
     app = replace(app, phone_number_id=number.id, per_second=number.per_second, preferences=preferences)
@@ -79,7 +98,7 @@ async def create_linked_app(services: Services, request: Request) -> ApiResponse
         raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "phone belongs to another partner's app.")
     if not is_callback_valid:
         return ApiResponse({"status": "error", "message": _NO_CALLBACK, "appId": app.id}, 400)
-    return ApiResponse({"status": "success", "appId": app.id})
+    return {"status": "success", "appId": app.id}
 
 
 def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
