@@ -191,7 +191,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "id@token":                 RequestField(_T, False, "The id of one of the app's tokens; exactly one of `id`, `name` and `token` is sent.", "01990000-0000-7000-8000-000000000002"),
     "name@key":                 RequestField(_T, False, "A name for the key; `key` or `key 2` when absent.", "warehouse"),
     "key":                      RequestField(_T, True,  "The key to revoke, as it was shown at its creation.", "sk_0123456789abcdef0123456789abcdef"),
-    "languageCode":             RequestField(_T, False, "The code of the app's language; stored and shown.", "en"),
     "token@link":               RequestField(_T, True,  "A token of the app: one of `POST …/token`, which then works no more, or the app token.", "sk_0123456789abcdef"),
     "appId":                    RequestField(_T, True,  "The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1"),
     "region":                   RequestField(_T, False, "The code of the country where the operator stores messages; not changed when absent.", "IN"),
