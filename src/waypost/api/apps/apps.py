@@ -231,7 +231,7 @@ class AppDetails(Struct, rename="camel"):
 
 
 class OnboardingState(Struct, rename="camel"):
-    """How far the onboarding of an app's number is."""
+    """The stages of the onboarding of an app's number."""
 
     country_code: str
     created_on: int
