@@ -160,7 +160,7 @@ class PartnerCall(NamedTuple):
             raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
 
 
-class Call(Protocol):
+class AuthorisedCall(Protocol):
     """A call that an operation's function takes."""
 
     @classmethod
@@ -253,7 +253,7 @@ class Operations:
             hints = get_type_hints(function)
             fields: type[Struct] | None = hints.get("fields")
             query: type[Struct] | None = hints.get("query")
-            call_type: type[Call] = hints["call"]
+            call_type: type[AuthorisedCall] = hints["call"]
             documented = fields or body
             calls_operator = self._at_operator if at_operator is None else at_operator
             failures = self._operator_errors if operator_errors is None else operator_errors

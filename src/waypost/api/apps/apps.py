@@ -119,7 +119,7 @@ class AppSearch(Struct, rename="camel"):
     page_size: Annotated[int, Field("Apps per page; 10 when absent.", "10", _PAGE_NUMBER, between=(0, 1_000_000))] = 0
 
 
-class NewApp(Struct, rename="camel"):
+class NewSandboxApp(Struct, rename="camel"):
     """A sandbox app to create."""
 
     name: AppName
@@ -328,7 +328,7 @@ async def search_apps(call: PartnerCall, query: AppSearch) -> dict[str, Any]:
     errors=(ErrorCode.APP_EXISTS,),
     idempotency=IdempotencyMode.ONE_TRANSACTION,
 )
-async def create_app(call: PartnerCall, fields: NewApp) -> ApiResponse:
+async def create_app(call: PartnerCall, fields: NewSandboxApp) -> ApiResponse:
     """Create a sandbox app; the administrator gives it a number and makes it live.
 
     Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
