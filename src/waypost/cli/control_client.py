@@ -52,6 +52,15 @@ def _run_call(env_file: Path, use: Callable[[ApiClient, HttpTransport], Awaitabl
         return asyncio.run(call())
 
 
+def control_client(env_file: Path) -> ApiClient:
+    """Return a client of the control API.
+
+    Raises:
+        MissingVariable: there is no simulator.
+    """
+    return ApiClient(HttpTransport(control_address(env_file), timeout_s=CONTROL_CALL_TIMEOUT_S), control_headers())
+
+
 def control_address(env_file: Path) -> str:
     """Return the base URL of the simulator.
 

@@ -1,5 +1,6 @@
 """The trace page of a message: every step with its bytes, the reason of a failure, the content, and resending."""
 
+import asyncio
 import json
 import re
 from collections.abc import AsyncGenerator
@@ -8,12 +9,17 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from typer.testing import CliRunner
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs, answer_question, close_console, open_console
 from tests.support.builders import PARTNER
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
+from waypost.cli.main import app
+from waypost.cli.mcp.connection import ServiceConnection
+from waypost.cli.mcp.server import run_tool
+from waypost.config import Settings
 from waypost.console.web.zones import iso_time
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
@@ -315,6 +321,39 @@ async def test_timing_counts_callbacks_that_are_not_delivered(console: ConsoleCl
     await broken.close()
 
     assert "3 of 5 callbacks delivered within" in page
+
+
+async def test_media_link_that_the_simulator_does_not_fetch_is_said_in_page_command_and_tool(
+    tabs: Tabs, console: ConsoleClient, tmp_path: Path
+) -> None:
+    link = "https://media.example/a.png"
+    message = json.dumps({"type": "image", "originalUrl": link, "previewUrl": link})
+    fields = {
+        "channel": "whatsapp", "source": demo.SOURCE, "destination": demo.DESTINATION, "src.name": demo.APP_NAME,
+        "message": message,
+    }  # fmt: skip
+    env_file = tmp_path / "waypost-dev.env"
+    env_file.write_text("".join(f"{name}={text}\n" for name, text in console.running.variables.items()))
+    expected = "1 media link leads outside WAYPOST_ALLOWED_NETWORKS"
+
+    sent = await console.api.form("POST", f"/partner/app/{console.app_id}/msg", fields)
+    tab = await tabs(f"{LIST}/{sent['messageId']}")
+    await tab.page.locator("#steps").get_by_text("Media not fetched").wait_for()
+    tool = await run_tool(ServiceConnection(Settings(), env_file), "explain_message", {"message_id": sent["messageId"]})
+    env = {
+        "WAYPOST_ADMIN_URL": console.running.base_url,
+        "WAYPOST_ADMIN_TOKEN": console.running.variables["ADMIN_TOKEN"],
+        "WAYPOST_CONTROL_URL": console.running.variables["CONTROL_URL"],
+    }
+    printed = await asyncio.to_thread(CliRunner(env=env).invoke, app, ["trace", sent["messageId"]])
+    other = await console.send_text("Good morning")
+    await wait_for_state(console, other, "delivered")
+
+    assert expected in await tab.page.locator("#steps").inner_text()
+    assert expected in printed.stdout
+    assert expected in str(tool.content[0])
+    assert link not in printed.stdout
+    assert "Media not fetched" not in await console.get(f"{LIST}/{other}")
 
 
 async def test_content_is_shown_at_once_unless_texts_are_hidden(

@@ -190,6 +190,9 @@ async def test_link_that_may_not_be_reached_is_not_fetched_and_the_message_says_
 
     assert (await final_status(near, wamid))["status"] == "delivered"
     assert (await near.inbox())[-1]["not_fetched"] == [link]
+    shown, unknown = [await near.control("GET", f"messages/{each}") for each in (wamid, "wamid.none")]
+    assert shown.body == (await near.inbox())[-1]
+    assert unknown.status == 404
 
 
 async def test_nothing_is_fetched_unless_the_settings_name_networks(bench: Bench, files: FileServer) -> None:

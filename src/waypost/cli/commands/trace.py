@@ -4,14 +4,17 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
 import typer
 
 from waypost.cli.admin_client import call_admin_api
+from waypost.cli.control_client import ENV_FILE, control_client
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
+from waypost.client.simulated_events import add_simulated_events
 
 REVEAL_HELP: Final = "Show text too, except one-time codes; the audit log records it."
 MAX_RESPONSE_CHARS: Final = 100
@@ -27,7 +30,9 @@ def trace(
 
     async def call(client: ApiClient, _running: bool) -> Any:
         path = f"/admin/trace/{quote(message_id, safe='')}"
-        return await (client.json("POST", f"{path}/reveal", {}) if reveal else client.json("GET", path))
+        view = await (client.json("POST", f"{path}/reveal", {}) if reveal else client.json("GET", path))
+        await add_simulated_events(partial(control_client, ENV_FILE), view)
+        return view
 
     view = asyncio.run(call_admin_api(call))
     if as_json:

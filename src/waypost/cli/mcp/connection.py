@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
 from waypost.cli.admin_client import find_admin_api
-from waypost.cli.control_client import CONTROL_CALL_TIMEOUT_S, control_address, control_headers
+from waypost.cli.control_client import control_client
 from waypost.cli.live.environment import read_environment
 from waypost.cli.mcp.receiver import ToolReceiver
 from waypost.cli.polling import poll
-from waypost.client.api_client import ApiClient, ApiResponseError, HttpTransport
+from waypost.client.api_client import ApiClient, ApiResponseError
 from waypost.client.dev_variables import MissingVariable
 
 if TYPE_CHECKING:
@@ -77,8 +77,7 @@ class ServiceConnection:
         Raises:
             MissingVariable: there is no simulator.
         """
-        transport = HttpTransport(control_address(self._env_file), timeout_s=CONTROL_CALL_TIMEOUT_S)
-        return ApiClient(transport, control_headers())
+        return control_client(self._env_file)
 
     async def find_request(self, request_id: str, within_s: float = REQUEST_LOG_DELAY_S) -> dict[str, Any] | None:
         """Return a request of the request log, which may still have to be written; None if it is not there in time."""

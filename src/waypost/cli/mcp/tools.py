@@ -37,6 +37,7 @@ from waypost.cli.mcp.template_tools import create, list_all_templates, subscribe
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.cli.mcp.tool_output import ToolOutput
 from waypost.cli.mcp.wait_tools import wait_for_callback, wait_for_message
+from waypost.client.simulated_events import add_simulated_events
 
 
 class AgentTool(NamedTuple):
@@ -125,6 +126,7 @@ async def disarm_faults(connection: ServiceConnection, _arguments: NoArguments) 
 async def explain_message(connection: ServiceConnection, arguments: ExplainMessageArguments) -> ToolOutput:
     """Show a message's trace: request, queue, operator, events, callbacks with every attempt, and why it failed."""
     view = await connection.admin.json("GET", f"/admin/trace/{quote(arguments.message_id, safe='')}")
+    await add_simulated_events(lambda: connection.control, view)
     return ToolOutput(view, "\n".join(format_trace(view)))
 
 

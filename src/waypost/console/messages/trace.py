@@ -8,6 +8,7 @@ from typing import Any, Final
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
+from waypost.client.simulated_events import NOT_FETCHED, add_simulated_events
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.messages.requests import build_resend_request, render_curl, render_python
@@ -149,9 +150,14 @@ async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
         NotFound: the message does not exist.
     """
     message_id = (await read_trace(tools, page_request, page_request.path_params["message_id"]))["id"]
+    simulated: list[dict[str, Any]] | None = None  # they never change
 
     async def render() -> Sequence[PageElement]:
-        shown = await _page_values(tools, page_request, await read_trace(tools, page_request, message_id))
+        nonlocal simulated
+        trace = await read_trace(tools, page_request, message_id, simulated=simulated)
+        if trace["operator_message_id"]:
+            simulated = [event for event in trace["events"] if event["event"] == NOT_FETCHED]
+        shown = await _page_values(tools, page_request, trace)
         part = tools.services.pages.render_macro
         return [
             PageElement("summary", part(TRACE_MACROS, "summary", page_request, page_request, shown["trace"])),
@@ -228,8 +234,16 @@ async def _template(tools: PageTools, page_request: PageRequest, template_id: st
     return template if template is not None and template.partner_id == page_request.partner.id else None
 
 
-async def read_trace(tools: PageTools, page_request: PageRequest, message_id: str) -> dict[str, Any]:
+async def read_trace(
+    tools: PageTools, page_request: PageRequest, message_id: str, *, simulated: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Return the trace of a message by our id or the operator's, with hidden texts left out.
+
+    Args:
+        tools: the page tools.
+        page_request: the request.
+        message_id: its id.
+        simulated: events that the simulator has returned before; None: it is called.
 
     Raises:
         NotFound: the app has no such message.
@@ -246,7 +260,12 @@ async def read_trace(tools: PageTools, page_request: PageRequest, message_id: st
     trace["request"] = redact_request(trace["request"], sight) if trace["content_retained"] else None
     trace["is_open"] = sight.is_open
     trace["callbacks"] = [redact_callback(callback, text=show_text) for callback in trace["callbacks"]]
-    trace["has_phones"] = tools.services.apis.control is not None
+    control = tools.services.apis.control
+    trace["has_phones"] = control is not None
+    if simulated is not None:
+        trace["events"] = sorted([*trace["events"], *simulated], key=lambda event: event["at_ms"])
+    elif control is not None:
+        await add_simulated_events(lambda: control, trace)
     return trace
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, Final
 
+from waypost.client.simulated_events import NOT_FETCHED
 from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.messages.trace_branches import add_branches
 from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, TraceStepView
@@ -101,6 +102,7 @@ TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change 
     "billed":       _EventTexts(_OPERATOR, "quiet", "Pricing received"),
     "payment":      _EventTexts(_OPERATOR, "info",  "Payment updated"),
     "status":       _EventTexts(_OPERATOR, "quiet", "Status ignored"),
+    NOT_FETCHED:    _EventTexts(_OPERATOR, "quiet", "Media not fetched"),
 }
 # fmt: on
 

@@ -150,6 +150,7 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("phone", str):              _read_phone,
     **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id", "partner_id")},
     ("name", str):               lambda _parts, request: request.path_params["name"],
+    ("wamid", str):              lambda _parts, request: request.path_params["wamid"],
     ("action", str):             lambda _parts, request: request.path_params["action"],
     ("account", Account):        _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
     ("app", GraphApp):                _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),

@@ -16,6 +16,7 @@ from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement
+from waypost.simulator.tables.messages import find_by_wamids
 from waypost.simulator.tables.phone_plans import count_waiting
 
 MAX_RANKED_PHONES: Final = 2_000
@@ -128,6 +129,16 @@ async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery)
         "messages": [message_view(item, now_ms) for item in items],
         "quoted": [message_view(item, now_ms) for item in quoted],
     }
+
+
+@operation("GET", "/control/messages/{wamid}")
+async def show_message(services: SimulatorServices, wamid: str) -> dict[str, Any]:
+    """Return one message by the operator's id, as the inbox of its phone shows it."""
+    found = await find_by_wamids(services.store, [wamid])
+    if not found:
+        accepted = "the wamid of a message in GET /control/phones/{phone}"
+        raise ControlApiError("wamid", "is of no message", accepted, status=404)
+    return message_view(found[0], services.clock.now_ms())
 
 
 @operation("GET", "/control/phones/{phone}/chats")
