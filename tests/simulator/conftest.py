@@ -186,6 +186,13 @@ class Bench:
             more["json"] = {} if body is None else body
         return await self.request(method, f"/control/{path}", **more)
 
+    async def control_text(self, method: str, path: str, body: str | None = None) -> str:
+        """Send JSON as it is written, and return the response as it is written."""
+        headers = {"Content-Type": "application/json"}
+        async with self.http.request(method, f"{self.base}/control/{path}", data=body, headers=headers) as response:
+            assert response.status == 200, await response.text()
+            return await response.text()
+
     async def send(self, message: dict[str, Any], number_id: str = NUMBER_ID) -> SimulatorResponse:
         envelope = {"messaging_product": "whatsapp", "to": f"+{ANN}"}
         return await self.graph("POST", f"{number_id}/messages", json={**envelope, **message})

@@ -88,6 +88,23 @@ def describe_invalid_value(error: msgspec.ValidationError, expected: Any) -> Inv
     return InvalidValue(path, f"must be {accepted}", accepted)
 
 
+def name_type(value: object) -> str:
+    """Return the type of a JSON value in our words, such as `a number`."""
+    match value:
+        case bool():
+            return "a boolean"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case None:
+            return "null"
+        case list():
+            return "a list"
+        case _:
+            return "an object"
+
+
 def describe_malformed_json(error: Exception) -> str:
     """Return where a text stops to be JSON; follows its name in a sentence."""
     if isinstance(error, RecursionError):

@@ -6,8 +6,7 @@ from hashlib import sha256
 from typing import Any, Protocol
 from urllib.parse import urlencode
 
-import msgspec
-
+from waypost.base.written_numbers import encode_json
 from waypost.client.responses import ApiResponseError, ApiUnreachable, ClientResponse, read_json_response
 from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
 from waypost.client.transports import Application, HttpTransport, InProcessTransport, Transport
@@ -83,7 +82,7 @@ class ApiClient:
             ApiUnreachable: there is no response.
         """
         headers = {**self._headers, "Content-Type": "application/json"}
-        content = None if body is None else msgspec.json.encode(body)
+        content = None if body is None else encode_json(body)
         return read_json_response(await self._transport(method, path, headers, content), f"{method} {path}")
 
     async def file(self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str) -> Any:

@@ -6,6 +6,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from waypost.base.written_numbers import json_decoder
+
 DecodedValue = TypeVar("DecodedValue")
 
 
@@ -18,7 +20,7 @@ class _FieldError(msgspec.Struct):
     hint: str = ""
 
 
-_ANY: Final[msgspec.json.Decoder[Any]] = msgspec.json.Decoder()
+_ANY: Final = json_decoder()
 _FIELD_ERROR: Final = msgspec.json.Decoder(_FieldError)
 
 

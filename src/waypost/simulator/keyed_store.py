@@ -3,8 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
-import msgspec
-
+from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.store import Statement, StateRow, Store
 
 StoredValue = TypeVar("StoredValue")
@@ -28,7 +27,6 @@ _SELECT_OWNER_VALUES: Final = (
     "SELECT kind, owner, key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
 )
 _SELECT_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
-_encode_value: Final = msgspec.json.Encoder().encode
 
 
 class KeyedValues(Generic[StoredValue]):
@@ -44,7 +42,7 @@ class KeyedValues(Generic[StoredValue]):
     def __init__(self, store: Store, kind: str, value_type: type[StoredValue]) -> None:
         self._store = store
         self._kind = kind
-        self._decode = msgspec.json.Decoder(value_type).decode
+        self._decode = json_decoder(value_type).decode
 
     async def read(self, owner: str) -> dict[str, StoredValue]:
         """Return an owner's values by key, in order of creation."""
@@ -57,7 +55,7 @@ class KeyedValues(Generic[StoredValue]):
 
     def save_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts or updates a value."""
-        return _UPSERT_VALUE, {"kind": self._kind, "owner": owner, "key": key, "body": _encode_value(value).decode()}
+        return _UPSERT_VALUE, {"kind": self._kind, "owner": owner, "key": key, "body": encode_json(value).decode()}
 
     def add_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts a value if the key is not present."""

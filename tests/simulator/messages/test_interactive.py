@@ -167,6 +167,18 @@ async def test_flow_response_is_sent_to_the_business(bench: Bench) -> None:
     assert json.loads(nfm["response_json"]) == {"flow_token": "t-1", "day": "ä"}
 
 
+async def test_numbers_of_a_flow_response_reach_the_business_as_they_were_written(bench: Bench) -> None:
+    await bench.send_from_phone()
+    flow_id = (await bench.graph("POST", f"{WABA}/flows", json={"name": "f", "categories": ["OTHER"]})).body["id"]
+    await send(bench, flow_message(flow_id=flow_id, flow_token="t-1", mode="draft"))
+
+    await bench.control_text("POST", f"phones/{ANN}/respond", '{"response":{"amount":7.50,"big":[1e3,0.0]}}')
+
+    await bench.receiver.wait_until(lambda: len(bench.receiver.messages()) == 2)
+    nfm = bench.receiver.messages()[1]["interactive"]["nfm_reply"]
+    assert nfm["response_json"] == '{"flow_token":"t-1","amount":7.50,"big":[1e3,0.0]}'
+
+
 async def test_response_to_a_template_flow_is_sent_to_the_business(bench: Bench) -> None:
     await bench.seed_template(
         [
@@ -203,6 +215,18 @@ async def test_reply_to_a_call_permission_request_is_sent(bench: Bench) -> None:
     interactive = bench.receiver.messages()[1]["interactive"]
     assert interactive["type"] == "call_permission_reply"
     assert interactive["call_permission_reply"]["response"] == "reject"
+
+
+@pytest.mark.parametrize("decision", [1, "maybe", None, ["accept"]])
+async def test_reply_to_a_call_permission_request_is_a_decision(bench: Bench, decision: Any) -> None:
+    await bench.send_from_phone()
+    await send(bench, interactive_message("call_permission_request", "call_permission_request"))
+
+    response = await bench.control("POST", f"phones/{ANN}/respond", {"response": {"response": decision}})
+
+    assert (response.status, response.body["field"], response.body["accepted"]) == (
+        400, "response.response", "accept, reject",
+    )  # fmt: skip
 
 
 async def test_phone_sees_that_the_business_is_typing(bench: Bench) -> None:

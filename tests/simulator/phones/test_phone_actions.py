@@ -16,6 +16,7 @@ BASE64 = base64.b64encode(CONTENT).decode()
 USER = "US.1349abc"
 ITEM = {"product_retailer_id": "sku", "quantity": 2, "item_price": 9.5, "currency": "USD"}
 ORDER = {"catalog_id": "1", "text": "Two, please", "product_items": [ITEM]}
+PLACE = {"latitude": 52.5, "longitude": 13.4}
 AD = {"source_url": "https://x.example/ad", "source_type": "ad", "source_id": "1", "headline": "New"}
 
 
@@ -180,7 +181,23 @@ INVALID: list[tuple[JsonObject, str]] = [
     ({"type": "fax"}, "type"),
     ({"type": "location"}, "location"),
     ({"type": "location", "location": {"latitude": 91, "longitude": 1}}, "location.latitude"),
+    ({"type": "location", "location": {"latitude": True, "longitude": 1}}, "location.latitude"),
+    ({"type": "location", "location": {**PLACE, "name": 7.5}}, "location.name"),
+    ({"type": "location", "location": {**PLACE, "address": ["Pariser Platz"]}}, "location.address"),
+    ({"type": "location", "location": {**PLACE, "url": None}}, "location.url"),
+    ({"type": "location", "location": {**PLACE, "city": "Berlin"}}, "location.city"),
     ({"type": "contacts", "contacts": []}, "contacts"),
+    ({"type": "contacts", "contacts": [{"name": {"formatted_name": 7}}]}, "contacts[0].name.formatted_name"),
+    ({"type": "reaction", "reaction": {"message_id": 7}}, "reaction.message_id"),
+    ({"type": "reaction", "reaction": {"message_id": "wamid.1", "emoji": 7}}, "reaction.emoji"),
+    ({"type": "reaction", "reaction": {"message_id": "wamid.1", "text": "x"}}, "reaction.text"),
+    ({"type": "order", "order": {**ORDER, "catalog_id": 7}}, "order.catalog_id"),
+    ({"type": "order", "order": {**ORDER, "text": 7}}, "order.text"),
+    ({"type": "order", "order": {**ORDER, "product_items": [{**ITEM, "currency": 7}]}}, "order.product_items[0].currency"),
+    ({"type": "order", "order": {**ORDER, "product_items": [{**ITEM, "quantity": "2"}]}}, "order.product_items[0]"),
+    ({"type": "order", "order": {**ORDER, "product_items": [{**ITEM, "item_price": True}]}}, "order.product_items[0]"),
+    ({"type": "unsupported", "unsupported": {"type": 7}}, "unsupported.type"),
+    ({"type": "unsupported", "unsupported": {"kind": "poll"}}, "unsupported.kind"),
     ({"type": "reaction", "reaction": {"emoji": "x"}}, "reaction.message_id"),
     ({"type": "order", "order": {"catalog_id": "1"}}, "order"),
     ({"type": "order", "order": {**ORDER, "product_items": [{}]}}, "order.product_items[0]"),
@@ -202,6 +219,44 @@ async def test_invalid_phone_message_is_rejected(bench: Bench, message: JsonObje
 
     assert (response.status, response.body["field"]) == (400, field)
     assert response.body["accepted"]
+
+
+async def test_text_of_another_type_is_rejected_with_what_it_is(bench: Bench) -> None:
+    message = {"to": BUSINESS, "type": "location", "location": {**PLACE, "name": 7.50}}
+
+    response = await bench.control("POST", f"phones/{ANN}/messages", message)
+
+    assert (response.status, response.body["rule"], response.body["accepted"]) == (
+        400, "must be a text, not a number", "a text",
+    )  # fmt: skip
+
+
+async def test_numbers_of_free_objects_are_shown_as_they_were_written(bench: Bench) -> None:
+    place = '{"latitude":52.50,"longitude":1.3e1}'
+    item = '{"product_retailer_id":"sku","quantity":2,"item_price":7.50,"currency":"USD","vat":1E-1}'
+    value = '{"limit":1.50,"deep":[{"share":0.10}]}'
+    to = f'"to":"{BUSINESS}"'
+
+    await bench.control_text("POST", f"phones/{ANN}/messages", f'{{{to},"type":"location","location":{place}}}')
+    order = f'{{"catalog_id":"1","product_items":[{item}]}}'
+    await bench.control_text("POST", f"phones/{ANN}/messages", f'{{{to},"type":"order","order":{order}}}')
+    await bench.control_text("POST", f"accounts/{WABA}/webhooks", f'{{"field":"account_alerts","value":{value}}}')
+
+    await bench.receiver.wait_until(
+        lambda: len(bench.receiver.messages()) == 2 and bench.receiver.changes("account_alerts")
+    )
+    received = b"".join(post.body for post in bench.receiver.posts).decode()
+    shown = await bench.control_text("GET", f"phones/{ANN}")
+    assert [text for text in (place, item, value) if text not in received] == []
+    assert [text for text in (place, item) if text not in shown] == []
+
+
+async def test_script_keeps_the_spelling_of_its_response(bench: Bench) -> None:
+    script = '[{"on":"form","do":"respond","probability":1.0,"response":{"amount":7.50}}]'
+
+    await bench.control_text("PUT", f"phones/{ANN}", f'{{"script":{script}}}')
+
+    assert script in await bench.control_text("GET", f"phones/{ANN}")
 
 
 async def test_number_change_is_sent_to_businesses_with_a_chat(bench: Bench) -> None:

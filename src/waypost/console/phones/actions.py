@@ -7,6 +7,7 @@ from typing import Any, Final, cast
 import msgspec
 from starlette.responses import JSONResponse, Response
 
+from waypost.base.written_numbers import json_decoder
 from waypost.console.actions import Body, Fields, form_texts
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.action_context import check_phone_owner, get_chat_app, get_phone_client, require_own_phone
@@ -144,7 +145,7 @@ def _payment(fields: Fields) -> Body:
 
 def _decode_object(fields: Fields, name: str) -> dict[str, Any]:
     try:
-        value: object = msgspec.json.decode(fields.get(name) or "{}")  # rejects lone surrogates
+        value: object = json_decoder().decode(fields.get(name) or "{}")  # rejects lone surrogates
     except (msgspec.MsgspecError, ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):

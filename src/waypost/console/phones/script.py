@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
+from waypost.base.written_numbers import encode_json
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import form_texts
 from waypost.console.page_tools import PageTools
@@ -70,4 +71,4 @@ async def _page(
 
 
 def _format_json(steps: list[Any]) -> str:
-    return msgspec.json.format(msgspec.json.encode(steps), indent=2).decode() if steps else ""
+    return msgspec.json.format(encode_json(steps), indent=2).decode() if steps else ""

@@ -17,6 +17,7 @@ from starlette.responses import Response
 
 from waypost.base.exceptions import release_frames
 from waypost.base.time_travel import TimeTravel
+from waypost.base.written_numbers import encode_json
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.calling.call import SimulatedCall
@@ -198,7 +199,7 @@ def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorService
 
 def json_response(content: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a JSON response."""
-    return Response(msgspec.json.encode(content), status, headers, media_type="application/json")
+    return Response(encode_json(content), status, headers, media_type="application/json")
 
 
 def _parameters(function: Endpoint) -> list[tuple[str, Any]]:

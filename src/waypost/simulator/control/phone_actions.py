@@ -178,9 +178,9 @@ async def _has_in_chat(services: SimulatorServices, phone: str, number: Number, 
 
 
 async def _check_reaction(services: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
-    """Check that the message of a reaction is on the phone; a reaction without an emoji removes the earlier one."""
-    message_id = reaction.get("message_id")
-    if isinstance(message_id, str) and await services.inboxes.find_message(phone, message_id) is None:
+    """Check a reaction, and that its message is on the phone; a reaction without an emoji removes the earlier one."""
+    build_message("reaction", reaction)  # its form first
+    if await services.inboxes.find_message(phone, reaction["message_id"]) is None:
         raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 

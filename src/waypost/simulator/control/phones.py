@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from waypost.base.written_numbers import encode_json
 from waypost.simulator.control.endpoints import ControlOperations
 from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
@@ -214,7 +214,7 @@ async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody)
     also: list[Statement] = []
     if body.script is not UNSET:
         steps = read_steps(body.script)
-        script = msgspec.json.encode([step.raw for step in steps]).decode() if steps else ""
+        script = encode_json([step.raw for step in steps]).decode() if steps else ""
         changes |= {"seed": str(body.seed) if steps else "", "script": script}
         also = await services.scripts.replace_script(phone, steps)
     await services.reachability.change_phone(phone, changes, also)

@@ -14,6 +14,7 @@ from starlette.requests import Request
 
 from waypost.base.http.bodies import has_too_many_members, read_limited_body
 from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
+from waypost.base.written_numbers import json_decoder
 from waypost.simulator.control_error import ControlApiError
 
 MAX_BODY_BYTES: Final = 4 * 1024 * 1024
@@ -51,7 +52,7 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
     if has_too_many_members(raw):
         raise ControlApiError("body", "has too many members", accepted_by(struct))
     try:
-        return msgspec.json.decode(raw or b"{}", type=struct)
+        return json_decoder(struct).decode(raw or b"{}")
     except msgspec.ValidationError as error:
         raise _field_error(struct, error) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:

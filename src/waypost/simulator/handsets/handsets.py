@@ -8,6 +8,7 @@ import msgspec
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
+from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
@@ -36,7 +37,7 @@ from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.messages import SimulatedMessage
 from waypost.simulator.tables.updates import Update, add_update
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json
+from waypost.simulator.webhooks.outbox import Outbox
 
 _NO_OPTIONS: Final = InboundOptions()
 
@@ -274,9 +275,7 @@ class Handsets:
                 sends_webhook=self._outbox.has_subscribers(number.waba_id) and not is_blocked,
                 wamid=wamid,
                 type=message.type,
-                rendered=msgspec.json.encode(
-                    {**message.rendered, **options.rendered_marks(), **members, **sender}
-                ).decode(),
+                rendered=encode_json({**message.rendered, **options.rendered_marks(), **members, **sender}).decode(),
                 update=ascii_json(value)[1:-1],
                 context_id=options.context_id,
                 reads=message.opens_window and group is None,

@@ -3,14 +3,16 @@
 The content comes from the control API or a test. `Handsets` handles media, because it has the media storage.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.invalid_values import name_type
+from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.webhooks.outbox import ascii_json
 
 PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
@@ -50,6 +52,11 @@ def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
 
     Source: facts 7.4.
     """
+    for name in content if kind in _CONTENT_MEMBERS else ():
+        if name not in _CONTENT_MEMBERS[kind]:
+            raise InvalidPhoneMessage(f"{kind}.{name}"[:100], "is unknown", ", ".join(_CONTENT_MEMBERS[kind]))
+        if name in _CONTENT_TEXTS:
+            _check_text(f"{kind}.{name}", content[name])
     return PHONE_MESSAGE_KINDS[kind](content)
 
 
@@ -70,20 +77,31 @@ def build_text_message(body: str) -> PhoneMessage:
     return PhoneMessage("text", {"text": {"body": body}}, {"text": body})
 
 
+def _check_text(path: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidPhoneMessage(path, f"must be a text, not {name_type(value)}", "a text")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _location(content: dict[str, Any]) -> PhoneMessage:
     for name, at_most in (("latitude", 90), ("longitude", 180)):
-        degrees = content.get(name)
-        if not isinstance(degrees, int | float) or not -at_most <= degrees <= at_most:
+        if not _is_number(content.get(name)) or not -at_most <= content[name] <= at_most:
             accepted = f"a number from -{at_most} to {at_most}"
             raise InvalidPhoneMessage(f"location.{name}", "is not valid", accepted)
-    text = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
+    text = ", ".join(content[name] for name in ("name", "address") if content.get(name))
     return PhoneMessage("location", {"location": content}, {"text": text, "location": content})
 
 
 def build_contacts_message(cards: list[dict[str, Any]]) -> PhoneMessage:
     """Return a message with contact cards. Source: facts 7.4, `contacts`."""
     names = [(object_or_none(card.get("name")) or {}).get("formatted_name") for card in cards]
-    if not cards or not all(isinstance(name, str) and name for name in names):
+    for index, name in enumerate(names):
+        if name is not None:
+            _check_text(f"contacts[{index}].name.formatted_name", name)
+    if not names or not all(names):
         raise InvalidPhoneMessage("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
     rendered = {"text": ", ".join(map(str, names)), "contacts": cards}
     return PhoneMessage("contacts", {"contacts": cards}, rendered)
@@ -105,11 +123,14 @@ def _order(content: dict[str, Any]) -> PhoneMessage:
     if not text_or_none(content.get("catalog_id")) or not items:
         raise InvalidPhoneMessage("order", "needs a catalog_id and product_items", _ORDER_FORMAT)
     for index, item in enumerate(items):
-        has_price = isinstance(item.get("item_price"), int | float)
+        for name in ("product_retailer_id", "currency"):
+            if name in item:
+                _check_text(f"order.product_items[{index}].{name}", item[name])
         if (
             not text_or_none(item.get("product_retailer_id"))
-            or integer_or_none(item.get("quantity")) is None
-            or not has_price
+            or not isinstance(item.get("quantity"), int)
+            or isinstance(item.get("quantity"), bool)
+            or not _is_number(item.get("item_price"))
             or not text_or_none(item.get("currency"))
         ):
             raise InvalidPhoneMessage(f"order.product_items[{index}]", "is incomplete", _ORDER_FORMAT)
@@ -161,6 +182,15 @@ def build_user_id_change(phone: SimulatedPhone, user_id: str) -> PhoneMessage:
     )  # fmt: skip
 
 
+# fmt: off
+_CONTENT_MEMBERS: Final = {  # of the kinds whose content is an object. Source: facts 7.4
+    "location":    ("latitude", "longitude", "name", "address", "url"),
+    "reaction":    ("message_id", "emoji"),
+    "order":       ("catalog_id", "text", "product_items"),
+    "unsupported": ("type",),
+}
+# fmt: on
+_CONTENT_TEXTS: Final = ("name", "address", "url", "message_id", "emoji", "catalog_id", "text", "type")
 _ORDER_FORMAT: Final = (
     '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", "currency"}]}'
 )
@@ -198,7 +228,9 @@ def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMes
             reply = {"name": "address_message", "body": body, "response_json": ascii_json(filled)}
         case "CALL_PERMISSION":
             choice = {"response": "accept", "response_source": "user_action", **response}
-            return _interactive("call_permission_reply", choice, {"text": str(choice["response"])})
+            if choice["response"] not in ("accept", "reject"):
+                raise InvalidPhoneMessage("response.response", "is no decision", "accept, reject")
+            return _interactive("call_permission_reply", choice, {"text": choice["response"]})
         case _:
             return None
     return _interactive("nfm_reply", reply, {"text": reply["body"], "response": filled})

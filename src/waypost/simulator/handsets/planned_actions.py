@@ -7,12 +7,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
+from waypost.base.written_numbers import json_decoder
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
@@ -97,7 +97,7 @@ class PlannedActionRunner:
     async def _run_action(self, planned: PlannedAction) -> None:
         number = self._accounts.numbers.get(planned.phone_number_id)
         drop = PLANNED_ACTIONS.delete(id=planned.id)
-        action: dict[str, Any] = msgspec.json.decode(planned.act)
+        action: dict[str, Any] = json_decoder().decode(planned.act)
         name, phone = action["do"], self._phones.find_or_default(planned.phone)
         if number is None or (name != "return" and planned.phone_number_id in phone.has_blocked):
             await self._store.run([drop])

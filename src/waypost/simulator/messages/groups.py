@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import msgspec
 
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.groups.group import SimulatedGroup
@@ -18,7 +19,7 @@ from waypost.simulator.store import Store
 from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
 from waypost.simulator.tables.messages import SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
+from waypost.simulator.webhooks.outbox import Outbox, status_json
 
 GROUP_PREFIX: Final = "group:"
 """The prefix of a group's id in the column of a message's phone."""

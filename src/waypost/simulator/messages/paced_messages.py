@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from waypost.base.clock import Clock
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.messages.delivery_planning import DeliveryDecision
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
@@ -24,7 +25,7 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json
+from waypost.simulator.webhooks.outbox import Outbox
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
 MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2

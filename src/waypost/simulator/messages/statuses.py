@@ -7,12 +7,13 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.clock import DAY_MS
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.webhooks.outbox import Outbox, ascii_json, status_json
+from waypost.simulator.webhooks.outbox import Outbox, status_json
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
+from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phones import Phones
@@ -18,7 +18,6 @@ from waypost.simulator.tables import messages
 from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, PlannedAction, StepCount, delete_range
 
 _UNPLANNED: Final = frozenset({"read", "nothing"})
-_encode_action: Final = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,7 @@ class Scripts:
                 read_after_ms = sooner
             elif planned_step.action:
                 due_ms = None if arrives_ms is None else arrives_ms + planned_step.after_ms
-                action_json = _encode_action(planned_step.action).decode()
+                action_json = encode_json(planned_step.action).decode()
                 action = PlannedAction(
                     due_ms, planned_step.after_ms, phone, phone_number_id, wamid, script.owner, planned_step.step, action_json
                 )  # fmt: skip
@@ -187,4 +186,4 @@ def _script_owner(phone: str) -> str:
 
 @lru_cache(maxsize=16_384)
 def _decode_script(phone: str, seed: str, script: str) -> Script:
-    return Script(_script_owner(phone), seed, read_steps(msgspec.json.decode(script)))
+    return Script(_script_owner(phone), seed, read_steps(json_decoder().decode(script)))

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from waypost.base.json_values import objects_in
+from waypost.base.written_numbers import json_decoder
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.table import Table
 
@@ -79,7 +80,7 @@ class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
     @cached_property
     def content(self) -> dict[str, Any]:
         """The content that the phone shows: `text`, and if present `header`, `footer`, `buttons` and more."""
-        return msgspec.json.decode(self.shown, type=dict[str, Any])
+        return json_decoder(dict[str, Any]).decode(self.shown)
 
     @property
     def cards(self) -> list[dict[str, Any]]:

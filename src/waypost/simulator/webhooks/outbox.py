@@ -2,10 +2,10 @@
 
 import asyncio
 import itertools
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
+from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import (
@@ -127,11 +127,6 @@ def status_json(recipient: str, callback_data: str | None, extra_members: str = 
     echoed = f',"biz_opaque_callback_data":{ascii_json(callback_data)}' if callback_data is not None else ""
     separated_contact = _CONTACT_SEPARATOR + contact if contact else ""
     return (recipient + echoed + extra_members).removeprefix(",") + "}" + separated_contact
-
-
-def ascii_json(value: Any) -> str:
-    """Return compact JSON with all non-ASCII characters escaped. Source: facts 7.1."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
 
 
 def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
