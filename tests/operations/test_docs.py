@@ -1,6 +1,7 @@
 """The OpenAPI document and the pages of the API: complete, correct, and without network resources."""
 
 import html
+import json
 import os
 import re
 import shutil
@@ -91,6 +92,13 @@ def test_document_says_that_a_service_limits_no_requests() -> None:
 
     limit = "This service limits no requests; documented: 1 request in 3600 s per app."
     assert document["paths"]["/partner/app/{app_id}/template/sync"]["get"]["description"].endswith(limit)
+
+
+def test_document_cites_no_source_of_ours() -> None:
+    """Citations of facts, ledger and decisions are for those who work on the service."""
+    text = json.dumps(openapi.make_document("http://127.0.0.1:1"))
+
+    assert re.findall(r".{0,40}(?:Source:|\(decision \d|\bfacts \d|\bledger \d).{0,40}", text) == []
 
 
 @pytest.mark.parametrize("row", ROUTES, ids=lambda row: row.name)

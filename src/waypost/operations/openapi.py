@@ -109,7 +109,9 @@ COMMON_STATUSES: Final = (413, 429, 500)
 # fmt: on
 
 _PART: Final = re.compile(r"\{(\w+)\}")
-_SOURCE: Final = re.compile(r"\s*\bSource: .*?(?=\n\n|\Z)", re.DOTALL)
+_CITATION: Final = re.compile(
+    r"\s*\bSource: .*?(?=\n\n|\Z)|\s*\((?:decisions?|facts|ledger|spec)\b[^)]*\)", re.DOTALL
+)  # ours: they do not concern clients
 
 
 def make_document(server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: bool = True) -> Document:
@@ -192,7 +194,7 @@ def operation_id(row: RouteRow) -> str:
 
 def endpoint_texts(row: RouteRow) -> tuple[str, str]:
     """Return a route's summary, in a line, and its description: from its endpoint's docstring."""
-    text = _SOURCE.sub("", inspect.getdoc(row.endpoint) or "")  # citations of ours do not concern clients
+    text = _CITATION.sub("", inspect.getdoc(row.endpoint) or "")
     first, _, rest = text.partition("\n\n")
     rest = re.sub(r"(?ms)^(Args|Returns|Raises):\n(?:[ \t]+.*\n?)*", "", rest)
     return " ".join(first.split()), rest.strip()
@@ -418,7 +420,9 @@ def _resolve_references(schema: Any, components: Mapping[str, Any], inside: tupl
             return _resolve_references(components[name], components, (*inside, name))
         case dict():
             return {
-                key: _resolve_references(value, components, inside)
+                key: _CITATION.sub("", value).strip()
+                if key == "description" and isinstance(value, str)
+                else _resolve_references(value, components, inside)
                 for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
                 if key != "title"
             }

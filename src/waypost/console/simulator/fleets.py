@@ -1,7 +1,8 @@
 """The fleets pages: thousands of phones that follow one script."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -107,15 +108,24 @@ async def _page(
     rows: list[ScriptRow] | None = None, wrong_row: int | None = None,
 ) -> Response:  # fmt: skip
     fleets = (await get_control(tools).get("/control/fleets"))["fleets"]
+    new_name, new_first = _suggest_fleet(fleets)
     return await render_tab(
         tools, page_request, "fleets", 400 if wrong else 200,
-        fleets=fleets, scripts=SCRIPT_PRESETS, typed=typed,
+        fleets=fleets, new_name=new_name, new_first=new_first, scripts=SCRIPT_PRESETS, typed=typed,
         rows=format_rows(_EXAMPLE_STEPS) if rows is None else rows, wrong_row=wrong_row,
         events=STEP_EVENTS, effects=STEP_EFFECTS, options=STEP_OPTIONS,
         own_numbers=[(app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
                      for app in page_request.apps if app.phone_number],
         wrong_field=wrong_field, wrong=wrong,
     )  # fmt: skip
+
+
+def _suggest_fleet(fleets: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return a name that no fleet has, and the first number after those of all fleets."""
+    taken = {fleet["name"] for fleet in fleets}
+    names = ("crowd" if at == 1 else f"crowd-{at}" for at in count(1))
+    name = next(name for name in names if name not in taken)
+    return name, str(max((int(fleet["last"]) + 1 for fleet in fleets), default=15_551_000_000))
 
 
 def _parse_script(typed: dict[str, str], rows: list[ScriptRow]) -> list[dict[str, Any]]:

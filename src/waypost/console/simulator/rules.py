@@ -56,11 +56,11 @@ SIMULATOR_RULES: Final[tuple[tuple[str, tuple[SimulatorRule, ...]], ...]] = (  #
         SimulatorRule("calls_per_hour",       "whole",  "Management calls per hour", "Per account.", "the operator's own limit"),
         SimulatorRule("throttle_status",      "choice", "Status for too many messages", "", "", (("429", "HTTP 429"), ("400", "HTTP 400, as sometimes observed"))),
         SimulatorRule("send_retry_after",     "flag",   "Send Retry-After with 429"),
-        SimulatorRule("messaging_limit_code", "choice", "Error code above the messaging limit", "", "", (("131048", "131048"), ("130429", "130429"))),
+        SimulatorRule("messaging_limit_code", "choice", "Error above the messaging limit", "", "", (("131048", "131048"), ("130429", "130429"))),
     )),
     ("Webhooks", (
         SimulatorRule("batch_at_most",     "whole",   "Maximum updates per POST"),
-        SimulatorRule("gather_ms",         "seconds", "Minimum time between two POSTs", "Real time; under load, updates are batched."),
+        SimulatorRule("gather_ms",         "seconds", "Time between two POSTs", "At least, in real time; under load, updates are batched."),
         SimulatorRule("statuses_version",  "choice",  "Format of statuses", "", "", (("v24", "v24 and later"), ("v23", "v23 and earlier, with conversation"))),
         SimulatorRule("statuses_contacts", "flag",    "Include contacts with statuses"),
         SimulatorRule("user_ids",          "flag",    "Include business-scoped user IDs"),
