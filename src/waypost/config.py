@@ -274,7 +274,7 @@ class Settings(BaseModel):
     otel_endpoint: str | None = Field(
         default=None,
         description="Endpoint for spans, by OTLP over HTTP, such as `http://127.0.0.1:4318/v1/traces`. "
-        "Needs `waypost[otel]`.",
+        "Needs the extra `otel`.",
     )
     otel_sample_ratio: float = Field(
         default=1,

@@ -23,6 +23,8 @@ MAX_LINES = 10
 FIRST_SCREEN_LINES: Final = 30
 COMMENT: Final = re.compile(r"(^|\s)#(\s|$)")
 WRITTEN_FILE: Final = re.compile(r"(?:\btee |> ?)([\w.-]+\.\w+)")
+NAMES_WAYPOST: Final = re.compile(r"(\w+=\S+ |.*\$\()?waypost ")
+FINDS_WAYPOST: Final = ('export PATH="$PWD/.venv/bin:$PATH"', "../../README.md#running-in-production")
 FIRST_PAGES: Final = tuple(
     ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/how-to/point-an-existing-client.md")
 )
@@ -128,6 +130,14 @@ def wait_for(output: Path, find: Callable[[], list[Any]], *, count: int) -> list
 @pytest.mark.parametrize("page", [page for page in pages() if samples_of(page, "sh")], ids=name_of)
 def test_sample_has_no_comment_which_zsh_takes_for_arguments_when_it_is_pasted(page: Path) -> None:
     assert [line for sample in samples_of(page, "sh") for line in sample.splitlines() if COMMENT.search(line)] == []
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if page.parent.name == "how-to"], ids=name_of)
+def test_page_with_commands_says_how_a_terminal_finds_them(page: Path) -> None:
+    """Readers come from a search engine: the page may be the first that they see."""
+    commands = [line for sample in samples_of(page, "sh") for line in sample.splitlines() if NAMES_WAYPOST.match(line)]
+
+    assert not commands or any(way in page.read_text(encoding="utf-8") for way in FINDS_WAYPOST), commands
 
 
 def test_production_journey_pasted_twice_keeps_its_secrets_and_serves_a_second_terminal(checkout: Path) -> None:

@@ -78,9 +78,10 @@ def test_page_about_backups_copies_the_store_and_restores_it(folder: Path) -> No
 
     output = run_commands(folder, BACKUP).splitlines()
 
-    assert output[0].startswith("monday.db")
-    assert (folder / "monday.db").stat().st_mode & 0o777 == 0o600
-    assert (folder / "monday-media" / "one").exists()
+    [backup] = folder.glob("backup-*.db")
+    assert output[0].startswith(backup.name)
+    assert backup.stat().st_mode & 0o777 == 0o600
+    assert (folder / f"{backup.stem}-media" / "one").exists()
 
 
 def test_page_about_postgresql_creates_a_database_and_moves_a_store_there(folder: Path, server: str) -> None:
