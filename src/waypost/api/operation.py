@@ -160,6 +160,21 @@ class PartnerCall(NamedTuple):
             raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
 
 
+class OwnPartnerCall(PartnerCall):
+    """A call about the partner that its path names."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_partner`, or the path names another partner.
+        """
+        call = await super().authorise(services, request)
+        call.check_path()
+        return call
+
+
 class AuthorisedCall(Protocol):
     """A call that an operation's function takes."""
 

@@ -61,9 +61,6 @@ _TEMPLATE_ROWS: Final = {
 
 # fmt: off
 REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
-    "email":    RequestField(_T, True,  "The e-mail address of the partner's account.", "demo@waypost.test"),
-    "password": RequestField(_T, False, "The portal password, or a client secret.", "Demo-password-1"),
-    "secret":   RequestField(_T, False, "A client secret; accepted in place of `password`.", ""),
 
     **_TEMPLATE_ROWS,
 
@@ -169,15 +166,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "buttons@library":          RequestField(_J, False, "The targets of the library template's buttons, in their order.", '[{"type":"URL","url":{"base_url":"https://shop.example/{{1}}","url_suffix_example":"https://shop.example/1"}}]', list[LibraryButton]),
 
     # Apps and their credentials. Source: facts 1.4, 1.5, 2
-    "name@token":               RequestField(_T, True,  "A name for the token, unique among the app's active ones.", "night-job"),
-    "expiry":                   RequestField(_I, False, "The expiry time in milliseconds since the epoch: 1 to 24 hours from now; 24 hours when absent.", "1790000000000"),
-    "clientSecret":             RequestField(_T, True,  "A client secret of the partner's account; the password is not accepted.", ""),
-    "name@universal":           RequestField(_T, True,  "A name for the token, unique among the partner's active ones.", "night-job"),
-    "expiry@universal":         RequestField(_I, False, "The expiry time in milliseconds since the epoch: 60 seconds to 60 days from now; 60 days when absent.", "1790000000000"),
-    "name@part_of_token":       RequestField(_T, False, "Only tokens with this in their name.", "night"),
-    "id@universal":             RequestField(_T, False, "The id of one of the partner's universal tokens; exactly one of `id`, `name` and `token` is sent.", "0123456789abcdef"),
-    "name@revoke":              RequestField(_T, False, "The name of an active token, instead of its id.", "night-job"),
-    "token@revoke":             RequestField(_T, False, "The token itself, instead of its id.", ""),
     "token@linking":            RequestField(_T, True,  "A token of one of the partner's apps that expires, such as one of `POST A/token`.", ""),
     "regenerate@token":         RequestField(_B, False, "Accepted; such a token has no use here.", "false"),
     "expiryDays":               RequestField(_I, False, "Accepted; such a token has no use here.", "30"),
@@ -187,10 +175,6 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "email@intent":             RequestField(_T, False, "Accepted; there is no migration here.", ""),
     "app_list":                 RequestField(_T, False, "Accepted; there is no migration here.", ""),
     "provider":                 RequestField(_T, False, "Accepted; there are no providers here.", "GUPSHUP"),
-    "status@token":             RequestField(_T, False, "Only tokens with this status: ACTIVE, EXPIRED or REVOKED.", "ACTIVE"),
-    "id@token":                 RequestField(_T, False, "The id of one of the app's tokens; exactly one of `id`, `name` and `token` is sent.", "01990000-0000-7000-8000-000000000002"),
-    "name@key":                 RequestField(_T, False, "A name for the key; `key` or `key 2` when absent.", "warehouse"),
-    "key":                      RequestField(_T, True,  "The key to revoke, as it was shown at its creation.", "sk_0123456789abcdef0123456789abcdef"),
     "token@link":               RequestField(_T, True,  "A token of the app: one of `POST …/token`, which then works no more, or the app token.", "sk_0123456789abcdef"),
     "appId":                    RequestField(_T, True,  "The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1"),
     "region":                   RequestField(_T, False, "The code of the country where the operator stores messages; not changed when absent.", "IN"),

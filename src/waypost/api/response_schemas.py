@@ -169,15 +169,6 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "file":           {"type": "string", "format": "binary"},
 
     # Partner and tokens. Source: spec, "Partner account"; facts 1.4, 1.5
-    "account":        _ACCOUNT,
-    "app_token":      success_object(token=object_of(token=TEXT, authoriserId=TEXT, requestorId=TEXT, createdOn=INTEGER, modifiedOn=INTEGER, expiresOn=INTEGER, active=BOOLEAN)),
-    "minted_token":   success_object(token=TEXT, id=TEXT),
-    "minted_tokens":  success_object(tokens=_TOKENS),
-    "revoked_tokens": success_object(appTokensRevoked=TEXT),
-    "universal_tokens": _TOKENS,
-    "revoked_token":  success_object(scope=enum_of("id", "name", "jti")),
-    "app_key":        success_object(key=object_of(**_KEY), apiKey=object_of(**_KEY, apiKey=TEXT)),
-    "app_keys":       success_object(keys=array_of(object_of(**_KEY)), apiKeys=array_of(object_of(**_KEY))),
 
     # Apps. Source: facts 2
     "app_linked_by_linking_token": success_object(linked=BOOLEAN, appId=TEXT, appName=TEXT, customerId=TEXT, partnerId=INTEGER, tokenStatus=TEXT),

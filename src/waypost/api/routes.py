@@ -4,20 +4,9 @@ from typing import Final
 
 from waypost.api import flows, subscriptions
 from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
-from waypost.api.apps import apps, identity, settings, users
-from waypost.api.apps.keys import (
-    create_key,
-    delete_key,
-    list_keys,
-    list_tokens,
-    mint_token,
-    revoke_all_tokens,
-    revoke_key,
-    revoke_token,
-)
-from waypost.api.apps.universal_tokens import list_universal_tokens, mint_universal_token, revoke_universal_token
+from waypost.api.apps import apps, identity, keys, settings, universal_tokens, users
+from waypost.api.auth import login
 from waypost.api.auth.credentials import Credential
-from waypost.api.auth.login import log_in, show_app_token
 from waypost.api.media.endpoints import (
     delete_media,
     download_media,
@@ -156,19 +145,9 @@ _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
 # fmt: off
 ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # Partner and tokens
-    RouteRow("POST",   "/partner/account/login",                             log_in,                              _NONE,      "login",         (200, 400, 403),      "account",        "spec, Partner login; ledger 1.1", _FORM_OR_JSON, ("email", "password", "secret"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED)),
-    RouteRow("GET",    f"{_APP}/token",                                      show_app_token,                      _PARTNER,   "app_token",     (200, 403),           "app_token",      "facts 1.4; ledger 1.1", wrong_credential=ErrorCode.INVALID_ACCESS_TOKEN, other_app=ErrorCode.NO_PERMISSION),
-    RouteRow("POST",   f"{_APP}/token",                                      mint_token,                          _UNIVERSAL, "app_token",     (200, 400, 401, 409), "minted_token",   "ledger 1.11", _FORM_OR_JSON, ("name@token", "expiry"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS,), idempotency=_ONE_TRANSACTION, other_app=ErrorCode.PARTNER_NOT_AUTHORIZED),
-    RouteRow("GET",    f"{_APP}/tokens",                                     list_tokens,                         _APP_TOKEN, "app_tokens",    (200, 400, 401),      "minted_tokens",  "ledger 1.11", query=("status@token", "name@part_of_token"), errors=(ErrorCode.FIELD_BROKEN,), other_app=ErrorCode.PARTNER_NOT_AUTHORIZED),
-    RouteRow("POST",   f"{_APP}/token/revoke",                               revoke_token,                        _PARTNER,   "app_token",     (200, 400, 401, 410), "revoked_token",  "ledger 1.11", _FORM_OR_JSON, ("id@token", "name@revoke", "token@revoke"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_HAS_EXPIRED,), other_app=ErrorCode.PARTNER_NOT_AUTHORIZED),
-    RouteRow("POST",   f"{_APP}/token/revoke-all",                           revoke_all_tokens,                   _PARTNER,   "app_token",     (200, 400, 401),      "revoked_tokens", "ledger 1.11", other_app=ErrorCode.PARTNER_NOT_AUTHORIZED),
-    RouteRow("POST",   f"{_APP}/apikey",                                     create_key,                          _PARTNER,   "create_key",    (200, 400, 401, 403, 409), "app_key",        "ledger 1.1; facts 1.4; decision 0024", _FORM_OR_JSON, ("name@key",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_KEYS), idempotency=_ONE_TRANSACTION, other_app=ErrorCode.APP_NOT_LINKED),
-    RouteRow("GET",    f"{_APP}/apikey",                                     list_keys,                           _PARTNER,   "app_token",     (200, 401, 403),      "app_keys",       "ledger 1.1; facts 1.4; decision 0024", other_app=ErrorCode.APP_NOT_LINKED),
-    RouteRow("POST",   f"{_APP}/apikey/revoke",                              revoke_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "app_keys",       "ledger 1.1", _FORM_OR_JSON, ("key",), errors=(ErrorCode.FIELD_MISSING, ErrorCode.LAST_KEY, ErrorCode.KEY_UNKNOWN), other_app=ErrorCode.APP_NOT_LINKED),
-    RouteRow("DELETE", f"{_APP}/apikey/{{key_id}}",                          delete_key,                          _PARTNER,   "app_token",     (200, 400, 401, 403), "success",        "facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,), other_app=ErrorCode.APP_NOT_LINKED),
-    RouteRow("POST",   f"{_PARTNER_PATH}/auth/token",                        mint_universal_token,                _NONE,      "mint_token",    (200, 400, 403, 409), "minted_token",   'ledger 1.11', _FORM_OR_JSON, ("email", "clientSecret", "name@universal", "expiry@universal"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED, ErrorCode.FORBIDDEN_ACCESS, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS)),
-    RouteRow("GET",    f"{_PARTNER_PATH}/auth/tokens",                       list_universal_tokens,               _PARTNER,   "universal_tokens", (200, 400, 401, 403), "universal_tokens", 'ledger 1.11', query=("status@token", "name@part_of_token"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
-    RouteRow("POST",   f"{_PARTNER_PATH}/auth/revoke",                       revoke_universal_token,              _PARTNER,   "universal_tokens", (200, 400, 401, 403), "revoked_token", 'ledger 1.11', _FORM_OR_JSON, ("id@universal", "name@revoke", "token@revoke"), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
+    *login.operation.rows,
+    *keys.operation.rows,
+    *universal_tokens.operation.rows,
 
     # Templates
     RouteRow("POST",   f"{_APP}/templates",                                  create_template,                     _APP_TOKEN, "templates",     (200, 400, 401, 403), "template",       "spec, Create template; ledger 1.5", _FORM, _TEMPLATE, calls_out=True, errors=(*_CREATE_ERRORS, ErrorCode.NO_PERMISSION), idempotency=_MARKED_FIRST, other_app=ErrorCode.APP_ID_UNKNOWN),

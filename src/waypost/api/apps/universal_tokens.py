@@ -1,17 +1,30 @@
-"""Endpoints for a partner's universal tokens: create by a client secret, list, revoke."""
+"""A partner's universal tokens: create by a client secret, list, revoke."""
 
 from functools import partial
-from typing import Final
+from typing import Annotated, Any, Final, Literal, Self
 
-from waypost.api.apps.keys import checked_name, chosen_token, listed_tokens, scope_of
-from waypost.api.auth.authorisation import authorise_partner
-from waypost.api.auth.login import authenticate
-from waypost.api.http.requests import ApiResponse, Request
+from msgspec import Struct
+
+from waypost.api.apps.keys import (
+    MAX_KEY_NAME_CHARS,
+    ListedToken,
+    TokenFilter,
+    TokenItself,
+    TokenName,
+    chosen_token,
+    listed_tokens,
+    scope_of,
+)
+from waypost.api.auth.credentials import Credential
+from waypost.api.auth.login import Email, authenticate
+from waypost.api.fields import Field
+from waypost.api.http.requests import Request
+from waypost.api.operation import Operations, OwnPartnerCall, PartnerCall
+from waypost.api.responses import success
 from waypost.api.services import Services
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
 from waypost.domain.app import KeyStatus
-from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.store.accounts.credentials import (
     CREDENTIAL_ID_CHARS,
@@ -29,7 +42,88 @@ MIN_LIFE_MS: Final = 60_000  # Source: ledger 1.11
 MAX_LIFE_MS: Final = 60 * DAY_MS
 
 
-async def mint_universal_token(services: Services, request: Request) -> ApiResponse:
+operation = Operations("ledger 1.11", Credential.PARTNER_TOKEN, at_operator=False)
+_PARTNER: Final = "/partner/{partner_id}/auth"
+_own_operation = partial(
+    operation,
+    rate="universal_tokens",
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS),
+    wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS,
+)
+
+
+class NewUniversalToken(Struct, rename="camel"):
+    """A universal token to create, and the credential for it."""
+
+    email: Email
+    client_secret: Annotated[str, Field("A client secret of the partner's account; the password is not accepted.")]
+    name: Annotated[
+        str,
+        Field(
+            "A name for the token, unique among the partner's active ones.",
+            "night-job",
+            "a name, unique among your active tokens",
+            max_chars=MAX_KEY_NAME_CHARS,
+        ),
+    ]
+    expiry: Annotated[
+        int | None,
+        Field(
+            "The expiry time in milliseconds since the epoch: 60 seconds to 60 days from now; 60 days when absent.",
+            "1790000000000",
+        ),
+    ] = None
+
+
+class ChosenUniversalToken(Struct):
+    """One of the partner's universal tokens."""
+
+    id: Annotated[
+        str,
+        Field(
+            "The id of one of the partner's universal tokens; exactly one of `id`, `name` and `token` is sent.",
+            "0123456789abcdef",
+        ),
+    ] = ""
+    name: TokenName = ""
+    token: TokenItself = ""
+
+
+class SecretCall(PartnerCall):
+    """A call about the partner whose e-mail address and client secret it has."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: those of the login, 403 another partner's path, 429.
+        """
+        login = await authenticate(services, request, ("clientSecret",), needs_secret=True)
+        await login.attempt.refund()
+        call = cls(services, request, login.partner.id)
+        call.check_path()
+        request.note_caller(login.partner.id)
+        await request.spend(services.limiter, str(login.partner.id))
+        return call
+
+
+@operation(
+    "POST",
+    f"{_PARTNER}/token",
+    success(token=str, id=str),
+    credential=Credential.NONE,
+    rate="mint_token",
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.ACCOUNT_UNKNOWN,
+        ErrorCode.LOGIN_FAILED,
+        ErrorCode.FORBIDDEN_ACCESS,
+        ErrorCode.TOKEN_NAME_IN_USE,
+        ErrorCode.TOO_MANY_TOKENS,
+    ),
+)
+async def mint_universal_token(call: SecretCall, fields: NewUniversalToken) -> dict[str, Any]:
     """Create a universal token for an e-mail address and a client secret; shown only once.
 
     Errors in this order: those of the login, 403 another partner's path, 429, 400 a missing or invalid field, 409 a
@@ -37,22 +131,14 @@ async def mint_universal_token(services: Services, request: Request) -> ApiRespo
 
     Source: ledger 1.11.
     """
-    login = await authenticate(services, request, ("clientSecret",), needs_secret=True)
-    await login.attempt.refund()
-    _check_path(request, login.partner.id)
-    form = request.form_or_json()
-    request.note_caller(login.partner.id)
-    await request.spend(services.limiter, str(login.partner.id))
-    name = checked_name(form.required("name", "a name, unique among your active tokens"))
-    now_ms = services.clock.now_ms()
-    text = form.text("expiry")
-    expires_on_ms = read_integer(text, "expiry") if text else now_ms + MAX_LIFE_MS
+    services, name, now_ms = call.services, fields.name, call.services.clock.now_ms()
+    expires_on_ms = now_ms + MAX_LIFE_MS if fields.expiry is None else fields.expiry
     if not MIN_LIFE_MS <= expires_on_ms - now_ms <= MAX_LIFE_MS:
         raise invalid_field("expiry", "milliseconds since the epoch, from 60 seconds to 60 days from now")
     token = UNIVERSAL_TOKEN_PREFIX + services.ids.secret()
     add = partial(
         add_universal_token,
-        partner_id=login.partner.id,
+        partner_id=call.partner_id,
         token_hash=hash_secret(token),
         now_ms=now_ms,
         name=name,
@@ -67,31 +153,33 @@ async def mint_universal_token(services: Services, request: Request) -> ApiRespo
     except TooManyTokens as error:
         text = f"At most {MAX_UNIVERSAL_TOKENS} may be active per partner; revoke one first."
         raise ApiError(ErrorCode.TOO_MANY_TOKENS, text) from error
-    return ApiResponse({"status": "success", "token": token, "id": token_id})
+    return {"status": "success", "token": token, "id": token_id}
 
 
-async def list_universal_tokens(services: Services, request: Request) -> ApiResponse:
+@_own_operation("GET", f"{_PARTNER}/tokens", list[ListedToken])
+async def list_universal_tokens(call: OwnPartnerCall, query: TokenFilter) -> list[dict[str, Any]]:
     """Return the partner's universal tokens as a bare list, newest first, without the tokens themselves.
 
     Errors in this order: 401, 403 another partner's path, 429, 400 an unknown status.
 
     Source: ledger 1.11.
     """
-    partner_id = await _authorise(services, request)
+    services, _, partner_id = call
     partner = await services.database.read(partner_by_id, partner_id)
     tokens = await services.database.read(list_credentials, CredentialKind.UNIVERSAL_TOKEN, partner_id)
-    return ApiResponse(listed_tokens(services, request, reversed(tokens), partner))
+    return listed_tokens(services, query, reversed(tokens), partner)
 
 
-async def revoke_universal_token(services: Services, request: Request) -> ApiResponse:
+@_own_operation("POST", f"{_PARTNER}/revoke", success(scope=Literal["id", "name", "jti"]))
+async def revoke_universal_token(call: OwnPartnerCall, fields: ChosenUniversalToken) -> dict[str, Any]:
     """Revoke one of the partner's universal tokens at once; app tokens that it has made stay valid.
 
     Errors in this order: 401, 403 another partner's path, 429, 400 not exactly one field, 400 no such token.
 
     Source: ledger 1.11.
     """
-    partner_id = await _authorise(services, request)
-    name, text = chosen_token(request.form_or_json())
+    services, _, partner_id = call
+    name, text = chosen_token(fields)
     token_id, now_ms = text, services.clock.now_ms()
     if name == "token":
         token_id = hash_secret(text)[:CREDENTIAL_ID_CHARS]
@@ -102,16 +190,4 @@ async def revoke_universal_token(services: Services, request: Request) -> ApiRes
     if not await services.database.write(revoke_stored_token, partner_id, token_id, now_ms):
         raise invalid_field(name, f"the {name} of one of your universal tokens")
     services.directory.invalidate()
-    return ApiResponse({"status": "success", "scope": scope_of(name)})
-
-
-async def _authorise(services: Services, request: Request) -> int:
-    """Return the partner of the request's token, who must be the one in the path; spend one request of the rate."""
-    partner_id = await authorise_partner(services, request)
-    _check_path(request, partner_id)
-    return partner_id
-
-
-def _check_path(request: Request, partner_id: int) -> None:
-    if request.path["partner_id"] != str(partner_id):
-        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
+    return {"status": "success", "scope": scope_of(name)}

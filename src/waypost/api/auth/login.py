@@ -1,11 +1,16 @@
-"""Endpoints for partner login, and for the app token that a partner token gives access to."""
+"""Partner login, and the app token that a partner token gives access to."""
 
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple, Self
 
-from waypost.api.auth.authorisation import app_of_partner_token
+from msgspec import Struct, field
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.proxies import rate_limit_address
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.http.requests import Request
 from waypost.api.limits.login_limits import LoginAttempt
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
@@ -33,7 +38,83 @@ class AuthenticatedLogin(NamedTuple):
     attempt: LoginAttempt
 
 
-async def log_in(services: Services, request: Request) -> ApiResponse:
+operation = Operations("facts 1.4; ledger 1.1", Credential.PARTNER_TOKEN, at_operator=False)
+Email = Annotated[
+    str,
+    Field("The e-mail address of the partner's account.", "demo@waypost.test", "the e-mail address of your account"),
+]
+
+
+class Login(Struct):
+    """The credential of a login."""
+
+    email: Email
+    password: Annotated[str, Field("The portal password, or a client secret.", "Demo-password-1")] = ""
+    secret: Annotated[str, Field("A client secret; accepted in place of `password`.")] = ""
+
+
+class PartnerAccount(Struct, rename="camel"):
+    """The partner's account, with a partner token."""
+
+    token: str
+    id: int
+    name: str
+    terms_read: bool = field(name="terms_read")
+    admin: bool
+    email: str
+    activation_read: bool
+    billing_type: str
+    contact_name: str
+    phone_number: str
+    enable_customer: bool
+    enable_wallet: bool
+    enable_inr_wallet: bool
+    enable_loader_wallet: bool
+    enable_app_onboarding: bool
+    is_tpp: bool
+    onboard_enabled: bool
+
+
+class AppToken(Struct, rename="camel"):
+    """The token of an app."""
+
+    token: str
+    authoriser_id: str
+    requestor_id: str
+    created_on: int
+    modified_on: int
+    expires_on: int
+    active: bool
+
+
+class LoginCall(NamedTuple):
+    """A call with a right e-mail address and password or client secret."""
+
+    services: Services
+    request: Request
+    login: AuthenticatedLogin
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `log_in` lists them.
+        """
+        return cls(services, request, await authenticate(services, request, ("password", "secret")))
+
+
+@operation(
+    "POST",
+    "/partner/account/login",
+    PartnerAccount,
+    source="spec, Partner login; ledger 1.1",
+    credential=Credential.NONE,
+    rate="login",
+    body=Login,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED),
+)
+async def log_in(call: LoginCall) -> dict[str, Any]:
     """Return a partner token for an e-mail address and the first password or a client secret.
 
     Errors in this order: 429 too many from one IP address, 400 unreadable or missing fields,
@@ -42,7 +123,7 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
 
     Source: spec, "Partner login"; ledger 1.1; facts 1.2, also for JSON and the field `secret`; decision 0005.
     """
-    login = await authenticate(services, request, ("password", "secret"))
+    services, _, login = call
     partner, now_ms = login.partner, services.clock.now_ms()
     token = issue_partner_token(services.secret_box, partner, jti=services.ids.new(), now_ms=now_ms)
     is_stored = await services.database.write(
@@ -51,7 +132,7 @@ async def log_in(services: Services, request: Request) -> ApiResponse:
     if not is_stored:
         raise ApiError(ErrorCode.LOGIN_FAILED, "The client secret has just been revoked.")
     await login.attempt.refund()
-    return ApiResponse(account_object(partner, token))
+    return account_object(partner, token)
 
 
 async def authenticate(
@@ -109,21 +190,26 @@ async def authenticate(
     return AuthenticatedLogin(facts.partner, secret_hash, attempt)
 
 
-async def show_app_token(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    f"{APP}/token",
+    success(token=AppToken),
+    rate="app_token",
+    wrong_credential=ErrorCode.INVALID_ACCESS_TOKEN,
+    other_app=ErrorCode.NO_PERMISSION,
+)
+async def show_app_token(call: AppCall) -> dict[str, Any]:
     """Return the app token of one of the partner's apps: the same at every call, until it is revoked.
 
     Errors in this order: 403 wrong partner token, 403 not the partner's app, 429.
 
     Source: facts 1.4; ledger 1.1.
     """
-    app = await app_of_partner_token(services, request)
-    await request.spend(services.limiter, app.id, app)
-    return ApiResponse(
-        app_token_response(
-            services.secret_box.app_token(app.id, app.token_serial),
-            app_id=app.id,
-            partner_id=app.partner_id,
-            created_on_ms=app.created_on_ms,
-            modified_on_ms=app.modified_on_ms,
-        )
+    app = call.app
+    return app_token_response(
+        call.services.secret_box.app_token(app.id, app.token_serial),
+        app_id=app.id,
+        partner_id=app.partner_id,
+        created_on_ms=app.created_on_ms,
+        modified_on_ms=app.modified_on_ms,
     )
