@@ -2,10 +2,9 @@
 
 from typing import Final
 
-from waypost.api import flows, subscriptions
+from waypost.api import flows, login, subscriptions
 from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
 from waypost.api.apps import apps, identity, keys, settings, universal_tokens, users
-from waypost.api.auth import login
 from waypost.api.auth.credentials import Credential
 from waypost.api.media.endpoints import (
     delete_media,

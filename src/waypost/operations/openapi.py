@@ -60,7 +60,7 @@ SCHEMES: Final = {
     "apiKey":             ("apikey",        "An API key of the account, or the app token of one app."),
 }
 SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their routes
-    "auth.login":           "Login and tokens",
+    "login":                "Login and tokens",
     "apps.keys":            "Login and tokens",
     "apps.universal_tokens": "Login and tokens",
     "apps.apps":            "Apps",

@@ -4,8 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.encryption import TOKEN_PREFIX
-from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppKey, AppUser
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.callbacks.subscription import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
@@ -215,27 +214,6 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
 def changed_app(app: App, partner: Partner) -> dict[str, Any]:
     """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7."""
     return app_details(app, partner) | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
-
-
-_KEY_DIGITS: Final = 32
-
-
-def key_object(key: AppKey, now_ms: int) -> dict[str, Any]:
-    """Return an additional key for the list: of the key itself only the ending.
-
-    The documented members come first; the others are read by clients of the older shape.
-
-    Source: ledger 1.1; facts 1.4.
-    """
-    return {
-        "token": TOKEN_PREFIX + key.ending.rjust(_KEY_DIGITS, "*"),
-        "createdOn": key.created_on_ms,
-        "modifiedOn": key.created_on_ms,
-        "id": key.id,
-        "name": key.name,
-        "active": key.status(now_ms) == "ACTIVE",
-        "expiresOn": 0,
-    }
 
 
 NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."

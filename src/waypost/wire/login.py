@@ -1,61 +1,11 @@
-"""The response to a login, and the partner token, which is a signed JWT (decision 0063)."""
+"""The partner token, which is a signed JWT (decision 0063)."""
 
 import json
-from collections.abc import Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from waypost.base.encryption import SecretBox
-from waypost.domain.app import AppKey
-from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner, PartnerCredential
-
-
-def account_object(partner: Partner, token: str) -> dict[str, Any]:
-    """Return the partner account with its partner token: all 17 fields, in the documented order.
-
-    Source: spec, "Partner account (login response)".
-    """
-    return {
-        "token": token,
-        "id": partner.id,
-        "name": partner.name,
-        "terms_read": partner.terms_read,
-        "admin": partner.admin,
-        "email": partner.email,
-        "activationRead": partner.activation_read,
-        "billingType": partner.billing_type,
-        "contactName": partner.contact_name,
-        "phoneNumber": partner.phone_number,
-        "enableCustomer": partner.enable_customer,
-        "enableWallet": partner.enable_wallet,
-        "enableInrWallet": partner.enable_inr_wallet,
-        "enableLoaderWallet": partner.enable_loader_wallet,
-        "enableAppOnboarding": partner.enable_app_onboarding,
-        "isTpp": partner.is_tpp,
-        "onboardEnabled": partner.onboard_enabled,
-    }
-
-
-def app_token_response(
-    token: str, *, app_id: str, partner_id: int, created_on_ms: int, modified_on_ms: int
-) -> dict[str, Any]:
-    """Return the response with an app token, which does not expire.
-
-    Source: facts 1.4.
-    """
-    return {
-        "status": "success",
-        "token": {
-            "token": token,
-            "authoriserId": app_id,
-            "requestorId": str(partner_id),
-            "createdOn": created_on_ms,
-            "modifiedOn": modified_on_ms,
-            "expiresOn": 0,
-            "active": True,
-        },
-    }
-
+from waypost.domain.partner import PARTNER_TOKEN_LIFE_MS, Partner
 
 if TYPE_CHECKING:
     from jwt import PyJWS
@@ -64,28 +14,6 @@ ALGORITHM: Final = "HS256"
 ISSUER: Final = "auth0"  # as in the public service. Source: ledger 1.1
 _HEADER: Final = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
 """The beginning of every token of ours: `{"alg":"HS256","typ":"JWT"}`, and no other member."""
-
-
-def token_objects(
-    tokens: Iterable[AppKey | PartnerCredential], email: str, now_ms: int, *, status: str, name_part: str
-) -> list[dict[str, Any]]:
-    """Return those with a status, if one is given, and a part of a name; without the tokens themselves.
-
-    Source: ledger 1.11.
-    """
-    return [
-        {
-            "id": token.id,
-            "name": token.name,
-            "createdByEmail": email,
-            "createdOn": token.created_on_ms,
-            "expiredOn": token.expires_on_ms,
-            "revokedOn": token.revoked_on_ms,
-            "status": token.status(now_ms).value,
-        }
-        for token in tokens
-        if name_part in token.name and (not status or token.status(now_ms) == status)
-    ]
 
 
 def issue_partner_token(secret_box: SecretBox, partner: Partner, *, jti: str, now_ms: int) -> str:

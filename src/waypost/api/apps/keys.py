@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from waypost.api.auth.credentials import Credential
 from waypost.api.fields import Field
@@ -37,10 +38,9 @@ from waypost.store.apps.keys import (
     revoke_app_key,
     revoke_minted_tokens,
 )
-from waypost.wire.apps import key_object
-from waypost.wire.login import token_objects
 
-MAX_KEY_NAME_CHARS = 100
+MAX_KEY_NAME_CHARS: Final = 100
+_KEY_DIGITS: Final = 32
 KEY_ENDING_CHARS = 4
 """How much of a key is stored as text, so that lists show which it is."""
 
@@ -135,7 +135,12 @@ class ChosenToken(Struct):
 
 
 class ListedKey(Struct, rename="camel"):
-    """An additional key without its secret."""
+    """An additional key: of the key itself only the ending.
+
+    The documented members come first; the others are read by clients of the older shape.
+
+    Source: ledger 1.1; facts 1.4.
+    """
 
     token: str
     created_on: int
@@ -153,7 +158,7 @@ class CreatedKey(ListedKey):
 
 
 class ListedToken(Struct, rename="camel"):
-    """A token without its secret."""
+    """A token without its secret. Source: ledger 1.11."""
 
     id: str
     name: str
@@ -161,7 +166,7 @@ class ListedToken(Struct, rename="camel"):
     created_on: int
     expired_on: int
     revoked_on: int | None
-    status: Literal["ACTIVE", "EXPIRED", "REVOKED"]
+    status: Literal[KeyStatus.ACTIVE, KeyStatus.EXPIRED, KeyStatus.REVOKED]
 
 
 @_key_operation(
@@ -183,8 +188,9 @@ async def create_key(call: AppCall, fields: NewAdditionalKey) -> ApiResponse:
     now_ms = call.services.clock.now_ms()
 
     def make_response(key: AppKey, secret: str) -> ApiResponse:
-        item = key_object(key, now_ms) | {"token": secret}
-        return ApiResponse({"status": "success", "key": item, "apiKey": item | {"apiKey": secret}})
+        item = replace(_listed_key(key, now_ms), token=secret)
+        created = CreatedKey(*astuple(item), api_key=secret)
+        return ApiResponse({"status": "success", "key": item, "apiKey": created})
 
     return await _add(call, fields.name, expires_on_ms=None, make_response=make_response)
 
@@ -231,8 +237,13 @@ async def revoke_key(call: AppCall, fields: KeyItself) -> dict[str, Any]:
     return _list_of_keys(others, now_ms)
 
 
+def _listed_key(key: AppKey, now_ms: int) -> ListedKey:
+    token, is_active = TOKEN_PREFIX + key.ending.rjust(_KEY_DIGITS, "*"), key.status(now_ms) is KeyStatus.ACTIVE
+    return ListedKey(token, key.created_on_ms, key.created_on_ms, key.id, key.name, is_active, 0)
+
+
 def _list_of_keys(keys: list[AppKey], now_ms: int) -> dict[str, Any]:
-    items = [key_object(key, now_ms) for key in keys]
+    items = [_listed_key(key, now_ms) for key in keys]
     return {"status": "success", "keys": items, "apiKeys": items}
 
 
@@ -329,10 +340,18 @@ async def revoke_all_tokens(call: AppCall) -> dict[str, Any]:
 
 def listed_tokens(
     services: Services, query: TokenFilter, tokens: Iterable[AppKey | PartnerCredential], partner: Partner | None
-) -> list[dict[str, Any]]:
+) -> list[ListedToken]:
     """Return the tokens of the status and the name in a query."""
     email = "" if partner is None else partner.email
-    return token_objects(tokens, email, services.clock.now_ms(), status=query.status, name_part=query.name)
+    now_ms = services.clock.now_ms()
+    statuses = [(token, token.status(now_ms)) for token in tokens if query.name in token.name]
+    return [
+        ListedToken(
+            token.id, token.name, email, token.created_on_ms, token.expires_on_ms or 0, token.revoked_on_ms, status
+        )
+        for token, status in statuses
+        if query.status in ("", status)
+    ]
 
 
 def chosen_token(fields: Struct) -> tuple[str, str]:

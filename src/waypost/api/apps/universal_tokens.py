@@ -16,9 +16,9 @@ from waypost.api.apps.keys import (
     scope_of,
 )
 from waypost.api.auth.credentials import Credential
-from waypost.api.auth.login import Email, authenticate
 from waypost.api.fields import Field
 from waypost.api.http.requests import Request
+from waypost.api.login import Email, authenticate
 from waypost.api.operation import Operations, OwnPartnerCall, PartnerCall
 from waypost.api.responses import success
 from waypost.api.services import Services
@@ -157,7 +157,7 @@ async def mint_universal_token(call: SecretCall, fields: NewUniversalToken) -> d
 
 
 @_own_operation("GET", f"{_PARTNER}/tokens", list[ListedToken])
-async def list_universal_tokens(call: OwnPartnerCall, query: TokenFilter) -> list[dict[str, Any]]:
+async def list_universal_tokens(call: OwnPartnerCall, query: TokenFilter) -> list[ListedToken]:
     """Return the partner's universal tokens as a bare list, newest first, without the tokens themselves.
 
     Errors in this order: 401, 403 another partner's path, 429, 400 an unknown status.

@@ -18,7 +18,7 @@ from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS, Partner
 from waypost.store.accounts.partners import add_partner_token, find_login_record
-from waypost.wire.login import account_object, app_token_response, issue_partner_token
+from waypost.wire.login import issue_partner_token
 
 MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MAX_EMAIL_CHARS = 254
@@ -54,7 +54,7 @@ class Login(Struct):
 
 
 class PartnerAccount(Struct, rename="camel"):
-    """The partner's account, with a partner token."""
+    """The partner's account, with a partner token. Source: spec, "Partner account (login response)"."""
 
     token: str
     id: int
@@ -76,7 +76,7 @@ class PartnerAccount(Struct, rename="camel"):
 
 
 class AppToken(Struct, rename="camel"):
-    """The token of an app."""
+    """The token of an app, which does not expire. Source: facts 1.4."""
 
     token: str
     authoriser_id: str
@@ -114,7 +114,7 @@ class LoginCall(NamedTuple):
     body=Login,
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.ACCOUNT_UNKNOWN, ErrorCode.LOGIN_FAILED),
 )
-async def log_in(call: LoginCall) -> dict[str, Any]:
+async def log_in(call: LoginCall) -> PartnerAccount:
     """Return a partner token for an e-mail address and the first password or a client secret.
 
     Errors in this order: 429 too many from one IP address, 400 unreadable or missing fields,
@@ -132,7 +132,8 @@ async def log_in(call: LoginCall) -> dict[str, Any]:
     if not is_stored:
         raise ApiError(ErrorCode.LOGIN_FAILED, "The client secret has just been revoked.")
     await login.attempt.refund()
-    return account_object(partner, token)
+    members = (getattr(partner, name) for name in PartnerAccount.__struct_fields__ if name != "token")
+    return PartnerAccount(token, *members)
 
 
 async def authenticate(
@@ -206,10 +207,6 @@ async def show_app_token(call: AppCall) -> dict[str, Any]:
     Source: facts 1.4; ledger 1.1.
     """
     app = call.app
-    return app_token_response(
-        call.services.secret_box.app_token(app.id, app.token_serial),
-        app_id=app.id,
-        partner_id=app.partner_id,
-        created_on_ms=app.created_on_ms,
-        modified_on_ms=app.modified_on_ms,
-    )
+    token = call.services.secret_box.app_token(app.id, app.token_serial)
+    shown = AppToken(token, app.id, str(app.partner_id), app.created_on_ms, app.modified_on_ms, 0, active=True)
+    return {"status": "success", "token": shown}
