@@ -226,6 +226,7 @@ class Operations:
         operator_errors: tuple[ErrorCode, ...] | None = None,
         deadline: str = "",
         body: type[Struct] | None = None,
+        query: type[Struct] | None = None,
         body_format: BodyFormat = BodyFormat.FORM_OR_JSON,
         by_key: bool = False,
         key_errors: tuple[ErrorCode, ...] = (),
@@ -253,6 +254,7 @@ class Operations:
             operator_errors: the codes of failed calls, if they are not the usual ones.
             deadline: the name, in our log, of the calls that share one time limit; empty: each has its own.
             body: the fields of a body that the function reads itself, for the reference.
+            query: the parameters of a query that it reads itself, likewise.
             body_format: of a body.
             status: of its response, unless that names another; if it is absent: 200, or 204 without a struct. Of an
                 operation that always fails, its error's.
@@ -267,7 +269,8 @@ class Operations:
         def declare(function: Function) -> Function:
             hints = get_type_hints(function)
             fields: type[Struct] | None = hints.get("fields")
-            query: type[Struct] | None = hints.get("query")
+            read_query: type[Struct] | None = hints.get("query")
+            parameters = read_query or query
             call_type: type[AuthorisedCall] = hints["call"]
             documented = fields or body
             calls_operator = self._at_operator if at_operator is None else at_operator
@@ -278,8 +281,8 @@ class Operations:
             async def endpoint(services: Services, request: Request) -> ApiResponse:
                 call = await call_type.authorise(services, request)
                 arguments: dict[str, Struct] = {}
-                if query is not None:
-                    arguments["query"] = read_fields(query, request.query)
+                if read_query is not None:
+                    arguments["query"] = read_fields(read_query, request.query)
                 if fields is not None:
                     form = request.form() if body_format is BodyFormat.FORM else request.form_or_json()
                     arguments["fields"] = read_fields(fields, form.text)
@@ -301,9 +304,9 @@ class Operations:
                 source or self._source,
                 body_format if documented else BodyFormat.NOTHING,
                 _add_fields(documented),
-                _add_fields(query),
+                _add_fields(parameters),
                 calls_operator,
-                (*_field_errors(documented, query), *errors, *(failures if calls_operator else ())),
+                (*_field_errors(documented, parameters), *errors, *(failures if calls_operator else ())),
                 idempotency,
                 wrong_credential,
                 other_app,

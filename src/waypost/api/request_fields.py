@@ -4,13 +4,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat
 from waypost.wire.calling import VoiceAction
 from waypost.wire.messages.passthrough import MessageContext, ReadMessage, TemplateObject, TypingIndicator
 from waypost.wire.messages.session_forms import SESSION_MESSAGE
 from waypost.wire.messages.template_forms import PostbackText, TemplateId, TemplateMessage
-from waypost.wire.templates.drafts import SentButton, SentCard
-from waypost.wire.templates.library_buttons import LibraryButton
 
 
 class FieldType(StrEnum):
@@ -44,25 +41,9 @@ class RequestField:
 
 _T, _I, _B = FieldType.TEXT, FieldType.INTEGER, FieldType.BOOLEAN
 _J, _F, _O = FieldType.JSON, FieldType.FILE, FieldType.OBJECT
-_FIELD_TYPES: Final = {
-    FieldFormat.FLAG: _B,
-    FieldFormat.OPTIONAL_FLAG: _B,
-    FieldFormat.WHOLE: _I,
-    FieldFormat.BUTTONS: _J,
-    FieldFormat.CARDS: _J,
-}
-_JSON_TYPES: Final = {FieldFormat.BUTTONS: list[SentButton], FieldFormat.CARDS: list[SentCard]}
-_TEMPLATE_ROWS: Final = {
-    field.name: RequestField(
-        _FIELD_TYPES.get(field.format, _T), field.required, field.meaning, field.example, _JSON_TYPES.get(field.format)
-    )
-    for field in TEMPLATE_FIELDS
-}
 
 # fmt: off
 REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
-
-    **_TEMPLATE_ROWS,
 
 # Sending. Source: spec, "Endpoints", 2 to 4 and 6; facts 9
     "channel":                  RequestField(_T, False, "The channel: whatsapp, also when absent.", "whatsapp"),
@@ -108,62 +89,7 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "file_type":                RequestField(_T, False, "The file's MIME type; detected from the bytes when absent.", "image/png"),
     "fileName":                 RequestField(_T, False, "The file name of the download.", "picture.png"),
 
-    # Checking a draft. Source: ours
-    "elementName@check":        RequestField(_T, False, "The template's name, if already chosen.", "order_packed"),
-    "category@check":           RequestField(_T, False, "The category, if already chosen.", "UTILITY"),
-    "templateType@check":       RequestField(_T, False, "The type, if already chosen.", "TEXT"),
-    "vertical@check":           RequestField(_T, False, "The subject of the template.", "Orders"),
-    "content@check":            RequestField(_T, False, "The body, complete or not.", "Hi {{1}}, your order is ready."),
-    "example@check":            RequestField(_T, False, "The body with each variable replaced by a value.", "Hi Ann, your order is ready."),
-    "templateId@check":         RequestField(_T, False, "For an edit: the template that the form changes.", ""),
 
-    # Editing, listing and analysing templates. Source: facts 3.5, 3.6
-    "content@change":           RequestField(_T, False, "The body; unchanged when absent.", "Hi {{1}}, your parcel is ready."),
-    "templateType@change":      RequestField(_T, False, "Another type; a carousel cannot change its type.", "TEXT"),
-    "example@change":           RequestField(_T, False, "The body with each variable replaced by a value; unchanged when absent.", "Hi Ann, your parcel is ready."),
-    "category@change":          RequestField(_T, False, "Another category; that of an approved template cannot change.", "UTILITY"),
-    "languageCode@library":     RequestField(_T, True,  "The language of the library template.", "en_US"),
-    "libraryTemplateName":      RequestField(_T, True,  "The name of the library template.", "order_on_its_way"),
-    "templateType@filter":      RequestField(_T, False, "Only templates of this type, or of one of several separated by commas.", "TEXT"),
-    "status@filter":            RequestField(_T, False, "Only templates with this status, or one of several separated by commas.", "APPROVED"),
-    "stage":                    RequestField(_T, False, "An older name of `stages`.", "NONE"),
-    "stages":                   RequestField(_T, False, "Only templates of these stages, separated by commas; every template has the stage NONE.", "NONE"),
-    "useable":                  RequestField(_B, False, "Only templates that can be sent, or only those that cannot.", "true"),
-    "startTime":                RequestField(_I, False, "Only templates created at or after this time; milliseconds since the epoch.", "1760000000000"),
-    "endTime":                  RequestField(_I, False, "Only templates created at or before this time; milliseconds since the epoch.", "1790000000000"),
-    "elementName@filter":       RequestField(_T, False, "Only templates with exactly this name.", "order_update"),
-    "data":                     RequestField(_T, False, "Only templates whose data contains this text.", "your order"),
-    "id@filter":                RequestField(_T, False, "Only the template with this id.", ""),
-    "pageNo":                   RequestField(_I, False, "The page number; 1 is the newest, and 0 counts as absent.", "1"),
-    "pageSize":                 RequestField(_I, False, "Templates per page; without pageNo and pageSize all are returned.", "20"),
-    "token@query":              RequestField(_T, False, "The app token, if no header holds it.", ""),
-    "templateStatus":           RequestField(_T, False, "Only templates with this status, or one of several separated by commas.", "APPROVED"),
-    "templateCategory":         RequestField(_T, False, "Only templates of this category, or of one of several separated by commas.", "UTILITY"),
-    "quality":                  RequestField(_T, False, "Only templates of this quality: HIGH, MEDIUM, LOW or UNKNOWN.", "UNKNOWN"),
-    "languageCode@filter":      RequestField(_T, False, "Only templates in this language.", "en_US"),
-    "industry":                 RequestField(_T, False, "Only library templates for this industry.", "E_COMMERCE"),
-    "topic":                    RequestField(_T, False, "Only library templates on this topic.", "ORDER_MANAGEMENT"),
-    "usecase":                  RequestField(_T, False, "Only library templates for this use case.", "SHIPMENT_CONFIRMATION"),
-    "start":                    RequestField(_T, False, "A date as YYYY-MM-DD, or seconds since the epoch, at most 90 days ago; 30 days before the end when absent.", ""),
-    "end":                      RequestField(_T, False, "A date as YYYY-MM-DD, or seconds since the epoch; now when absent.", ""),
-    "granularity":              RequestField(_T, False, "DAILY or AGGREGATED; AGGREGATED when absent.", "AGGREGATED"),
-    "metric_types":             RequestField(_T, False, "SENT, DELIVERED, READ, CLICKED, COST or conversions of MM Lite, separated by commas; the first four when absent.", "SENT,READ"),
-    "template_ids":             RequestField(_T, False, "The id of one template; all when absent.", ""),
-    "templateList":             RequestField(_T, False, "The id of the template to compare with; required unless `template_ids` is there.", "01990000-0000-7000-8000-0000000000b1"),
-    "template_ids@compare":     RequestField(_T, False, "Another name of `templateList`.", "01990000-0000-7000-8000-0000000000b1"),
-    "start@compare":            RequestField(_I, False, "Seconds since the epoch, exactly 7, 30, 60 or 90 days before the end.", ""),
-    "end@compare":              RequestField(_I, False, "Seconds since the epoch; now when absent.", ""),
-    "product_type":             RequestField(_T, False, "CLOUD_API or MARKETING_MESSAGES_LITE_API; all messages when absent.", "CLOUD_API"),
-    "use_waba_timezone":        RequestField(_B, False, "true counts by the days of the business account, which are those of UTC here; start and end must be dates.", ""),
-    "limit":                    RequestField(_I, False, "The maximum number of points, 1 to 30.", "30"),
-    "days":                     RequestField(_I, False, "The length of the window when `start` is absent: 7, 30, 60 or 90 days.", "7"),
-    "date_preset":              RequestField(_T, False, "The operator's name of the period; last_30d when absent.", "last_7d"),
-    "fields@insights":          RequestField(_T, False, "The operator's names of the statistics, separated by commas; ten when absent.", "marketing_messages_sent"),
-    "enable":                   RequestField(_B, False, "true enables analytics; they cannot be disabled.", "true"),
-    "enableOnUi":               RequestField(_B, False, "Stored and shown in the console.", "true"),
-    "templateId":               RequestField(_T, True,  "The template whose button taps to exclude or include.", "01990000-0000-7000-8000-0000000000b1"),
-    "disable":                  RequestField(_B, False, "true excludes its button taps from analytics.", "true"),
-    "buttons@library":          RequestField(_J, False, "The targets of the library template's buttons, in their order.", '[{"type":"URL","url":{"base_url":"https://shop.example/{{1}}","url_suffix_example":"https://shop.example/1"}}]', list[LibraryButton]),
 
     # Apps and their credentials. Source: facts 1.4, 1.5, 2
     "token@linking":            RequestField(_T, True,  "A token of one of the partner's apps that expires, such as one of `POST A/token`.", ""),

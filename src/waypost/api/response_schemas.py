@@ -47,26 +47,6 @@ def success_object(*, optional: tuple[str, ...] = (), **members: Schema) -> Sche
     return object_of(optional=optional, open=False, status=constant("success"), **members)
 
 
-_EDIT: Final = object_of(
-    optional=("reason",),
-    status=enum_of("PENDING", "REJECTED", "FAILED"), reason=TEXT, modifiedOn=INTEGER,
-    category=enum_of("AUTHENTICATION", "MARKETING", "UTILITY"), templateType=TEXT, data=TEXT, meta=TEXT,
-    containerMeta=TEXT,
-)  # fmt: skip
-
-_TEMPLATE: Final = object_of(
-    optional=("buttonSupported", "parameterFormat", "oldCategory", "new_category", "correct_category",
-              "externalId", "reason", "edit"),
-    allowTemplateCategoryChange=BOOLEAN, appId=TEXT, buttonSupported=TEXT,
-    category=enum_of("AUTHENTICATION", "MARKETING", "UTILITY"), containerMeta=TEXT, createdOn=INTEGER, data=TEXT,
-    elementName=TEXT, id=TEXT, languageCode=TEXT, languagePolicy=constant("deterministic"), master=BOOLEAN, meta=TEXT,
-    modifiedOn=INTEGER, namespace=TEXT, parameterFormat=TEXT, priority=INTEGER,
-    quality=enum_of("UNKNOWN", "HIGH", "MEDIUM", "LOW"), retry=INTEGER, stage=TEXT, status=TEXT, templateType=TEXT,
-    vertical=TEXT, wabaId=TEXT, oldCategory=TEXT, new_category=TEXT, correct_category=TEXT,
-    externalId=TEXT, reason=TEXT, edit=_EDIT,
-)  # fmt: skip
-
-_CLICKS: Final = array_of(object_of(type=TEXT, button_content=TEXT, count=INTEGER))
 _TOKENS: Final = array_of(
     object_of(
         id=TEXT,
@@ -78,19 +58,6 @@ _TOKENS: Final = array_of(
         status=enum_of("ACTIVE", "EXPIRED", "REVOKED"),
     )
 )
-_POINT: Final = object_of(
-    optional=("sent", "delivered", "read", "clicked", "cost"),
-    template_id=TEXT, start=INTEGER, end=INTEGER, sent=INTEGER, delivered=INTEGER, read=INTEGER, clicked=_CLICKS,
-    cost=array_of(object_of(type=TEXT, value=NUMBER)),
-)  # fmt: skip
-
-_METRIC: Final = object_of(
-    optional=("order_by_relative_metric", "number_values", "string_values"),
-    metric=enum_of("BLOCK_RATE", "MESSAGE_SENDS", "TOP_BLOCK_REASON"),
-    type=enum_of("RELATIVE", "NUMBER_VALUES", "STRING_VALUES"), order_by_relative_metric=array_of(TEXT),
-    number_values=array_of(object_of(key=TEXT, value=INTEGER)), string_values=array_of(object_of(key=TEXT, value=TEXT)),
-)  # fmt: skip
-
 _PASSTHROUGH: Final = object_of(
     messages=array_of(object_of(id=TEXT)), messaging_product=constant("whatsapp"),
     contacts=array_of(object_of(optional=("wa_id", "user_id"), input=TEXT, wa_id=TEXT, user_id=TEXT)),
@@ -129,34 +96,12 @@ _APP_DETAILS: Final[Schema] = {
 _CHANGED_APP: Final = object_of(
     **_APP_DETAILS, liveTs=INTEGER, embedAllowed=BOOLEAN, languageCode=TEXT, customerId=TEXT, customerType=TEXT,
 )  # fmt: skip
-_USAGE: Final = object_of(
-    appId=TEXT, appName=TEXT, date=TEXT, incomingMsg=INTEGER, outgoingMsg=INTEGER, outgoingMediaMsg=INTEGER,
-    templateMsg=INTEGER, templateMediaMsg=INTEGER, totalMsg=INTEGER, marketing=INTEGER, utility=INTEGER,
-    authentication=INTEGER, currency=TEXT, discount=INTEGER, gsFees=INTEGER, waFees=INTEGER, totalFees=INTEGER,
-    cumulativeBill=INTEGER, service=INTEGER, mmLiteMarketing=INTEGER, freeUtility=INTEGER, internationalAuthentication=INTEGER,
-    fep=INTEGER, ftc=INTEGER, gsCap=INTEGER,
-)  # fmt: skip
-_WABA: Final = object_of(
-    accountStatus=TEXT, dockerStatus=enum_of("CONNECTED", "DISCONNECTED", "FLAGGED", "PENDING", "RESTRICTED", "UNKNOWN"), phoneNumberId=TEXT, messagingLimit=TEXT, mmLiteStatus=TEXT, ownershipType=TEXT, phone=TEXT,
-    phoneQuality=enum_of("GREEN", "YELLOW", "RED", "UNKNOWN"), throughput=TEXT, verifiedName=TEXT, wabaId=TEXT, canSendMessage=TEXT, errors=array_of(object_of(error_code=TEXT, error_description=TEXT, possible_solution=TEXT)),
-    additionalInfo=array_of(ANY),
-)  # fmt: skip
-
 # fmt: off
 RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their fields"; facts 1.4, 3, 4.3, 8, 9
     "submitted":      object_of(status=constant("submitted"), messageId=TEXT),
     "success":        success_object(),
 
-    # Templates. Source: spec, "Template record"; facts 3.2
-    "template":       success_object(template=_TEMPLATE),
-    "templates":      success_object(templates=array_of(_TEMPLATE)),
-    "findings":       success_object(findings=array_of(object_of(field=TEXT, rule=TEXT, says=TEXT, source=TEXT, remedy=TEXT, refused_by=enum_of("api", "review")))),
-    "library":        success_object(templates=array_of(object_of(open=True))),
-    "from_library":   success_object(templates=_TEMPLATE),
-    "analytics":      success_object(optional=("product_type",), product_type=enum_of("CLOUD_API", "MARKETING_MESSAGES_LITE_API"), template_analytics=array_of(_POINT)),
-    "insights":       success_object(template_insights=array_of(object_of(open=True))),
     "link":           success_object(link=TEXT),
-    "comparison":     success_object(data=array_of(_METRIC)),
 
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
     "passthrough":    {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},

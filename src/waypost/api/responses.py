@@ -4,7 +4,7 @@ A member that a response may lack has `UnsetType` in its type, and `UNSET` as it
 """
 
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct, UnsetType, defstruct
 from msgspec.structs import fields
@@ -62,7 +62,7 @@ def schema_of(type_: Any) -> Schema:
         return array_of(schema_of(arguments[0]))
     if origin is dict:
         return object_of(open=True)
-    if origin is UnionType:
+    if origin in (UnionType, Union):
         return _union_schema([option for option in arguments if option is not UnsetType])
     if isinstance(type_, type) and issubclass(type_, Struct):
         hints = get_type_hints(type_)

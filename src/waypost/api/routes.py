@@ -29,22 +29,9 @@ from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled,
 from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
 from waypost.api.reports import deliveries, message_events
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
-from waypost.api.templates.analytics import compare_templates, set_analytics, set_button_clicks, show_analytics
-from waypost.api.templates.check import check_template
-from waypost.api.templates.create import create_template
-from waypost.api.templates.edit import (
-    change_template,
-    delete_template,
-    delete_templates_by_name,
-    delete_templates_by_name_self_serve,
-)
-from waypost.api.templates.insights import show_template_insights
-from waypost.api.templates.library import create_from_library, list_library
-from waypost.api.templates.lists import list_templates, list_templates_by_name, list_templates_self_serve, show_template
-from waypost.api.templates.sync import sync_templates
+from waypost.api.templates import analytics, check, create, edit, insights, library, lists, sync
 from waypost.api.unsupported import reject_app_call, reject_partner_call
 from waypost.domain.errors import ErrorCode
-from waypost.domain.templates.fields import TEMPLATE_FIELDS
 
 _NONE, _PARTNER, _UNIVERSAL = Credential.NONE, Credential.PARTNER_TOKEN, Credential.UNIVERSAL_TOKEN
 _APP_TOKEN, _KEY = Credential.APP_TOKEN, Credential.API_KEY
@@ -58,23 +45,6 @@ _FORM, _JSON, _MULTIPART, _FORM_OR_JSON = (
 
 # The fields of forms. Each name is a row in `request_fields.py`.
 # fmt: off
-_TEMPLATE: Final = tuple(field.name for field in TEMPLATE_FIELDS)
-_TEMPLATE_CHECK: Final = (
-    *(f"{field.name}@check" if field.required else field.name for field in TEMPLATE_FIELDS), "templateId@check",
-)
-_TEMPLATE_CHANGE: Final = tuple(
-    f"{field.name}@change" if field.required else field.name for field in TEMPLATE_FIELDS if field.changeable
-)
-_FROM_LIBRARY: Final = ("elementName", "category", "languageCode@library", "libraryTemplateName", "buttons@library")
-_LIST: Final = (
-    "templateType@filter", "status@filter", "stages", "stage", "useable", "startTime", "endTime", "elementName@filter", "data",
-    "id@filter", "pageNo", "pageSize", "token@query",
-)
-_OWN_LIST: Final = (
-    "pageNo", "pageSize", "templateStatus", "templateCategory", "templateType@filter", "quality", "languageCode@filter",
-)
-_LIBRARY: Final = ("elementName@filter", "industry", "languageCode@filter", "topic", "usecase")
-_ANALYTICS: Final = ("start", "end", "granularity", "metric_types", "template_ids", "limit", "product_type", "use_waba_timezone")
 _SESSION: Final = ("channel", "source", "src", "destination", "src.name", "message@session", "disablePreview")
 _SEND: Final = (
     "channel", "source", "src", "destination", "src.name", "template", "message@template", "postbackTexts", "sandbox",
@@ -85,13 +55,8 @@ _PASSTHROUGH: Final = (
     "image", "audio", "video", "document", "sticker", "location", "contacts", "reaction", "interactive", "template@passthrough",
 )
 _UPLOAD_FIELDS: Final = ("file", "file_type")
-_PHOTO: Final = ("file@photo", "image@photo", "file_type")
 _UPLOAD_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA, ErrorCode.MEDIA_NOT_FETCHED,
-)
-_PROFILE: Final = (
-    "addLine1", "addLine2", "city", "state", "pinCode", "country", "vertical@profile", "website1", "website2", "desc",
-    "profileEmail",
 )
 _PREFILLED_FIELDS: Final = (
     "businessName", "email@prefilled", "website", "businessPhoneCode", "businessPhoneNumber", "streetAddress1",
@@ -100,27 +65,6 @@ _PREFILLED_FIELDS: Final = (
 )
 # fmt: on
 _DIRECT_CALL_ERRORS: Final = (ErrorCode.APP_NOT_APPROVED, ErrorCode.OPERATOR_REJECTED, ErrorCode.OPERATOR_UNAVAILABLE)
-_CREATE_ERRORS: Final = (
-    ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.INVALID_ELEMENT_NAME, ErrorCode.TEMPLATE_EXISTS,
-    ErrorCode.APP_NOT_APPROVED, ErrorCode.MEDIA_NOT_FETCHED, ErrorCode.WRONG_FILE_TYPE, ErrorCode.FILE_TOO_LARGE, ErrorCode.NO_ROOM, ErrorCode.MEDIA_QUOTA,
-)  # fmt: skip
-_EDIT_ERRORS: Final = (
-    ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.TEMPLATE_NOT_FOUND,
-    ErrorCode.TEMPLATE_NOT_EDITABLE,
-)  # fmt: skip
-_DELETE_ERRORS: Final = (
-    ErrorCode.SANDBOX_DELETION, ErrorCode.APP_NOT_APPROVED, ErrorCode.TEMPLATE_NAME_UNKNOWN, ErrorCode.TEMPLATE_NOT_DELETABLE,
-)  # fmt: skip
-_DELETE_ONE_ERRORS: Final = (*_DELETE_ERRORS, ErrorCode.INVALID_APP_ID, ErrorCode.NOT_APP_OWNER)
-_LIBRARY_ERRORS: Final = (
-    *_DIRECT_CALL_ERRORS, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CATEGORY, ErrorCode.TEMPLATE_EXISTS, ErrorCode.TEMPLATE_NAME_MISSING,
-    ErrorCode.CATEGORY_MISSING, ErrorCode.LANGUAGE_MISSING, ErrorCode.LIBRARY_NAME_MISSING,
-)  # fmt: skip
-_COMPARE_ERRORS: Final = (
-    ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_NOT_SET,
-    ErrorCode.COMPARISON_WINDOW, ErrorCode.COMPARISON_ENDS_FIRST, ErrorCode.NOT_TEMPLATE_OWNER, ErrorCode.TEMPLATE_NOT_APPROVED,
-    ErrorCode.TOO_FEW_SENDS, ErrorCode.COMPARISON_LIST_MISSING,
-)  # fmt: skip
 _SEND_ERRORS: Final = (
     ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_DESTINATION, ErrorCode.INVALID_APP_DETAILS,
 )  # fmt: skip
@@ -129,15 +73,12 @@ _READ_ERRORS: Final = (
 )  # fmt: skip
 _DEPRECATED_SINCE_S: Final = 1_751_241_600  # 30 June 2025. Source: facts 9.2: `/sm/api/v1` ended then
 _APP: Final = "/partner/app/{app_id}"
-_ONE_TEMPLATE: Final = f"{_APP}/templates/{{template_id}}"
 _KEY_APP: Final = "/wa/app/{app_id}"
 _PREFILLED: Final = f"{_APP}/onboarding/embed/prefilled"
 _KEY_PREFILLED: Final = f"{_KEY_APP}/onboarding/embed/prefilled"
 _KEY_TEMPLATES: Final = f"{_KEY_APP}/template"
-_KEY_TEMPLATE: Final = f"{_KEY_TEMPLATES}/{{template_id}}"
 _ACCOUNT: Final = "/partner/account/api"
 _PARTNER_PATH: Final = "/partner/{partner_id}"
-_ONE_GROUP: Final = f"{_APP}/group/{{group_id}}"
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 _KEY_MESSAGE: Final = "/wa/app/{app_id}/msg/{message_id}"
 
@@ -147,28 +88,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     *login.operation.rows,
     *keys.operation.rows,
     *universal_tokens.operation.rows,
-
-    # Templates
-    RouteRow("POST",   f"{_APP}/templates",                                  create_template,                     _APP_TOKEN, "templates",     (200, 400, 401, 403), "template",       "spec, Create template; ledger 1.5", _FORM, _TEMPLATE, calls_out=True, errors=(*_CREATE_ERRORS, ErrorCode.NO_PERMISSION), idempotency=_MARKED_FIRST, other_app=ErrorCode.APP_ID_UNKNOWN),
-    RouteRow("GET",    f"{_APP}/templates",                                  list_templates,                      _APP_TOKEN, "templates",     (200, 400, 401, 403), "templates",      "ledger 1.5; facts 3.5", query=_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.NO_PERMISSION), other_app=ErrorCode.APP_ID_UNKNOWN),
-    RouteRow("POST",   f"{_APP}/templates/check",                            check_template,                      _APP_TOKEN, "partner_call",  (200, 400, 401),      "findings",       "ours; decision 0057", _FORM, _TEMPLATE_CHECK, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    _ONE_TEMPLATE,                                        show_template,                       _APP_TOKEN, "partner_call",  (200, 400, 401),      "template",       "facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,)),
-    RouteRow("PUT",    _ONE_TEMPLATE,                                        change_template,                     _APP_TOKEN, "templates",     (200, 400, 401),      "success",        "facts 3.6", _FORM, _TEMPLATE_CHANGE, calls_out=True, errors=_EDIT_ERRORS),
-    RouteRow("GET",    f"{_APP}/template/sync",                              sync_templates,                      _APP_TOKEN, "template_sync", (202, 400, 401, 503), "success",        "facts 3.6", calls_out=True, errors=(ErrorCode.UNAUTHORIZED_ACCESS, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/template/metalibrary",                       list_library,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "library",        "facts 3.6", query=_LIBRARY, calls_out=True, errors=_DIRECT_CALL_ERRORS),
-    RouteRow("POST",   f"{_APP}/template/metalibrary",                       create_from_library,                 _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "from_library",   "facts 3.6", _FORM, _FROM_LIBRARY, calls_out=True, errors=_LIBRARY_ERRORS, idempotency=_MARKED_FIRST),
-    RouteRow("GET",    f"{_APP}/template/analytics",                         show_analytics,                      _APP_TOKEN, "analytics",     (200, 400, 401, 404), "analytics",      "facts 3.6", query=_ANALYTICS, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND, ErrorCode.ANALYTICS_TOO_OLD, ErrorCode.ANALYTICS_NOT_SET)),
-    RouteRow("POST",   f"{_APP}/template/analytics",                         set_analytics,                       _APP_TOKEN, "analytics_settings", (200, 400, 401),      "success",        "facts 3.6", _FORM, ("enable", "enableOnUi"), errors=(ErrorCode.BAD_REQUEST,)),
-    RouteRow("POST",   f"{_APP}/template/analytics/buttonclick",             set_button_clicks,                   _APP_TOKEN, "analytics_settings", (200, 400, 401),      "success",        "facts 3.6", _FORM, ("templateId", "disable"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND)),
-    RouteRow("GET",    f"{_APP}/template/analytics/{{template_id}}/compare", compare_templates,                   _APP_TOKEN, "compare",       (200, 400, 401, 404), "comparison",     "facts 3.6, compare", query=("templateList", "template_ids@compare", "start@compare", "end@compare", "days"), errors=_COMPARE_ERRORS),
-    RouteRow("GET",    f"{_APP}/template/{{template_id}}/insights",          show_template_insights,              _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "insights",       "ledger 1.5, `template/{templateId}/insights`", query=("date_preset", "fields@insights"), calls_out=True, errors=(ErrorCode.MM_LITE_OFF, ErrorCode.INVALID_TEMPLATE_ID, ErrorCode.FIELD_BROKEN, *_DIRECT_CALL_ERRORS)),
-    RouteRow("DELETE", f"{_APP}/template/{{element_name}}",                  delete_templates_by_name,            _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",        "facts 3.6", errors=_DELETE_ONE_ERRORS),
-    RouteRow("DELETE", f"{_APP}/template/{{element_name}}/{{template_id}}",  delete_template,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403), "success",        "facts 3.6", errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH)),
-    RouteRow("GET",    _KEY_TEMPLATES,                                       list_templates_self_serve,           _KEY,       "partner_call",  (200, 400, 401),      "templates",      "facts 3.5, self-serve twin", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN,)),
-    RouteRow("POST",   _KEY_TEMPLATES,                                       create_template,                     _KEY,       "templates",     (200, 400, 401),      "template",       "facts 3.5, self-serve twin", _FORM, _TEMPLATE, calls_out=True, errors=_CREATE_ERRORS, idempotency=_MARKED_FIRST),
-    RouteRow("GET",    _KEY_TEMPLATE,                                        show_template,                       _KEY,       "partner_call",  (200, 400, 401),      "template",       "facts 3.5, self-serve twin", errors=(ErrorCode.TEMPLATE_NOT_FOUND,)),
-    RouteRow("PUT",    _KEY_TEMPLATE,                                        change_template,                     _KEY,       "templates",     (200, 400, 401),      "success",        "facts 3.6; the self-serve route is ours", _FORM, _TEMPLATE_CHANGE, calls_out=True, errors=_EDIT_ERRORS),
-    RouteRow("DELETE", _KEY_TEMPLATE,                                        delete_templates_by_name_self_serve, _KEY,       "partner_call",  (200, 400, 401),      "success",        "facts 3.5, self-serve twin", errors=_DELETE_ERRORS),
 
     # Sending
     RouteRow("POST",   "/wa/api/v1/msg",                                     send_session_message,                _KEY,       "session",       (200, 400, 401),      "submitted",      "spec, Send session text message; facts 9.1", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
@@ -186,7 +105,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     # The deprecated paths of the messaging API. Source: facts 9.2; public clients; decision 0065
     RouteRow("POST",   "/sm/api/v1/msg",                                     send_older_session_message,          _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
     RouteRow("POST",   "/sm/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("GET",    "/sm/api/v1/template/list/{app_name}",                list_templates_by_name,              _KEY,       "partner_call",  (200, 400, 401),      "templates",      "facts 9.2; public clients", query=_OWN_LIST, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS), deprecated_s=_DEPRECATED_SINCE_S),
 
     # Media
     RouteRow("POST",   f"{_APP}/upload/media",                               upload_for_handle,                   _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",      "spec, Upload media, handle id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
@@ -239,6 +157,14 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
 
+    *create.operation.rows,
+    *lists.operation.rows,
+    *check.operation.rows,
+    *edit.operation.rows,
+    *sync.operation.rows,
+    *library.operation.rows,
+    *analytics.operation.rows,
+    *insights.operation.rows,
     *subscriptions.operation.rows,
     *deliveries.operation.rows,
     *message_events.operation.rows,

@@ -1,12 +1,17 @@
-"""Endpoints for template analytics, counted from our own messages, their statuses and their button taps."""
+"""Template analytics, counted from our own messages, their statuses and their button taps."""
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Final, Literal
+
+from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.apps.apps import update_app
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import StatusFirst, Success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.domain.app import App
@@ -38,7 +43,176 @@ _COUNTERS_OF_STATE: Final = {  # the counters of a message in a state; other sta
 # fmt: on
 
 
-async def show_analytics(services: Services, request: Request) -> ApiResponse:
+operation = Operations("facts 3.6", at_operator=False)
+
+
+class AnalyticsParameters(Struct):
+    """The time, the templates and the statistics."""
+
+    start: Annotated[
+        str,
+        Field(
+            "A date as YYYY-MM-DD, or seconds since the epoch, at most 90 days ago; 30 days before the end when absent."
+        ),
+    ] = ""
+    end: Annotated[str, Field("A date as YYYY-MM-DD, or seconds since the epoch; now when absent.")] = ""
+    granularity: Annotated[str, Field("DAILY or AGGREGATED; AGGREGATED when absent.", "AGGREGATED")] = ""
+    metric_types: Annotated[
+        str,
+        Field(
+            "SENT, DELIVERED, READ, CLICKED, COST or conversions of MM Lite, separated by commas; the first four when "
+            "absent.",
+            "SENT,READ",
+        ),
+    ] = ""
+    template_ids: Annotated[str, Field("The id of one template; all when absent.")] = ""
+    limit: Annotated[int, Field("The maximum number of points, 1 to 30.", "30")] = 30
+    product_type: Annotated[
+        str, Field("CLOUD_API or MARKETING_MESSAGES_LITE_API; all messages when absent.", "CLOUD_API")
+    ] = ""
+    use_waba_timezone: Annotated[
+        bool,
+        Field(
+            "true counts by the days of the business account, which are those of UTC here; start and end must be dates."
+        ),
+    ] = False
+
+
+def _read_switch(text: str, _name: str) -> bool | None:
+    """Return a boolean; None for an empty text.
+
+    Raises:
+        ApiError: it is neither true nor false.
+    """
+    if not text:
+        return None
+    if text.strip().lower() not in ("true", "false"):
+        raise ApiError(ErrorCode.BAD_REQUEST, "enable and enableOnUi must be true or false.")
+    return text.strip().lower() == "true"
+
+
+class AnalyticsSwitch(Struct, rename="camel"):
+    """Whether analytics are counted and shown."""
+
+    enable: Annotated[
+        bool | None,
+        Field(
+            "true enables analytics; they cannot be disabled.",
+            "true",
+            read=_read_switch,
+            errors=(ErrorCode.BAD_REQUEST,),
+        ),
+    ] = None
+    enable_on_ui: Annotated[
+        bool | None,
+        Field("Stored and shown in the console.", "true", read=_read_switch, errors=(ErrorCode.BAD_REQUEST,)),
+    ] = None
+
+
+class ClickSwitch(Struct, rename="camel"):
+    """Whether the button taps of a template are counted."""
+
+    template_id: Annotated[
+        str, Field("The template whose button taps to exclude or include.", "01990000-0000-7000-8000-0000000000b1")
+    ]
+    disable: Annotated[bool, Field("true excludes its button taps from analytics.", "true")] = False
+
+
+class ComparisonParameters(Struct, rename={"template_list": "templateList"}):
+    """The other template, and the time."""
+
+    template_list: Annotated[
+        str,
+        Field(
+            "The id of the template to compare with; required unless `template_ids` is there.",
+            "01990000-0000-7000-8000-0000000000b1",
+        ),
+    ] = ""
+    template_ids: Annotated[str, Field("Another name of `templateList`.", "01990000-0000-7000-8000-0000000000b1")] = ""
+    start: Annotated[int, Field("Seconds since the epoch, exactly 7, 30, 60 or 90 days before the end.")] = 0
+    end: Annotated[int, Field("Seconds since the epoch; now when absent.")] = 0
+    days: Annotated[int, Field("The length of the window when `start` is absent: 7, 30, 60 or 90 days.", "7")] = 0
+
+
+class TapCount(Struct):
+    """The taps on one button."""
+
+    type: str
+    button_content: str
+    count: int
+
+
+class PointCost(Struct):
+    """What was charged."""
+
+    type: str
+    value: float
+
+
+class AnalyticsPointRecord(Struct):
+    """The statistics of a template in a time range, in seconds since the epoch; those that were asked for."""
+
+    template_id: str
+    start: int
+    end: int
+    sent: int | UnsetType = UNSET
+    delivered: int | UnsetType = UNSET
+    read: int | UnsetType = UNSET
+    clicked: list[TapCount] | UnsetType = UNSET
+    cost: list[PointCost] | UnsetType = UNSET
+
+
+class TemplateAnalytics(StatusFirst, kw_only=True):
+    """Statistics of templates."""
+
+    template_analytics: list[AnalyticsPointRecord]
+    product_type: Literal["CLOUD_API", "MARKETING_MESSAGES_LITE_API"] | UnsetType = UNSET
+
+
+class NumberValue(Struct):
+    """A number of one template."""
+
+    key: str
+    value: int
+
+
+class TextValue(Struct):
+    """A text of one template."""
+
+    key: str
+    value: str
+
+
+class ComparedMetric(Struct):
+    """One metric of both templates."""
+
+    metric: Literal["BLOCK_RATE", "MESSAGE_SENDS", "TOP_BLOCK_REASON"]
+    type: Literal["RELATIVE", "NUMBER_VALUES", "STRING_VALUES"]
+    order_by_relative_metric: list[str] | UnsetType = UNSET
+    number_values: list[NumberValue] | UnsetType = UNSET
+    string_values: list[TextValue] | UnsetType = UNSET
+
+
+class Comparison(StatusFirst, kw_only=True):
+    """The comparison of two templates."""
+
+    data: list[ComparedMetric]
+
+
+@operation(
+    "GET",
+    f"{APP}/template/analytics",
+    TemplateAnalytics,
+    rate="analytics",
+    query=AnalyticsParameters,
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.TEMPLATE_NOT_FOUND,
+        ErrorCode.ANALYTICS_TOO_OLD,
+        ErrorCode.ANALYTICS_NOT_SET,
+    ),
+)
+async def show_analytics(call: AppCall) -> ApiResponse:
     """Return the analytics of the app's templates.
 
     None of our messages is sent through MM Lite, so its list is empty.
@@ -48,7 +222,7 @@ async def show_analytics(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 3.6.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     _check_enabled(app)
     query = read_analytics_query(request.query, services.clock.now_ms() // 1000)
     if query.template_id is not None:
@@ -66,14 +240,20 @@ async def show_analytics(services: Services, request: Request) -> ApiResponse:
     return ApiResponse({**product, "status": "success", "template_analytics": items})
 
 
-async def set_analytics(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/template/analytics",
+    Success,
+    rate="analytics_settings",
+    body_format=BodyFormat.FORM,
+    errors=(ErrorCode.BAD_REQUEST,),
+)
+async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
     """Enable analytics; they cannot be disabled, as at the operator.
 
     Source: facts 3.6, 400 `Bad Request`.
     """
-    app = await authorise_app(services, request)
-    form = request.form()
-    enable, on_ui = _read_switch(form.text("enable")), _read_switch(form.text("enableOnUi"))
+    enable, on_ui = fields.enable, fields.enable_on_ui
     if enable is None and on_ui is None:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable or enableOnUi must be true or false.")
     if enable is False:
@@ -88,13 +268,22 @@ async def set_analytics(services: Services, request: Request) -> ApiResponse:
         )
         return replace(stored, preferences=changed)
 
-    await update_app(services, app, apply)
-    return ApiResponse({"status": "success"})
+    await update_app(call.services, call.app, apply)
+    return Success()
 
 
-async def set_button_clicks(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/template/analytics/buttonclick",
+    Success,
+    rate="analytics_settings",
+    body=ClickSwitch,
+    body_format=BodyFormat.FORM,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),
+)
+async def set_button_clicks(call: AppCall) -> Success:
     """Exclude one template's button taps from its analytics, or include them again. Source: facts 3.6."""
-    app = await authorise_app(services, request)
+    services, request, app = call
     form = request.form()
     template_id = form.required("templateId", "the id of a template")
     template = await template_of(services, app, template_id)
@@ -108,10 +297,29 @@ async def set_button_clicks(services: Services, request: Request) -> ApiResponse
         return replace(stored, preferences=replace(preferences, unclicked_templates=without))
 
     await update_app(services, app, apply)
-    return ApiResponse({"status": "success"})
+    return Success()
 
 
-async def compare_templates(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    f"{APP}/template/analytics/{{template_id}}/compare",
+    Comparison,
+    source="facts 3.6, compare",
+    rate="compare",
+    query=ComparisonParameters,
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.TEMPLATE_NOT_FOUND,
+        ErrorCode.ANALYTICS_NOT_SET,
+        ErrorCode.COMPARISON_WINDOW,
+        ErrorCode.COMPARISON_ENDS_FIRST,
+        ErrorCode.NOT_TEMPLATE_OWNER,
+        ErrorCode.TEMPLATE_NOT_APPROVED,
+        ErrorCode.TOO_FEW_SENDS,
+        ErrorCode.COMPARISON_LIST_MISSING,
+    ),
+)
+async def compare_templates(call: AppCall) -> ApiResponse:
     """Compare two templates of one business account.
 
     Errors in this order: 401 wrong token, 429 eleventh in an hour, 404 analytics are disabled, 400 an
@@ -120,7 +328,7 @@ async def compare_templates(services: Services, request: Request) -> ApiResponse
 
     Source: public page "Compare templates"; facts 3.6.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     _check_enabled(app)
     query = read_comparison(request.query, services.clock.now_ms() // 1000)
     ids = (request.path["template_id"], query.template_id or "")
@@ -198,16 +406,3 @@ async def _add_taps(
 def _check_enabled(app: App) -> None:
     if not app.preferences.analytics:
         raise ApiError(ErrorCode.ANALYTICS_NOT_SET, f"Template Analytics settings for app [{app.id}] does not exist")
-
-
-def _read_switch(text: str | None) -> bool | None:
-    """Return a boolean; None if it is absent.
-
-    Raises:
-        ApiError: it is neither true nor false.
-    """
-    if not text:
-        return None
-    if text.strip().lower() not in ("true", "false"):
-        raise ApiError(ErrorCode.BAD_REQUEST, "enable and enableOnUi must be true or false.")
-    return text.strip().lower() == "true"

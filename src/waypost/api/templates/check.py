@@ -1,15 +1,21 @@
-"""The endpoint that checks a template draft against every rule before its submission. Nothing is stored."""
+"""Checks a template draft against every rule before its submission. Nothing is stored."""
 
 from dataclasses import asdict, replace
+from typing import Literal
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
+from msgspec import Struct
+
+from waypost.api.http.requests import ApiResponse
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import StatusFirst
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.api.templates.edit import check_editable
+from waypost.api.templates.fields import TEMPLATE_CHECK
 from waypost.api.templates.lists import template_of
 from waypost.api.templates.samples import check_samples
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError
+from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import CATEGORY_FIXED
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template
@@ -18,8 +24,40 @@ from waypost.store.templates.templates import templates_by_name
 from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
 
+operation = Operations("ours; decision 0057", at_operator=False)
 
-async def check_template(services: Services, request: Request) -> ApiResponse:
+
+class Finding(Struct):
+    """A rule that a draft breaks.
+
+    Attributes:
+        says: the error text.
+        remedy: the fix hint.
+    """
+
+    field: str
+    rule: str
+    says: str
+    source: str
+    remedy: str
+    refused_by: Literal["api", "review"]
+
+
+class Findings(StatusFirst, kw_only=True):
+    """Every rule that a draft breaks."""
+
+    findings: list[Finding]
+
+
+@operation(
+    "POST",
+    f"{APP}/templates/check",
+    Findings,
+    body=TEMPLATE_CHECK,
+    body_format=BodyFormat.FORM,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),
+)
+async def check_template(call: AppCall) -> ApiResponse:
     """Return every violation in a draft: those that creation would reject, and those that the review would.
 
     Checks in addition to the rules of the table: the name is free, samples exist and have their headers' types, an edited
@@ -30,7 +68,7 @@ async def check_template(services: Services, request: Request) -> ApiResponse:
 
     Source: ours; decision 0057.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     form = request.form()
     edited: Template | None = None
     if template_id := form.text("templateId"):

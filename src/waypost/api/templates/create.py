@@ -1,9 +1,14 @@
-"""The endpoint that creates templates."""
+"""Creates templates."""
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
+from typing import Final
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import commit
-from waypost.api.services import Services
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.templates.fields import NEW_TEMPLATE
+from waypost.api.templates.lists import KEY_TEMPLATES, OneTemplate
 from waypost.api.templates.samples import add_sample_handles
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.rules import check_draft
@@ -12,8 +17,45 @@ from waypost.store.templates.templates import record_template
 from waypost.wire.templates.drafts import read_draft
 from waypost.wire.templates.record import template_record
 
+operation = Operations("facts 3.5, self-serve twin", operator_errors=())
+_ERRORS: Final = (
+    ErrorCode.FIELD_BROKEN,
+    ErrorCode.INVALID_CATEGORY,
+    ErrorCode.INVALID_ELEMENT_NAME,
+    ErrorCode.TEMPLATE_EXISTS,
+    ErrorCode.APP_NOT_APPROVED,
+    ErrorCode.MEDIA_NOT_FETCHED,
+    ErrorCode.WRONG_FILE_TYPE,
+    ErrorCode.FILE_TOO_LARGE,
+    ErrorCode.NO_ROOM,
+    ErrorCode.MEDIA_QUOTA,
+)
 
-async def create_template(services: Services, request: Request) -> ApiResponse:
+
+@operation(
+    "POST",
+    f"{APP}/templates",
+    OneTemplate,
+    source="spec, Create template; ledger 1.5",
+    rate="templates",
+    body=NEW_TEMPLATE,
+    body_format=BodyFormat.FORM,
+    errors=(*_ERRORS, ErrorCode.NO_PERMISSION),
+    idempotency=IdempotencyMode.MARKED_FIRST,
+    other_app=ErrorCode.APP_ID_UNKNOWN,
+)
+@operation(
+    "POST",
+    KEY_TEMPLATES,
+    OneTemplate,
+    credential=Credential.API_KEY,
+    rate="templates",
+    body=NEW_TEMPLATE,
+    body_format=BodyFormat.FORM,
+    errors=_ERRORS,
+    idempotency=IdempotencyMode.MARKED_FIRST,
+)
+async def create_template(call: AppCall) -> ApiResponse:
     """Store a checked draft as PENDING, enqueue it for review, and return its record.
 
     Errors in this order: 401 wrong token, 400 an app that is not the partner's, 403 the token of another of its apps,
@@ -23,7 +65,7 @@ async def create_template(services: Services, request: Request) -> ApiResponse:
 
     Source: spec, "Create template", "Limits"; ledger 1.5; always 200 (decision 0010).
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     draft = read_draft(request.form())
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     account = await services.directory.business_account(app.business_account_id)

@@ -1,20 +1,25 @@
-"""Endpoints that edit and delete templates; a job sends the change to the operator.
+"""Edits and deletes templates; a job sends the change to the operator.
 
 A deletion changes the record at once. An edit is beside it until the operator accepts it (decision 0021).
 """
 
 from dataclasses import replace
+from typing import Final, Self
 
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import authorise_app, tokens_of
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.auth.authorisation import tokens_of
+from waypost.api.auth.credentials import Credential
+from waypost.api.http.requests import Request
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
-from waypost.api.templates.lists import template_of
+from waypost.api.templates.fields import TEMPLATE_CHANGE
+from waypost.api.templates.lists import KEY_TEMPLATE, ONE_TEMPLATE, template_of
 from waypost.api.templates.samples import add_sample_handles
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids, is_uuid
-from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import ReviewEvent
 from waypost.domain.lifecycle import CATEGORY_FIXED, EDITABLE, NOT_DELETABLE
@@ -28,8 +33,67 @@ from waypost.store.queue.jobs import enqueue_jobs
 from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_by_name
 from waypost.wire.templates.changes import apply_edit
 
+operation = Operations("facts 3.6", operator_errors=())
+_EDIT_ERRORS: Final = (
+    ErrorCode.FIELD_MISSING,
+    ErrorCode.FIELD_BROKEN,
+    ErrorCode.INVALID_CATEGORY,
+    ErrorCode.TEMPLATE_NOT_FOUND,
+    ErrorCode.TEMPLATE_NOT_EDITABLE,
+)
+_DELETE_ERRORS: Final = (
+    ErrorCode.SANDBOX_DELETION,
+    ErrorCode.APP_NOT_APPROVED,
+    ErrorCode.TEMPLATE_NAME_UNKNOWN,
+    ErrorCode.TEMPLATE_NOT_DELETABLE,
+)
+_DELETE_ONE_ERRORS: Final = (*_DELETE_ERRORS, ErrorCode.INVALID_APP_ID, ErrorCode.NOT_APP_OWNER)
 
-async def change_template(services: Services, request: Request) -> ApiResponse:
+
+class DeletionCall(AppCall):
+    """A call that deletes templates of a live app that has a business account."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: see the operations.
+        """
+        try:
+            call = await super().authorise(services, request)
+        except ApiError as error:
+            if error.code is ErrorCode.NOT_FOR_THIS_APP:
+                await _raise_if_other_app(services, request)
+            raise
+        if not call.app.live:
+            raise ApiError(ErrorCode.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
+        if not call.app.business_account_id:
+            raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
+        return call
+
+
+@operation(
+    "PUT",
+    ONE_TEMPLATE,
+    Success,
+    rate="templates",
+    body=TEMPLATE_CHANGE,
+    body_format=BodyFormat.FORM,
+    errors=_EDIT_ERRORS,
+)
+@operation(
+    "PUT",
+    KEY_TEMPLATE,
+    Success,
+    source="facts 3.6; the self-serve route is ours",
+    credential=Credential.API_KEY,
+    rate="templates",
+    body=TEMPLATE_CHANGE,
+    body_format=BodyFormat.FORM,
+    errors=_EDIT_ERRORS,
+)
+async def change_template(call: AppCall) -> Success:
     """Apply the form to the draft, check the whole draft, and submit it for another review.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unknown id, 400 a status in
@@ -38,7 +102,7 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 3.6; operator's facts 2.6; decision 0021.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     before = await template_of(services, app, request.path["template_id"])
     check_editable(before)
     category = before.category.value
@@ -57,7 +121,7 @@ async def change_template(services: Services, request: Request) -> ApiResponse:
         check_editable(await template_of(services, app, before.id))  # it has changed meanwhile
         raise ApiError(ErrorCode.TEMPLATE_NOT_EDITABLE, "The template has just changed; try again.")
     services.directory.invalidate()  # so that every process sends it as edited
-    return ApiResponse({"status": "success"})
+    return Success()
 
 
 def check_editable(template: Template) -> None:
@@ -80,7 +144,8 @@ def check_editable(template: Template) -> None:
         )
 
 
-async def delete_templates_by_name(services: Services, request: Request) -> ApiResponse:
+@operation("DELETE", f"{APP}/template/{{element_name}}", Success, at_operator=False, errors=_DELETE_ONE_ERRORS)
+async def delete_templates_by_name(call: DeletionCall) -> Success:
     """Delete the templates of a name in all its languages.
 
     Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
@@ -88,20 +153,34 @@ async def delete_templates_by_name(services: Services, request: Request) -> ApiR
 
     Source: facts 3.6.
     """
-    app = await _authorise_deletion(services, request)
-    return await _delete_by_name(services, app, request.path["element_name"])
+    return await _delete_by_name(call, call.request.path["element_name"])
 
 
-async def delete_templates_by_name_self_serve(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "DELETE",
+    KEY_TEMPLATE,
+    Success,
+    source="facts 3.5, self-serve twin",
+    credential=Credential.API_KEY,
+    at_operator=False,
+    errors=_DELETE_ERRORS,
+)
+async def delete_templates_by_name_self_serve(call: DeletionCall) -> Success:
     """Delete the templates of a name, by the self-serve route; its path has the form of one template's.
 
     Source: facts 3.5.
     """
-    app = await _authorise_deletion(services, request)
-    return await _delete_by_name(services, app, request.path["template_id"])
+    return await _delete_by_name(call, call.request.path["template_id"])
 
 
-async def delete_template(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "DELETE",
+    f"{APP}/template/{{element_name}}/{{template_id}}",
+    Success,
+    at_operator=False,
+    errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH),
+)
+async def delete_template(call: DeletionCall) -> Success:
     """Delete one template; name and id must match.
 
     Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
@@ -109,7 +188,7 @@ async def delete_template(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 3.6.
     """
-    app = await _authorise_deletion(services, request)
+    services, request, app = call
     template_id, name = request.path["template_id"], request.path["element_name"]
     template = await services.database.read(template_by_id, template_id)
     is_there = template is not None and template.status is not TemplateStatus.DELETED
@@ -120,25 +199,6 @@ async def delete_template(services: Services, request: Request) -> ApiResponse:
     if template.draft.element_name != name:
         raise ApiError(ErrorCode.TEMPLATE_MISMATCH, f"The template {template_id} has another name than {name}.")
     return await _delete(services, [template])
-
-
-async def _authorise_deletion(services: Services, request: Request) -> App:
-    """Return the app whose template is to be deleted.
-
-    Raises:
-        ApiError: see the endpoints.
-    """
-    try:
-        app = await authorise_app(services, request)
-    except ApiError as error:
-        if error.code is ErrorCode.NOT_FOR_THIS_APP:
-            await _raise_if_other_app(services, request)
-        raise
-    if not app.live:
-        raise ApiError(ErrorCode.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
-    if not app.business_account_id:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
-    return app
 
 
 async def _raise_if_other_app(services: Services, request: Request) -> None:
@@ -153,12 +213,12 @@ async def _raise_if_other_app(services: Services, request: Request) -> None:
             raise ApiError(ErrorCode.NOT_APP_OWNER, "The token is that of another of your apps.")
 
 
-async def _delete_by_name(services: Services, app: App, name: str) -> ApiResponse:
-    templates = await services.database.read(templates_by_name, app.partner_id, app.business_account_id, name)
-    return await _delete(services, templates)
+async def _delete_by_name(call: DeletionCall, name: str) -> Success:
+    account = (call.app.partner_id, call.app.business_account_id)
+    return await _delete(call.services, await call.services.database.read(templates_by_name, *account, name))
 
 
-async def _delete(services: Services, templates: list[Template]) -> ApiResponse:
+async def _delete(services: Services, templates: list[Template]) -> Success:
     if not templates:
         raise ApiError(ErrorCode.TEMPLATE_NAME_UNKNOWN, "The path must name a template of the app's business account.")
     if any(template.status in NOT_DELETABLE for template in templates):
@@ -167,7 +227,7 @@ async def _delete(services: Services, templates: list[Template]) -> ApiResponse:
     now_ms = services.clock.now_ms()
     await services.database.write(_delete_all, services.ids, ids, now_ms)
     services.directory.invalidate()  # so that no process sends it from now on
-    return ApiResponse({"status": "success"})
+    return Success()
 
 
 def _delete_all(connection: Connection, ids: Ids, template_ids: list[str], now_ms: int) -> None:

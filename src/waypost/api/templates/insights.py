@@ -1,11 +1,15 @@
-"""The endpoint for the operator's statistics of a marketing template."""
+"""The operator's statistics of a marketing template."""
 
-from typing import Final
+from typing import Annotated, Any, Final
 
-from waypost.api.auth.authorisation import authorise_app
+from msgspec import Struct
+
 from waypost.api.direct_calls import call_operator
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
 from waypost.api.messages.marketing import check_enabled
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import StatusFirst
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.domain.app import App
@@ -32,7 +36,37 @@ INSIGHT_FIELDS: Final = tuple(  # Source: the operator's page "Viewing metrics"
 _DEFAULT_FIELDS: Final = INSIGHT_FIELDS[:10]
 
 
-async def show_template_insights(services: Services, request: Request) -> ApiResponse:
+operation = Operations("ledger 1.5, `template/{templateId}/insights`")
+
+
+class InsightsQuery(Struct):
+    """The period and the statistics."""
+
+    date_preset: Annotated[str, Field("The operator's name of the period; last_30d when absent.", "last_7d")] = (
+        _DEFAULT_PRESET
+    )
+    fields: Annotated[
+        str,
+        Field(
+            "The operator's names of the statistics, separated by commas; ten when absent.", "marketing_messages_sent"
+        ),
+    ] = ""
+
+
+class TemplateInsights(StatusFirst, kw_only=True):
+    """The operator's statistics."""
+
+    template_insights: list[dict[str, Any]]
+
+
+@operation(
+    "GET",
+    f"{APP}/template/{{template_id}}/insights",
+    TemplateInsights,
+    query=InsightsQuery,
+    errors=(ErrorCode.MM_LITE_OFF, ErrorCode.INVALID_TEMPLATE_ID, ErrorCode.FIELD_BROKEN),
+)
+async def show_template_insights(call: AppCall) -> ApiResponse:
     """Return the operator's statistics of a template that was sent through its API for marketing messages.
 
     Errors in this order: 401 wrong token, 429 too many, 400 the app is not enabled, 400 no such marketing template at
@@ -40,7 +74,7 @@ async def show_template_insights(services: Services, request: Request) -> ApiRes
 
     Source: ledger 1.5, `template/{templateId}/insights`.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     check_enabled(app)
     template = await _find_template(services, app, request.path["template_id"])
     preset = request.query("date_preset") or _DEFAULT_PRESET
@@ -49,8 +83,8 @@ async def show_template_insights(services: Services, request: Request) -> ApiRes
     fields = tuple(name.strip() for name in (request.query("fields") or "").split(",") if name.strip())
     if any(field not in INSIGHT_FIELDS for field in fields):
         raise invalid_field("fields", f"a list, separated by commas, of {', '.join(INSIGHT_FIELDS)}")
-    call = GetTemplateInsights(template.operator_template_id or "", preset, fields or _DEFAULT_FIELDS)
-    insights = await call_operator(services, app, call)
+    wanted = GetTemplateInsights(template.operator_template_id or "", preset, fields or _DEFAULT_FIELDS)
+    insights = await call_operator(services, app, wanted)
     return ApiResponse({"status": "success", "template_insights": insights.raw})
 
 

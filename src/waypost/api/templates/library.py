@@ -1,13 +1,17 @@
-"""Endpoints for the operator's template library."""
+"""The operator's template library."""
 
-from typing import Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
 from waypost.api.direct_calls import account_of, call_operator
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import commit
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import StatusFirst
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.templates.sync import list_operator_templates
 from waypost.domain.app import App
@@ -25,21 +29,22 @@ from waypost.domain.direct_calls.templates import (
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.languages import canonical_language
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.store.templates.templates import adopt_template, find_operator_template, templates_by_name
 from waypost.wire.templates.library_buttons import LibraryButton, read_library_buttons
-from waypost.wire.templates.record import template_record
+from waypost.wire.templates.record import TemplateRecord, template_record
 
+_FIELD_OF: Final = {field.name: field for field in TEMPLATE_FIELDS}
 _VARIABLE_FORMAT: Final = "{{%d}}"
 
 # fmt: off
 _FILTERS: Final = {  # Source: facts 3.6; the operator's page "Template library"
-    # wire           the operator call's
-    "elementName":  "name",
+    # ours           the operator call's
+    "element_name":  "name",
     "industry":     "industry",
-    "languageCode": "language",
+    "language_code": "language",
     "topic":        "topic",
     "usecase":      "usecase",
 }
@@ -52,21 +57,80 @@ _REQUIRED_FIELDS: Final = {  # Source: facts 3.6, in this order
 # fmt: on
 
 
-async def list_library(services: Services, request: Request) -> ApiResponse:
+operation = Operations("facts 3.6")
+
+
+class LibraryFilter(Struct, rename="camel"):
+    """Filters of the library."""
+
+    element_name: Annotated[str, Field("Only templates with exactly this name.", "order_update")] = ""
+    industry: Annotated[str, Field("Only library templates for this industry.", "E_COMMERCE")] = ""
+    language_code: Annotated[str, Field("Only templates in this language.", "en_US")] = ""
+    topic: Annotated[str, Field("Only library templates on this topic.", "ORDER_MANAGEMENT")] = ""
+    usecase: Annotated[str, Field("Only library templates for this use case.", "SHIPMENT_CONFIRMATION")] = ""
+
+
+class NewLibraryTemplate(Struct, rename="camel"):
+    """A template to create from the library."""
+
+    element_name: Annotated[
+        str, Field(_FIELD_OF["elementName"].meaning, _FIELD_OF["elementName"].example, is_required=True)
+    ] = ""
+    category: Annotated[str, Field(_FIELD_OF["category"].meaning, _FIELD_OF["category"].example, is_required=True)] = ""
+    language_code: Annotated[str, Field("The language of the library template.", "en_US", is_required=True)] = ""
+    library_template_name: Annotated[
+        str, Field("The name of the library template.", "order_on_its_way", is_required=True)
+    ] = ""
+    buttons: Annotated[
+        list[LibraryButton] | None,
+        Field(
+            "The targets of the library template's buttons, in their order.",
+            '[{"type":"URL","url":{"base_url":"https://shop.example/{{1}}",'
+            '"url_suffix_example":"https://shop.example/1"}}]',
+        ),
+    ] = None
+
+
+class LibraryTemplates(StatusFirst, kw_only=True):
+    """Library templates as the operator lists them."""
+
+    templates: list[dict[str, Any]]
+
+
+class CreatedFromLibrary(StatusFirst, kw_only=True):
+    """The template that was created."""
+
+    templates: TemplateRecord
+
+
+@operation("GET", f"{APP}/template/metalibrary", LibraryTemplates)
+async def list_library(call: AppCall, query: LibraryFilter) -> LibraryTemplates:
     """Return the operator's library templates as it lists them. Source: facts 3.6."""
-    app = await authorise_app(services, request)
-    filters = {
-        filter_name: value for field_name, filter_name in _FILTERS.items() if (value := request.query(field_name))
-    }
+    filters = {filter_name: value for name, filter_name in _FILTERS.items() if (value := getattr(query, name))}
     if "language" in filters:
         filters["language"] = canonical_language(filters["language"])
-    library = await call_operator(services, app, ListLibrary(**filters))
-    return ApiResponse(
-        {"status": "success", "templates": [template for template in library.raw if isinstance(template, dict)]}
-    )
+    library = await call_operator(call.services, call.app, ListLibrary(**filters))
+    return LibraryTemplates(templates=[template for template in library.raw if isinstance(template, dict)])
 
 
-async def create_from_library(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/template/metalibrary",
+    CreatedFromLibrary,
+    body=NewLibraryTemplate,
+    body_format=BodyFormat.FORM,
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.INVALID_CATEGORY,
+        ErrorCode.TEMPLATE_EXISTS,
+        ErrorCode.TEMPLATE_NAME_MISSING,
+        ErrorCode.CATEGORY_MISSING,
+        ErrorCode.LANGUAGE_MISSING,
+        ErrorCode.LIBRARY_NAME_MISSING,
+    ),
+    idempotency=IdempotencyMode.MARKED_FIRST,
+)
+async def create_from_library(call: AppCall) -> ApiResponse:
     """Create a template from the library; the operator approves it at once, so it is called directly.
 
     Errors in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
@@ -75,7 +139,7 @@ async def create_from_library(services: Services, request: Request) -> ApiRespon
 
     Source: facts 3.6.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     form = request.form()
     for name, reason in _REQUIRED_FIELDS.items():
         if not form.text(name):

@@ -1,9 +1,16 @@
-"""Endpoints that list templates with filters, and show one by its id."""
+"""Lists of templates with filters, and one template by its id."""
 
 from dataclasses import replace
+from typing import Annotated, Final, Self
 
-from waypost.api.auth.authorisation import authorise_app, authorise_app_by_name
+from msgspec import Struct
+
+from waypost.api.auth.authorisation import authorise_app
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
+from waypost.api.responses import StatusFirst
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
@@ -12,10 +19,103 @@ from waypost.domain.templates.rendering import flatten_template
 from waypost.domain.templates.template import Template
 from waypost.store.templates.templates import find_templates
 from waypost.wire.templates.filters import read_partner_filter, read_self_serve_filter
-from waypost.wire.templates.record import template_record
+from waypost.wire.templates.record import TemplateRecord, template_record
+
+operation = Operations("facts 3.5", at_operator=False)
+ONE_TEMPLATE: Final = f"{APP}/templates/{{template_id}}"
+KEY_TEMPLATES: Final = f"{KEY_APP}/template"
+KEY_TEMPLATE: Final = f"{KEY_TEMPLATES}/{{template_id}}"
+OLDER_LIST: Final = "/sm/api/v1/template/list/{app_name}"
 
 
-async def list_templates(services: Services, request: Request) -> ApiResponse:
+_PageNumber = Annotated[int, Field("The page number; 1 is the newest, and 0 counts as absent.", "1")]
+_PageSize = Annotated[int, Field("Templates per page; without pageNo and pageSize all are returned.", "20")]
+
+
+class PartnerTemplateFilter(Struct, rename="camel"):
+    """The parameters of the partner API's list."""
+
+    template_type: Annotated[
+        str, Field("Only templates of this type, or of one of several separated by commas.", "TEXT")
+    ] = ""
+    status: Annotated[
+        str, Field("Only templates with this status, or one of several separated by commas.", "APPROVED")
+    ] = ""
+    stages: Annotated[
+        str, Field("Only templates of these stages, separated by commas; every template has the stage NONE.", "NONE")
+    ] = ""
+    stage: Annotated[str, Field("An older name of `stages`.", "NONE")] = ""
+    useable: Annotated[bool | None, Field("Only templates that can be sent, or only those that cannot.", "true")] = None
+    start_time: Annotated[
+        int | None,
+        Field("Only templates created at or after this time; milliseconds since the epoch.", "1760000000000"),
+    ] = None
+    end_time: Annotated[
+        int | None,
+        Field("Only templates created at or before this time; milliseconds since the epoch.", "1790000000000"),
+    ] = None
+    element_name: Annotated[str, Field("Only templates with exactly this name.", "order_update")] = ""
+    data: Annotated[str, Field("Only templates whose data contains this text.", "your order")] = ""
+    id: Annotated[str, Field("Only the template with this id.")] = ""
+    page_no: _PageNumber = 0
+    page_size: _PageSize = 0
+    token: Annotated[str, Field("The app token, if no header holds it.")] = ""
+
+
+class KeyTemplateFilter(Struct, rename="camel"):
+    """The parameters of the list by API key."""
+
+    page_no: _PageNumber = 0
+    page_size: _PageSize = 0
+    template_status: Annotated[
+        str, Field("Only templates with this status, or one of several separated by commas.", "APPROVED")
+    ] = ""
+    template_category: Annotated[
+        str, Field("Only templates of this category, or of one of several separated by commas.", "UTILITY")
+    ] = ""
+    template_type: Annotated[
+        str, Field("Only templates of this type, or of one of several separated by commas.", "TEXT")
+    ] = ""
+    quality: Annotated[str, Field("Only templates of this quality: HIGH, MEDIUM, LOW or UNKNOWN.", "UNKNOWN")] = ""
+    language_code: Annotated[str, Field("Only templates in this language.", "en_US")] = ""
+
+
+class OneTemplate(StatusFirst, kw_only=True):
+    """A template."""
+
+    template: TemplateRecord
+
+
+class TemplateList(StatusFirst, kw_only=True):
+    """Templates, newest first."""
+
+    templates: list[TemplateRecord]
+
+
+class ListCall(AppCall):
+    """A call about an app, whose token may be in the query."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app`.
+        """
+        return cls(services, request, await authorise_app(services, request, allow_query=True))
+
+
+@operation(
+    "GET",
+    f"{APP}/templates",
+    TemplateList,
+    source="ledger 1.5; facts 3.5",
+    rate="templates",
+    query=PartnerTemplateFilter,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.NO_PERMISSION),
+    other_app=ErrorCode.APP_ID_UNKNOWN,
+)
+async def list_templates(call: ListCall) -> ApiResponse:
     """Return the templates of the app's business account, newest first, of all its apps.
 
     Errors in this order: 401 wrong token, 400 an app that is not the partner's, 403 the token of another of its
@@ -23,7 +123,7 @@ async def list_templates(services: Services, request: Request) -> ApiResponse:
 
     Source: ledger 1.5, C11; facts 3.5; decision 0020.
     """
-    app = await authorise_app(services, request, allow_query=True)
+    services, request, app = call
     template_filter = read_partner_filter(request.query)
     text = request.query("data")
     if not text:
@@ -35,19 +135,47 @@ async def list_templates(services: Services, request: Request) -> ApiResponse:
     return _list_response(matches[template_filter.skipped : end])
 
 
-async def list_templates_self_serve(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    KEY_TEMPLATES,
+    TemplateList,
+    source="facts 3.5, self-serve twin",
+    credential=Credential.API_KEY,
+    query=KeyTemplateFilter,
+    errors=(ErrorCode.FIELD_BROKEN,),
+)
+async def list_templates_self_serve(call: AppCall) -> ApiResponse:
     """Return the same list for the self-serve route, which has other filters. Source: facts 3.5."""
-    app = await authorise_app(services, request)
+    services, request, app = call
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
 
 
-async def list_templates_by_name(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    OLDER_LIST,
+    TemplateList,
+    source="facts 9.2; public clients",
+    credential=Credential.API_KEY,
+    query=KeyTemplateFilter,
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS),
+    deprecated_s=OLDER_API_ENDED_S,
+)
+async def list_templates_by_name(call: NamedAppCall) -> ApiResponse:
     """Return the self-serve list by the app's name. Source: public clients of the older messaging API."""
-    app = await authorise_app_by_name(services, request)
+    services, request, app = call
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
 
 
-async def show_template(services: Services, request: Request) -> ApiResponse:
+@operation("GET", ONE_TEMPLATE, OneTemplate, source="facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,))
+@operation(
+    "GET",
+    KEY_TEMPLATE,
+    OneTemplate,
+    source="facts 3.5, self-serve twin",
+    credential=Credential.API_KEY,
+    errors=(ErrorCode.TEMPLATE_NOT_FOUND,),
+)
+async def show_template(call: AppCall) -> ApiResponse:
     """Return one template of the app's business account.
 
     Raises:
@@ -55,8 +183,7 @@ async def show_template(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 3.5: not documented for the partner API; the self-serve route exists.
     """
-    app = await authorise_app(services, request)
-    template = await template_of(services, app, request.path["template_id"])
+    template = await template_of(call.services, call.app, call.request.path["template_id"])
     return ApiResponse({"status": "success", "template": template_record(template)})
 
 

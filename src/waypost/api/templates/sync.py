@@ -1,12 +1,14 @@
-"""The endpoint that synchronises templates with the operator's."""
+"""Synchronises templates with the operator's."""
 
 from collections.abc import Sequence
+from typing import Self
 
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import authorise_app
 from waypost.api.direct_calls import account_of, call_operator, direct_call_deadline
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.http.requests import Request
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Success
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -20,8 +22,31 @@ from waypost.notifications.template_sync import add_found_template, align_templa
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import find_templates, queued_template_ids, templates_by_ids
 
+operation = Operations("facts 3.6")
 
-async def sync_templates(services: Services, request: Request) -> ApiResponse:
+
+class SyncCall(AppCall):
+    """A call about an app, with an error text of its own for a wrong credential."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app`, with that text.
+        """
+        try:
+            return await super().authorise(services, request)
+        except ApiError as error:
+            if error.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
+                raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
+            raise
+
+
+@operation(
+    "GET", f"{APP}/template/sync", Success, rate="template_sync", status=202, errors=(ErrorCode.UNAUTHORIZED_ACCESS,)
+)
+async def sync_templates(call: SyncCall) -> Success:
     """Synchronise contents, status, category, quality and reason of our templates with the operator's.
 
     Templates that the operator no longer has are deleted here; those that only the operator has become
@@ -32,7 +57,7 @@ async def sync_templates(services: Services, request: Request) -> ApiResponse:
 
     Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; decision 0026.
     """
-    app = await _authorise_app(services, request)
+    services, app = call.services, call.app
     account_id = account_of(app)
     known = await services.database.read(find_templates, app.partner_id, account_id, TemplateFilter())
     listed = await list_operator_templates(services, app, ListTemplates(account_id, TemplateDetail.CONTENTS))
@@ -41,17 +66,7 @@ async def sync_templates(services: Services, request: Request) -> ApiResponse:
     now_ms = services.clock.now_ms()
     await services.database.write(_align_with_operator, services.ids, app, namespace, known, listed, now_ms)
     services.directory.invalidate()  # so that every process sends by the contents that the operator has
-    return ApiResponse({"status": "success"}, status=202)
-
-
-async def _authorise_app(services: Services, request: Request) -> App:
-    """Return the app in the path; this call has its own error text for a wrong credential."""
-    try:
-        return await authorise_app(services, request)
-    except ApiError as error:
-        if error.code in (ErrorCode.AUTHENTICATION_FAILED, ErrorCode.NOT_FOR_THIS_APP):
-            raise ApiError(ErrorCode.UNAUTHORIZED_ACCESS, error.explanation) from error
-        raise
+    return Success()
 
 
 async def list_operator_templates(services: Services, app: App, request: ListTemplates) -> Sequence[OperatorTemplate]:

@@ -1,9 +1,10 @@
 """The record of a template: the documented fields, with `data`, `meta` and `containerMeta`."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, Struct, UnsetType
 
 from waypost.domain.templates.buttons import button_codes
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
@@ -12,6 +13,60 @@ from waypost.domain.templates.rendering import flatten_template, render_body, re
 from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template, TemplateEdit
 from waypost.domain.templates.types import TemplateType
 from waypost.wire.templates.components import copy_buttons, copy_cards
+
+
+class EditRecord(Struct, rename="camel"):
+    """An edit beside the operator's version."""
+
+    status: Literal["PENDING", "REJECTED", "FAILED"]
+    modified_on: int
+    category: Literal["AUTHENTICATION", "MARKETING", "UTILITY"]
+    template_type: str
+    data: str
+    meta: str
+    container_meta: str
+    reason: str | UnsetType = UNSET
+
+
+def _record_name(name: str) -> str:
+    """Return the wire name of a record's member; two members have names of another style."""
+    first, *rest = name.split("_")
+    return name if name in ("new_category", "correct_category") else first + "".join(word.capitalize() for word in rest)
+
+
+class TemplateRecord(Struct, rename=_record_name):
+    """The members of a template's record. Source: spec, "Template record"; facts 3.2."""
+
+    allow_template_category_change: bool
+    app_id: str
+    category: Literal["AUTHENTICATION", "MARKETING", "UTILITY"]
+    container_meta: str
+    created_on: int
+    data: str
+    element_name: str
+    id: str
+    language_code: str
+    language_policy: Literal["deterministic"]
+    master: bool
+    meta: str
+    modified_on: int
+    namespace: str
+    priority: int
+    quality: Literal["UNKNOWN", "HIGH", "MEDIUM", "LOW"]
+    retry: int
+    stage: str
+    status: str
+    template_type: str
+    vertical: str
+    waba_id: str
+    button_supported: str | UnsetType = UNSET
+    parameter_format: str | UnsetType = UNSET
+    old_category: str | UnsetType = UNSET
+    new_category: str | UnsetType = UNSET
+    correct_category: str | UnsetType = UNSET
+    external_id: str | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+    edit: EditRecord | UnsetType = UNSET
 
 
 def template_record(template: Template) -> dict[str, Any]:
