@@ -92,7 +92,7 @@ def _read_switch(text: str, _name: str) -> bool | None:
 
 
 class AnalyticsSwitch(Struct, rename="camel"):
-    """Whether analytics are counted and shown."""
+    """The switch of analytics."""
 
     enable: Annotated[
         bool | None,
@@ -110,7 +110,7 @@ class AnalyticsSwitch(Struct, rename="camel"):
 
 
 class ClickSwitch(Struct, rename="camel"):
-    """Whether the button taps of a template are counted."""
+    """The switch of the button taps of a template."""
 
     template_id: Annotated[
         str, Field("The template whose button taps to exclude or include.", "01990000-0000-7000-8000-0000000000b1")
@@ -143,14 +143,14 @@ class TapCount(Struct):
 
 
 class PointCost(Struct):
-    """What was charged."""
+    """The cost of messages."""
 
     type: str
     value: float
 
 
 class AnalyticsPointRecord(Struct):
-    """The statistics of a template in a time range, in seconds since the epoch; those that were asked for."""
+    """The statistics of a template in a time range, in seconds since the epoch; those of the request."""
 
     template_id: str
     start: int
@@ -162,7 +162,7 @@ class AnalyticsPointRecord(Struct):
     cost: list[PointCost] | UnsetType = UNSET
 
 
-class TemplateAnalytics(StatusFirst, kw_only=True):
+class TemplateStatistics(StatusFirst, kw_only=True):
     """Statistics of templates."""
 
     template_analytics: list[AnalyticsPointRecord]
@@ -202,7 +202,7 @@ class Comparison(StatusFirst, kw_only=True):
 @operation(
     "GET",
     f"{APP}/template/analytics",
-    TemplateAnalytics,
+    TemplateStatistics,
     rate="analytics",
     query=AnalyticsParameters,
     errors=(

@@ -50,7 +50,7 @@ _DELETE_ERRORS: Final = (
 _DELETE_ONE_ERRORS: Final = (*_DELETE_ERRORS, ErrorCode.INVALID_APP_ID, ErrorCode.NOT_APP_OWNER)
 
 
-class DeletionCall(AppCall):
+class TemplateDeletionCall(AppCall):
     """A call that deletes templates of a live app that has a business account."""
 
     @classmethod
@@ -145,7 +145,7 @@ def check_editable(template: Template) -> None:
 
 
 @operation("DELETE", f"{APP}/template/{{element_name}}", Success, at_operator=False, errors=_DELETE_ONE_ERRORS)
-async def delete_templates_by_name(call: DeletionCall) -> Success:
+async def delete_templates_by_name(call: TemplateDeletionCall) -> Success:
     """Delete the templates of a name in all its languages.
 
     Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
@@ -165,7 +165,7 @@ async def delete_templates_by_name(call: DeletionCall) -> Success:
     at_operator=False,
     errors=_DELETE_ERRORS,
 )
-async def delete_templates_by_name_self_serve(call: DeletionCall) -> Success:
+async def delete_templates_by_name_self_serve(call: TemplateDeletionCall) -> Success:
     """Delete the templates of a name, by the self-serve route; its path has the form of one template's.
 
     Source: facts 3.5.
@@ -180,7 +180,7 @@ async def delete_templates_by_name_self_serve(call: DeletionCall) -> Success:
     at_operator=False,
     errors=(*_DELETE_ONE_ERRORS, ErrorCode.TEMPLATE_MISMATCH),
 )
-async def delete_template(call: DeletionCall) -> Success:
+async def delete_template(call: TemplateDeletionCall) -> Success:
     """Delete one template; name and id must match.
 
     Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
@@ -213,7 +213,7 @@ async def _raise_if_other_app(services: Services, request: Request) -> None:
             raise ApiError(ErrorCode.NOT_APP_OWNER, "The token is that of another of your apps.")
 
 
-async def _delete_by_name(call: DeletionCall, name: str) -> Success:
+async def _delete_by_name(call: TemplateDeletionCall, name: str) -> Success:
     account = (call.app.partner_id, call.app.business_account_id)
     return await _delete(call.services, await call.services.database.read(templates_by_name, *account, name))
 
