@@ -119,7 +119,10 @@ class AdminGate:
         if not token or self._token is None or not secrets_equal(token, self._token):
             _log.warning("a wrong admin token was rejected", address=address)
             await self._limits.count_wrong_admin_token(address)
-            raise ApiError(ErrorCode.AUTHENTICATION_FAILED, "Authorization must be Bearer and the admin_token.")
+            raise ApiError(
+                ErrorCode.AUTHENTICATION_FAILED,
+                "Authorization must be Bearer and the admin token, which is the setting admin_token.",
+            )
         mark_authenticated(request.scope)
         _check_json(request)
         return ADMIN_ACTOR

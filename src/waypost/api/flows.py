@@ -231,7 +231,7 @@ async def change_flow(call: AppCall, fields: FlowChange) -> ChangedFlow:
     """Change a draft's name or categories."""
     members = omit_empty(fields)
     if not members:
-        raise ApiError(ErrorCode.FIELD_MISSING, "Name what is to change: name or categories.")
+        raise ApiError(ErrorCode.FIELD_MISSING, "Send what is to change: name, categories or both.")
     await _check_clone(call, fields)
     return _changed(await call.graph("POST", await _flow_in_path(call), members))
 

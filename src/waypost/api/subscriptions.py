@@ -122,7 +122,10 @@ class SubscriptionCall(AppCall):
                 raise ApiError(ErrorCode.KEY_NOT_ASSOCIATED, error.explanation) from error
             raise
         if not call.app.live:
-            raise ApiError(request.wrong_credential, "The app in the path must be live.")
+            raise ApiError(
+                request.wrong_credential,
+                "The app in the path must be live; the administrator makes it live with `waypost app connect`.",
+            )
         return call
 
 
@@ -411,7 +414,10 @@ async def subscription_in_path(call: AppCall) -> Subscription:
     if subscription is None:
         raise _unknown_error()
     if subscription.app_id != app.id:
-        raise ApiError(ErrorCode.NOT_SUBSCRIPTION_OWNER, "The subscription belongs to another of your apps.")
+        raise ApiError(
+            ErrorCode.NOT_SUBSCRIPTION_OWNER,
+            "The subscription belongs to another of your apps; the path must have the id of that app.",
+        )
     return subscription
 
 

@@ -94,7 +94,11 @@ def _type_error(send: TemplateSend, draft: TemplateDraft) -> str | None:
     if row.medium is None and media_name is not None:
         return f"message.type must be text for a template of type {kind}"
     if (row.header is HeaderFormat.LOCATION) != (send.place is not None):
-        return f"message.location must be there for LOCATION alone; the template is of type {kind}"
+        if send.place is None:
+            return f"message.location is required for a template of type {kind}"
+        return (
+            f"message.location must be left out: it is for templates of type LOCATION, and this one is of type {kind}"
+        )
     if len(send.cards) != len(draft.cards or ()):
         return f"message.cards must hold {len(draft.cards or ())} cards; it holds {len(send.cards)}"
     if kind == TemplateType.PRODUCT and not any(section.product_ids for section in send.sections):

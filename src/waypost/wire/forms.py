@@ -363,7 +363,7 @@ def _check_text(text: str, name: str, has_odd_number: bool) -> None:
         and _LONG_NUMBER.search(text)
         and any(map(_is_too_long, _INTEGERS.findall(_STRINGS.sub("", text))))
     ):
-        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold integers of at most 64 bits.")
+        raise ApiError(ErrorCode.UNREADABLE, f"{name} must hold whole numbers within 64 bits.")
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
         raise ApiError(ErrorCode.UNREADABLE, f"{name} must not contain the character U+0000.")
 

@@ -314,7 +314,7 @@ def test_integers_have_at_most_64_bits(text: str, is_read: bool) -> None:
         return
     with pytest.raises(ApiError) as raised:
         read_json_body(text.encode())
-    assert raised.value.explanation == "The body must hold integers of at most 64 bits."
+    assert raised.value.explanation == "The body must hold whole numbers within 64 bits."
 
 
 def test_json_text_of_too_many_lists_is_rejected() -> None:

@@ -82,11 +82,20 @@ async def show_health(call: AppCall) -> Health:
     """
     app = call.app
     if not app.live:
-        raise ApiError(ErrorCode.APP_NOT_LIVE, "A sandbox app has no health.")
+        raise ApiError(
+            ErrorCode.APP_NOT_LIVE,
+            "A sandbox app has no health; the administrator makes it live with `waypost app connect`.",
+        )
     if not app.business_account_id:
-        raise ApiError(ErrorCode.NO_BUSINESS_ACCOUNT, "The administrator connects a business account.")
+        raise ApiError(
+            ErrorCode.NO_BUSINESS_ACCOUNT,
+            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
+        )
     if not app.phone_number_id:
-        raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, "The app has no number yet.")
+        raise ApiError(
+            ErrorCode.WRONG_BUSINESS_ACCOUNT,
+            "The app has no number yet; the administrator connects one with `waypost app connect`.",
+        )
     try:
         number, account = await _fetch_statuses(call)
     except ApiError as error:

@@ -247,7 +247,10 @@ async def change_photo(call: AppCall) -> Photo:
     services, app = call.services, call.app
     account = call.number and await services.directory.operator_account_of(app)
     if not account:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
+        raise ApiError(
+            ErrorCode.APP_NOT_APPROVED,
+            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
+        )
     media = await services.uploads.store_from_request(app, call.request, for_handle=True, names=("file", "image"))
     if media.mime_type not in PHOTO_TYPES:
         raise ApiError(ErrorCode.FIELD_BROKEN, f"file must be one of {', '.join(PHOTO_TYPES)}.")

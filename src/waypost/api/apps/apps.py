@@ -426,7 +426,9 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
     if fields.language_code and not _LANGUAGE.fullmatch(fields.language_code):
         raise invalid_field("languageCode", "a code of a language such as en or pt_BR")
     if app.live and fields.storage_region:
-        raise ApiError(ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set before the app goes live.")
+        raise ApiError(
+            ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set only before the app goes live; this app is live."
+        )
     if fields.webhook_url:
         await check_webhook_room(services, app)
     changed = await update_app(services, app, partial(_apply_changes, changes=fields))

@@ -85,7 +85,10 @@ async def set_user_ids(call: AppCall, fields: UserIdSwitches) -> Success:
     flags = {"user_ids": fields.user_ids, "user_ids_v3": fields.user_ids_v3}
     changes = {name: flag for name, flag in flags.items() if flag is not None}
     if not changes:
-        raise ApiError(ErrorCode.NO_USER_ID_FLAG, "enableBSUID is for version 2, enableBSUIDV3 for version 3.")
+        raise ApiError(
+            ErrorCode.NO_USER_ID_FLAG,
+            "Send enableBSUID, for callbacks of version 2, enableBSUIDV3, for version 3, or both: true or false.",
+        )
     if not call.app.live and any(changes.values()):
         raise ApiError(ErrorCode.APP_NOT_LIVE, "Only a live app can enable user ids; this one is a sandbox app.")
     await update_app(call.services, call.app, partial(_set_preferences, changes=changes))

@@ -380,7 +380,7 @@ async def _add(
     key = AppKey(
         services.ids.new(), app.partner_id, app.id, name, now_ms, expires_on_ms, ending=secret[-KEY_ENDING_CHARS:]
     )
-    limit = MAX_ADDITIONAL_KEYS if expires_on_ms is None else MAX_MINTED_TOKENS
+    limit, kind = (MAX_ADDITIONAL_KEYS, "key") if expires_on_ms is None else (MAX_MINTED_TOKENS, "token")
     try:
         return await commit(
             services,
@@ -390,11 +390,11 @@ async def _add(
         )
     except DuplicateKeyName as error:
         raise ApiError(
-            ErrorCode.TOKEN_NAME_IN_USE, f"name {name} is taken by an active one; choose another."
+            ErrorCode.TOKEN_NAME_IN_USE, f"name {name} is taken by an active {kind}; choose another."
         ) from error
     except TooManyKeys as error:
         code = ErrorCode.TOO_MANY_KEYS if expires_on_ms is None else ErrorCode.TOO_MANY_TOKENS
-        raise ApiError(code, f"At most {limit} may be active per app; revoke one first.") from error
+        raise ApiError(code, f"At most {limit} {kind}s may be active per app; revoke one first.") from error
 
 
 async def _stored_keys(call: AppCall, *, minted: bool) -> list[AppKey]:

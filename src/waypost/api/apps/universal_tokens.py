@@ -148,10 +148,10 @@ async def mint_universal_token(call: SecretCall, fields: NewUniversalToken) -> d
     try:
         token_id = await services.database.write(add)
     except DuplicateTokenName as error:
-        text = f"name {name} is taken by an active one; choose another."
+        text = f"name {name} is taken by an active token; choose another."
         raise ApiError(ErrorCode.TOKEN_NAME_IN_USE, text, field="name") from error
     except TooManyTokens as error:
-        text = f"At most {MAX_UNIVERSAL_TOKENS} may be active per partner; revoke one first."
+        text = f"At most {MAX_UNIVERSAL_TOKENS} universal tokens may be active per partner; revoke one first."
         raise ApiError(ErrorCode.TOO_MANY_TOKENS, text) from error
     return {"status": "success", "token": token, "id": token_id}
 

@@ -247,7 +247,7 @@ async def _write_part(incoming: IncomingFile, part: bytes | OperatorRejected | O
 def _unknown_media_error() -> ApiError:
     return ApiError(
         ErrorCode.UNKNOWN_MEDIA_ID,
-        "The path must name a media id that this app has uploaded or received, not older than its life.",
+        "The path must name a media id that this app has uploaded or received, and that has not expired.",
     )
 
 

@@ -58,7 +58,7 @@ class PublicMediaEndpoint:
                 return await self._file(media.sha256, media.mime_type, name, as_download=as_download)
         inbound = await self._wait_for_inbound(key) if _INBOUND.fullmatch(key) else None
         if inbound is None:
-            return _not_found_response("There is no such medium, or its time is over.")
+            return _not_found_response("There is no such medium, or it has expired.")
         if inbound.failure is not None:
             return _not_found_response("The medium could not be fetched.", inbound.failure)
         if inbound.sha256 is None:

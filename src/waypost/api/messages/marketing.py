@@ -51,7 +51,7 @@ async def enable_marketing_messages(services: Services, request: Request) -> Api
         raise ApiError(
             ErrorCode.MM_LITE_OFF,
             "The owner of the business account first accepts the operator's terms for marketing messages: "
-            "GET mmlite/link.",
+            "GET /partner/app/{appId}/mmlite/link returns the page for it.",
         )
 
     def apply(stored: App) -> App:
@@ -71,7 +71,10 @@ async def show_marketing_link(services: Services, request: Request) -> ApiRespon
     """
     app = await authorise_app(services, request)
     if not app.live or app.hosting is not Hosting.CLOUD:
-        raise ApiError(ErrorCode.MM_LITE_NOT_LIVE, "The administrator makes an app live: waypost app live.")
+        raise ApiError(
+            ErrorCode.MM_LITE_NOT_LIVE,
+            "The app must be live; the administrator makes it live with `waypost app connect`.",
+        )
     terms = GetMarketingTerms(account_of(app), (request.query("lang") or "").strip())
     return ApiResponse({"link": await call_operator(services, app, terms), "status": "success"})
 
@@ -79,4 +82,4 @@ async def show_marketing_link(services: Services, request: Request) -> ApiRespon
 def check_enabled(app: App) -> None:
     """Check that the app sends through the operator's API for marketing messages."""
     if not app.preferences.marketing_messages:
-        raise ApiError(ErrorCode.MM_LITE_OFF, "POST mmlite/msg/enable enables it.")
+        raise ApiError(ErrorCode.MM_LITE_OFF, "POST /partner/app/{appId}/mmlite/msg/enable enables it.")

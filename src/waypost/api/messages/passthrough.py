@@ -39,9 +39,15 @@ async def accept_passthrough(services: Services, request: Request, app: App, par
         ApiError: the app has no number, or, if the service is strict, no billing subscription.
     """
     if not app.phone_number:
-        raise ApiError(ErrorCode.INVALID_APP_DETAILS, "The app has no phone number yet.")
+        raise ApiError(
+            ErrorCode.INVALID_APP_DETAILS,
+            "The app has no phone number yet; the administrator connects one with `waypost app connect`.",
+        )
     if services.strict and not await _has_billing_subscription(services, app):
-        raise ApiError(ErrorCode.CALLBACK_BILLING_OFF, "The app needs a subscription with the mode BILLING.")
+        raise ApiError(
+            ErrorCode.CALLBACK_BILLING_OFF,
+            "The app needs a subscription with the mode BILLING; POST /partner/app/{appId}/subscription creates it.",
+        )
     message = build_message(services, request, app, parsed.destination, parsed.content)
     response = await record_message(services, request, message, ApiResponse(passthrough_response(message.id, parsed)))
     if tracer.is_enabled:

@@ -29,7 +29,7 @@ async def onboarding_link(services: Services, request: Request) -> ApiResponse:
     """
     app = await authorise_app(services, request)
     if not any(request.query(name) for name in ("regenerate", "user", "lang")):
-        raise ApiError(ErrorCode.QUERY_EMPTY, "regenerate, user and lang are all missing.")
+        raise ApiError(ErrorCode.QUERY_EMPTY, "Send at least one of regenerate, user and lang in the query.")
     if not request.query("user"):
         raise missing_parameter("user", "a name of whom the link is for")
     now_ms = services.clock.now_ms()

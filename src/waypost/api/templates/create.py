@@ -70,7 +70,10 @@ async def create_template(call: AppCall) -> ApiResponse:
     check_draft(draft, strict=services.strict, hosting=app.hosting)
     account = await services.directory.business_account(app.business_account_id)
     if account is None:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
+        raise ApiError(
+            ErrorCode.APP_NOT_APPROVED,
+            "The app has no business account yet; the administrator connects one with `waypost app connect`.",
+        )
     draft = await add_sample_handles(services, app, draft)
     now_ms = services.clock.now_ms()
     template = Template(

@@ -67,9 +67,15 @@ class TemplateDeletionCall(AppCall):
                 await _raise_if_other_app(services, request)
             raise
         if not call.app.live:
-            raise ApiError(ErrorCode.SANDBOX_DELETION, "The app must be live; this one is a sandbox app.")
+            raise ApiError(
+                ErrorCode.SANDBOX_DELETION,
+                "The app must be live; this one is a sandbox app, which the administrator makes live with `waypost app connect`.",
+            )
         if not call.app.business_account_id:
-            raise ApiError(ErrorCode.APP_NOT_APPROVED, "The app has no business account yet.")
+            raise ApiError(
+                ErrorCode.APP_NOT_APPROVED,
+                "The app has no business account yet; the administrator connects one with `waypost app connect`.",
+            )
         return call
 
 
@@ -205,12 +211,17 @@ async def _raise_if_other_app(services: Services, request: Request) -> None:
     """Raise a specific error for a valid token of another app of the same partner; return for any other caller."""
     app_id = request.path["app_id"]
     if not is_uuid(app_id):
-        raise ApiError(ErrorCode.INVALID_APP_ID, "An app's id is a UUID.")
+        raise ApiError(
+            ErrorCode.INVALID_APP_ID, "The path must have the id of an app: a UUID, as GET /partner/app/list shows it."
+        )
     app = await services.directory.app(app_id)
     for token in tokens_of(request):
         partner_id = await services.directory.partner_of_app_token(hash_secret(token))
         if app is not None and partner_id == app.partner_id:
-            raise ApiError(ErrorCode.NOT_APP_OWNER, "The token is that of another of your apps.")
+            raise ApiError(
+                ErrorCode.NOT_APP_OWNER,
+                "The token is that of another of your apps; send the token of the app in the path.",
+            )
 
 
 async def _delete_by_name(call: TemplateDeletionCall, name: str) -> Success:

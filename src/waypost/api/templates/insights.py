@@ -99,5 +99,5 @@ async def _find_template(services: Services, app: App, template_id: str) -> Temp
     except ApiError as error:
         raise ApiError(ErrorCode.INVALID_TEMPLATE_ID, error.explanation) from error
     if template.category is not Category.MARKETING or not template.operator_template_id:
-        raise ApiError(ErrorCode.INVALID_TEMPLATE_ID, "It must be a marketing template that the operator has.")
+        raise ApiError(ErrorCode.INVALID_TEMPLATE_ID, "The path must name a MARKETING template that the operator has.")
     return template

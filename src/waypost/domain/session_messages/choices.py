@@ -133,7 +133,7 @@ class SessionList(SessionContent):
             for index, item in enumerate(members.items or [])
         )
         if not any(section.choices for section in sections):
-            raise missing_member("items", "at least one with options")
+            raise missing_member("items", 'a list such as [{"title":"...","options":[{"type":"text","title":"..."}]}]')
         return cls(
             body,
             button,

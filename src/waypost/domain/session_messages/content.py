@@ -253,9 +253,9 @@ def read_location(
         ApiError: a degree is missing or not a number.
     """
     degrees: list[float] = []
-    for field, value in (("latitude", latitude), ("longitude", longitude)):
+    for field, value, at_most in (("latitude", latitude, 90), ("longitude", longitude, 180)):
         if value is None or value == "":
-            raise ApiError(ErrorCode.FIELD_BROKEN, f"{path}.{field} is required: degrees.")
+            raise ApiError(ErrorCode.FIELD_BROKEN, f"{path}.{field} is required: degrees from -{at_most} to {at_most}.")
         degrees.append(read_number(value, f"{path}.{field}"))
     return Location(degrees[0], degrees[1], coerce_text(name), coerce_text(address))
 

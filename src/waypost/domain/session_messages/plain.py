@@ -145,7 +145,7 @@ class SessionLocation(SessionContent):
     def operator_error(self) -> str | None:
         if -90 <= self.place.latitude <= 90 and -180 <= self.place.longitude <= 180:
             return None
-        return "message.latitude must be within 90 degrees, and message.longitude within 180"
+        return "message.latitude must be -90 to 90 degrees, and message.longitude -180 to 180"
 
 
 @dataclass(slots=True)

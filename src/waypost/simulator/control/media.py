@@ -71,7 +71,7 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
         accepted = "a MIME type such as text/csv, and a file of 1 byte to 100 MB"
         raise ControlApiError("content", _error_details(error), accepted, status=422) from error
     except ClientDisconnect:
-        raise ControlApiError("content", "breaks off", "the whole file") from None
+        raise ControlApiError("content", "ends before the announced length", "the whole file") from None
     return media
 
 
@@ -84,7 +84,7 @@ async def show_media(media: SimulatedMedia) -> SimulatedMedia:
 @operation("GET", "/control/media/{media_id}/content")
 async def show_content(services: SimulatorServices, request: Request, media: SimulatedMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
-    expired = ControlApiError("media_id", "its time is over", "an id that lives", status=410)
+    expired = ControlApiError("media_id", "has expired", "the id of a medium that has not expired", status=410)
     if services.media.find(media.media_id) is None:
         raise expired
     # An uploaded file must not run as a page of this origin.
@@ -122,7 +122,9 @@ async def expire_handle(services: SimulatorServices, body: HandleBody) -> dict[s
     """Expire an upload handle now."""
     upload = services.uploads.find_by_handle(body.handle)
     if upload is None:
-        raise ControlApiError("handle", "was not given out, or is over", "a whole handle", status=404)
+        raise ControlApiError(
+            "handle", "is not known, or has expired", "a handle, whole, as an upload returned it", status=404
+        )
     await services.uploads.expire(upload)
     return _handle_view(services.uploads.by_id[upload.upload_id])
 

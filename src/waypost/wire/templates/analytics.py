@@ -92,7 +92,7 @@ def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
         raise ApiError(ErrorCode.FIELD_BROKEN, "template_ids must hold one id.")
     metrics = frozenset(name.upper() for name in _split_list(query("metric_types"))) or set(_DEFAULT_METRICS)
     if metrics - {*METRICS, *CONVERSION_METRICS}:
-        raise invalid_field("metric_types", f"of {', '.join((*METRICS, *CONVERSION_METRICS))}")
+        raise invalid_field("metric_types", f"some of {', '.join((*METRICS, *CONVERSION_METRICS))}")
     product_type = (query("product_type") or "").strip().upper()
     if product_type and product_type not in PRODUCT_TYPES:
         raise invalid_field("product_type", f"one of {', '.join(PRODUCT_TYPES)}")
@@ -145,9 +145,15 @@ def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
     start_s = _number(query, "start", maximum=2**40)
     start_s = end_s - days * DAY_S if start_s is None else start_s
     if start_s >= end_s:
-        raise ApiError(ErrorCode.COMPARISON_ENDS_FIRST, "start and end are seconds since 1970.")
+        raise ApiError(
+            ErrorCode.COMPARISON_ENDS_FIRST,
+            "start and end must be seconds since 1970, start before end, and 7, 30, 60 or 90 days apart.",
+        )
     if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
-        raise ApiError(ErrorCode.COMPARISON_WINDOW, "start and end are seconds since 1970.")
+        raise ApiError(
+            ErrorCode.COMPARISON_WINDOW,
+            "start and end must be seconds since 1970, start before end, and 7, 30, 60 or 90 days apart.",
+        )
     ids = _split_list(query("templateList")) or _split_list(query("template_ids"))
     if not ids:
         raise ApiError(
