@@ -3,8 +3,11 @@
 For a value of another type, functions named `…_or_none` return None; the others return an empty value.
 """
 
+import math
+import re
 from typing import Any, Final, cast
 
+_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,32}(?:\.[0-9]{0,32})?(?:[eE][+-]?[0-9]{1,4})?", re.ASCII)
 _BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -32,6 +35,19 @@ def integer_or_none(value: object) -> int | None:
     if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 16:
         return int(value)
     return None
+
+
+def number_or_none(value: object) -> float | None:
+    """Return the value if it is a finite number, or a string that spells one in ASCII; a boolean is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and not _NUMBER.fullmatch(value):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 def boolean_of(value: object, default: bool) -> bool:

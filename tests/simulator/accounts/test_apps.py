@@ -44,11 +44,21 @@ async def test_app_token_requires_the_app_secret(bench: Bench, changes: dict[str
 
 
 async def test_url_that_fails_verification_is_rejected(bench: Bench) -> None:
-    query = {"callback_url": bench.receiver.uri, "verify_token": "another"}
+    query = {"object": "whatsapp_business_account", "callback_url": bench.receiver.uri, "verify_token": "another"}
 
     rejected = await bench.graph("POST", f"{APP}/subscriptions", params=query)
 
     assert rejected.error["code"] == 2200
+
+
+@pytest.mark.parametrize("given", [{}, {"object": ""}, {"object": "page"}], ids=["none", "empty", "another"])
+async def test_subscription_names_its_object(bench: Bench, given: dict[str, str]) -> None:
+    uri = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token, "fields": "messages"}
+
+    rejected = await bench.graph("POST", f"{APP}/subscriptions", params=uri | given)
+
+    assert (rejected.status, rejected.error["code"]) == (400, 100)
+    assert "object" in rejected.error["message"]
 
 
 async def test_app_can_delete_its_subscription(bench: Bench) -> None:

@@ -202,7 +202,8 @@ async def test_file_of_an_earlier_version_is_rejected_with_instructions(tmp_path
 
 
 async def subscribe_fields(bench: Bench, *fields: str) -> None:
-    query = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token, "fields": fields}
+    uri = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
+    query = {"object": "whatsapp_business_account", **uri, "fields": fields}
     response = await bench.graph("POST", f"{APP}/subscriptions", f"{APP}|{SECRET}", json=query)
     assert response.body == {"success": True}
 
@@ -260,7 +261,8 @@ async def test_fields_can_be_unsubscribed_one_by_one(bench: Bench) -> None:
 
 @pytest.mark.parametrize("fields", ["", [], "message", ["messages", "statuses"]])
 async def test_subscription_names_known_fields(bench: Bench, fields: object) -> None:
-    body = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token, "fields": fields}
+    uri = {"callback_url": bench.receiver.uri, "verify_token": bench.receiver.verify_token}
+    body = {"object": "whatsapp_business_account", **uri, "fields": fields}
 
     rejected = await bench.graph("POST", f"{APP}/subscriptions", f"{APP}|{SECRET}", json=body)
 

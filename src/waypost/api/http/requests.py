@@ -18,7 +18,7 @@ from waypost.api.limits.rate_limits import Limiter
 from waypost.api.limits.rejections import RejectionBudgets
 from waypost.base.http.connection_scope import mark_authenticated
 from waypost.domain.app import App
-from waypost.domain.errors import ApiError, ErrorCode
+from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.rates import Rate, read_stored_rate
 from waypost.wire.forms import Form, compressed_body_error, read_form, read_json_body, read_json_form
 
@@ -208,7 +208,11 @@ class Request:
         return self.body.decode("utf-8", "replace")
 
     def query(self, name: str) -> str | None:
-        """Return a field of the query; an unreadable query counts as absent."""
+        """Return a field of the query; an unreadable query counts as absent.
+
+        Raises:
+            ApiError: it has two different values.
+        """
         try:
             fields = parse_qsl(
                 self.scope.get("query_string", b"").decode("ascii", "replace"),
@@ -217,7 +221,10 @@ class Request:
             )
         except ValueError:
             return None
-        return dict(fields).get(name)
+        values = [value for field_name, value in fields if field_name == name]
+        if len(set(values)) > 1:
+            raise invalid_field(name, "sent once; the query has it more than once, with different values")
+        return values[0] if values else None
 
 
 class ApiResponse(NamedTuple):

@@ -43,6 +43,8 @@ async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) 
     Raises:
         GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
+    if not call.fields.get("object"):
+        raise bad_parameter("The parameter object is required.")
     _check_object(call)
     fields = _read_fields(call)
     uri = text_or_none(call.fields.get("callback_url")) or ""

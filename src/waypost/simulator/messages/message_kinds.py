@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.base.json_values import list_of, list_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.json_values import list_of, list_or_none, number_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences, render_media
 from waypost.simulator.messages.interactive.emoji import is_single_emoji
@@ -62,13 +62,15 @@ def _media(kind: str) -> Callable[[dict[str, Any], KnownReferences | None], Rend
 
 def _location(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:
     for name, at_most in (("latitude", 90), ("longitude", 180)):
-        try:
-            degrees = float(content[name])
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise _missing_error(f"location['{name}']") from error
+        degrees = number_or_none(content.get(name))
+        if degrees is None:
+            raise _missing_error(f"location['{name}']")
         if not -at_most <= degrees <= at_most:
             raise bad_parameter(f"Param location['{name}'] is beyond {at_most} degrees.")
-    text = ", ".join(str(content[name]) for name in ("name", "address") if content.get(name))
+    for name in ("name", "address"):
+        if content.get(name) is not None and not isinstance(content[name], str):
+            raise bad_parameter(f"Param location['{name}'] must be a string.")
+    text = ", ".join(content[name] for name in ("name", "address") if content.get(name))
     return {"text": text, "location": content}
 
 

@@ -3,7 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from waypost.base.json_values import integer_or_none, list_or_none, object_or_none, objects_in, text_or_none
+from waypost.base.json_values import (
+    integer_or_none,
+    list_or_none,
+    number_or_none,
+    object_or_none,
+    objects_in,
+    text_or_none,
+)
 from waypost.simulator.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
 from waypost.simulator.messages.template_sends.buttons import check_code, render_button
@@ -85,10 +92,9 @@ def check_location(component: str, content: dict[str, Any]) -> dict[str, Any]:
     for name, at_most in (("latitude", 90), ("longitude", 180)):
         if content.get(name) in (None, ""):
             raise message_error(131008, f"{component}: the location is missing its {name}")
-        try:
-            degrees = float(content[name])
-        except (TypeError, ValueError, OverflowError) as error:
-            raise message_error(131009, f"{component}: {name} is not a number") from error
+        degrees = number_or_none(content[name])
+        if degrees is None:
+            raise message_error(131009, f"{component}: {name} is not a number")
         if not -at_most <= degrees <= at_most:
             raise message_error(131009, f"{component}: {name} is beyond {at_most} degrees")
     return content
