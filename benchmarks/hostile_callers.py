@@ -239,7 +239,7 @@ ATTACKS: Final[dict[str, Attack]] = {
     "simulator form":       at_simulator("/v25.0/1000000000000002/messages", FORM, FIELDS),
     "simulator brackets":   at_simulator("/v25.0/1000000000000002/messages", JSON, BRACKETS),
     "simulator lists":      at_simulator("/v25.0/1000000000000002/messages", JSON, LISTS),
-    "control lists":        at_simulator("/control/phones", JSON, LISTS),
+    "control lists":        at_simulator("/control/faults", JSON, LISTS),
     "pipelining":           pipelining,
     "page /openapi.json":   page("/openapi.json"),
     "page /docs":           page("/docs"),

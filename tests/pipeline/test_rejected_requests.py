@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import itertools
 import tracemalloc
 from collections import Counter
 from collections.abc import Generator
@@ -17,6 +18,7 @@ from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.api.http.requests import Request
+from waypost.assembly.http.pacing import Pacing
 from waypost.assembly.http.protocol import LimitedProtocol
 from waypost.domain.errors import ApiError
 from waypost.queue.job import Job
@@ -82,6 +84,9 @@ async def post(session: aiohttp.ClientSession, url: str, body: bytes, headers: d
 @pytest.mark.timeout(120)
 async def test_memory_of_rejected_requests_is_free_at_once(pipeline: PipelineHarness, name: str) -> None:
     side, path, kind, body, headers = REJECTED[name]
+    for server in (pipeline._server, pipeline._operator_server):  # pyright: ignore[reportPrivateUsage]
+        fast = itertools.count(0.0, 100.0).__next__  # what a request costs under tracemalloc is paid by the next
+        server.connections._pacing = Pacing(fast)  # pyright: ignore[reportPrivateUsage]
     known = {"app_id": APP.id, "app_token": pipeline.app_token, "phone_number_id": APP.phone_number_id}
     known["graph_token"] = str(OPERATOR["token"])
     url = (pipeline.service_url if side == "service" else pipeline.operator_url) + path.format(**known)
@@ -165,3 +170,65 @@ async def test_connection_with_a_valid_credential_keeps_its_place(
         marked = connections._authenticated - before  # pyright: ignore[reportPrivateUsage]
 
     assert bool(marked) is is_authenticated
+
+
+# fmt: off
+PACED: Final[dict[str, tuple[bool, str, str, str, str, bytes, dict[str, str]]]] = {
+    #                            paced  side        method  path                             type   body             headers
+    "send":                     (False, "service",  "GET",  "/sm/api/v2/wallet/balance",     FORM,  b"",             OF_PARTNER),
+    "send with a mistake":      (True,  "service",  "POST", SEND,                            FORM,  b"channel=sms",  OF_PARTNER),
+    "wrong key":                (True,  "service",  "GET",  "/sm/api/v2/wallet/balance",     FORM,  b"",             {"apikey": "wrong"}),
+    "login":                    (True,  "service",  "POST", "/partner/account/login",        FORM,  b"email=a",      {}),
+    "unknown path":             (True,  "service",  "GET",  "/nothing",                      FORM,  b"",             OF_PARTNER),
+    "probe":                    (True,  "service",  "GET",  "/healthz",                      FORM,  b"",             {}),
+    "API reference":            (True,  "service",  "GET",  "/openapi.json",                 FORM,  b"",             {}),
+    "unsigned webhook":         (True,  "service",  "POST", "/operator/webhook",             JSON,  b"{}",           {}),
+    "administrator":            (False, "service",  "GET",  "/admin/partners",               JSON,  b"",             OF_ADMIN),
+    "administrator's mistake":  (True,  "service",  "POST", "/admin/partners",               JSON,  b"[",            OF_ADMIN),
+    "wrong admin token":        (True,  "service",  "GET",  "/admin/partners",               JSON,  b"",             {"Authorization": "Bearer wrong"}),
+    "Graph call":               (False, "operator", "GET",  "/v25.0/{phone_number_id}",      JSON,  b"",             {"Authorization": "Bearer {graph_token}"}),
+    "Graph call with a mistake": (True, "operator", "POST", GRAPH,                           JSON,  b"[",            {"Authorization": "Bearer {graph_token}"}),
+    "Graph call without token": (True,  "operator", "GET",  "/v25.0/{phone_number_id}",      JSON,  b"",             {}),
+    "control call":             (False, "operator", "GET",  "/control/state",                JSON,  b"",             {}),
+    "control call's mistake":   (True,  "operator", "POST", "/control/faults",               JSON,  b"[",            {}),
+    "control call of a page":   (True,  "operator", "GET",  "/control/state",                JSON,  b"",             {"Origin": "http://other.test"}),
+    "unknown control call":     (True,  "operator", "GET",  "/control/nothing",              JSON,  b"",             {}),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize("name", list(PACED))
+async def test_requests_without_a_credential_and_those_that_end_in_errors_are_paced(
+    pipeline: PipelineHarness, name: str
+) -> None:
+    """Every listener charges the network of their clients, and no other."""
+    is_paced, side, method, path, kind, body, headers = PACED[name]
+    known = {"phone_number_id": APP.phone_number_id, "graph_token": str(OPERATOR["token"])}
+    server = pipeline._server if side == "service" else pipeline._operator_server  # pyright: ignore[reportPrivateUsage]
+    url = (pipeline.service_url if side == "service" else pipeline.operator_url) + path.format(**known)
+    sent = {"Content-Type": kind, **{key: value.format(**known) for key, value in headers.items()}}
+
+    connector = aiohttp.TCPConnector(local_addr=("127.9.9.9", 0))
+    async with aiohttp.ClientSession(connector=connector) as session:
+        for _ in range(2):  # a second one on the same connection
+            async with session.request(method, url, data=body, headers=sent) as response:
+                await response.read()
+
+    charged = server.connections._pacing._paid_at_s  # pyright: ignore[reportPrivateUsage]
+    assert ("127.9.9.0/24" in charged) is is_paced
+
+
+async def test_fault_that_was_asked_for_is_not_paced(pipeline: PipelineHarness) -> None:
+    fault = {"on": "call", "call": "messages.send", "what": {"error": 131016}}
+    connector = aiohttp.TCPConnector(local_addr=("127.9.9.9", 0))
+    headers = {"Authorization": f"Bearer {OPERATOR['token']}"}
+    url = f"{pipeline.operator_url}/v25.0/{APP.phone_number_id}/messages"
+    async with aiohttp.ClientSession(connector=connector) as session:
+        async with session.post(f"{pipeline.operator_url}/control/faults", json=fault) as armed:
+            assert armed.status == 200, await armed.text()
+        message = {"messaging_product": "whatsapp", "to": ANN, "type": "text", "text": {"body": "hi"}}
+        async with session.post(url, json=message, headers=headers) as response:
+            assert response.status >= 400, await response.text()
+
+    charged = pipeline._operator_server.connections._pacing._paid_at_s  # pyright: ignore[reportPrivateUsage]
+    assert "127.9.9.0/24" not in charged

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from waypost.admin.operation import AdminRoute
 from waypost.base.encryption import secrets_equal
 from waypost.base.exceptions import release_frames
-from waypost.base.http.connection_scope import mark_authenticated
+from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
@@ -89,6 +89,7 @@ class AdminGate:
             except ApiError as error:
                 status, body, headers = error_response(error, names_field=True)
                 reason = error.code.value
+                mark_rejected(request.scope)
                 release_frames(error)
             except ClientDisconnect:
                 raise

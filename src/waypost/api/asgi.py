@@ -37,6 +37,7 @@ from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.base.exceptions import release_frames
+from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
@@ -130,6 +131,7 @@ class ApiEndpoint:
             api_error = error
             if request is not None and error.code not in COUNTS_TOWARD_RATE:
                 await request.refund(self._services.limiter)
+            mark_rejected(scope)
             if UNCOUNTED not in scope:
                 has_spent = self._spend_rejection(scope, request, error)
             self.outcomes[error.code.value] += 1

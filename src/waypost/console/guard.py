@@ -9,7 +9,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
 from waypost.base.encryption import secrets_equal
-from waypost.base.http.connection_scope import mark_authenticated
+from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.telemetry.logs import log
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
@@ -42,6 +42,7 @@ def guard_endpoint(row: PageRoute, tools: PageTools) -> Callable[[Request], Awai
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001  every error becomes a page
+            mark_rejected(request.scope)
             response = await _error_response(tools, page_request, error, row)
             await record_rejection(row, tools, page_request, response, error)
             if isinstance(error, MethodNotAllowed):

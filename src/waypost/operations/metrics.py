@@ -48,6 +48,11 @@ class ServerCounts(Protocol):
         """Number of errors that the server itself has sent, by status."""
         ...
 
+    @property
+    def paced_responses(self) -> int:
+        """Number of responses that have waited because nobody pays for their requests."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredServices:
@@ -261,6 +266,8 @@ METRICS: Final = (  # Source: decision 0046
     MetricRow("connections",               _G, (),                   "process", "Connections that clients have open.",
               lambda context: _single_sample(sum(server.open_count for server in context.servers))),
     MetricRow("server_errors_total",       _C, ("status",),          "process", "Requests rejected before they were read completely: too large, too slow, or malformed; and connections for which there was no room.", _server_error_samples),
+    MetricRow("paced_responses_total",     _C, (),                   "process", "Responses that waited: their clients have used up what the process does for requests that have no credential or end in an error.",
+              lambda context: _single_sample(sum(server.paced_responses for server in context.servers))),
     MetricRow("ready",                     _G, ("check",),           "process", "1 where a readiness check passes.",
               lambda context: [((name,), passes) for name, passes in context.ready.items()]),
     MetricRow("build",                     _G, ("version",),         "process", "1; its label is the version.",

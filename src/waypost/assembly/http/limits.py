@@ -6,13 +6,14 @@
 import resource
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
 from waypost.api.http.proxies import TrustedProxies, network_of, rate_limit_address
+from waypost.assembly.http.pacing import Pacing
 from waypost.config import Settings
 
 MAX_HEADER_BYTES: Final = 64 * 1024
@@ -111,6 +112,7 @@ class Connections:
 
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
+        paced_responses: number of responses that have waited until they were paid.
         is_draining: each connection ends with its next response, which says so.
     """
 
@@ -123,6 +125,7 @@ class Connections:
         self.limits = limits
         self.error_body = error_body
         self.errors_sent: Counter[int] = Counter()
+        self.paced_responses = 0
         self.is_draining = False
         self._now_s = now_s
         self._open: dict[OpenConnection, _Origin] = {}
@@ -130,6 +133,7 @@ class Connections:
         self._idle: dict[OpenConnection, None] = {}  # the longest idle first
         self._arriving: dict[str, dict[OpenConnection, float]] = {}  # by network, with its start, the oldest first
         self._authenticated: set[OpenConnection] = set()
+        self._pacing = Pacing(now_s)
         self._max_descriptors = _usable_descriptors(limits.reserved_descriptors)
 
     @property
@@ -203,6 +207,10 @@ class Connections:
         """Reject every request that takes too long to arrive."""
         for connection in tuple(self._open):
             connection.check_deadlines(now_s)
+
+    def charge(self, scope: MutableMapping[str, Any], spent_s: float) -> float:
+        """Charge a client for processor time; return how long the response to its request has to wait, in s."""
+        return self._pacing.charge(network_of(self.limits.proxies.client_address(scope)), spent_s)
 
     def begin_drain(self) -> None:
         """Let each connection end with its next response."""

@@ -8,6 +8,8 @@ of the server itself has the format of the API.
 import asyncio
 import socket
 import struct
+import time
+from collections.abc import MutableMapping
 from enum import Enum
 from typing import Any, Final, cast
 
@@ -18,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from waypost.assembly.http.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, Connections, HttpError
+from waypost.assembly.http.pacing import CONNECTION_COST_S, READ_COST_S, REQUEST_COST_S, MeasuredSteps
 from waypost.assembly.http.sockets import bytes_are_waiting
 from waypost.wire.errors import INTERNAL_TEXT
 
@@ -99,9 +102,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     Attributes:
         is_authenticated: a request of this connection had a valid credential.
+        is_carried_out: the open request has a valid credential, and has not been rejected.
     """
 
     parser: Any
+    app: Any
 
     def __init__(
         self,
@@ -126,7 +131,11 @@ class LimitedProtocol(HttpToolsProtocol):
         self._dropped_bytes = 0  # after a rejection
         self._header_bytes = 0
         self._host_count = 0
-        self.is_authenticated = False
+        self.is_authenticated = self.is_carried_out = False
+        self._application = self.app
+        self.app = self._run_paced  # until a request is carried out, and again after one that is not
+        self._unpaid_s = CONNECTION_COST_S
+        self._held: asyncio.Future[None] | None = None  # the response that waits until it is paid
         self._unparsed: tuple[bytes, int] | None = None  # what was read, and from where on it is not parsed yet
         self._rest_timer: asyncio.TimerHandle | None = None
         self._held_flow: _HeldFlow = cast("Any", None)
@@ -157,11 +166,15 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._rest_timer is not None:
             self._rest_timer.cancel()
             self._rest_timer = None
+        self._release_response()
+        if self._unpaid_s and self.app is not self._application:
+            self._charge(self.scope)
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
         # Requests and scopes refer to their connection. It lets go of them, so that all are freed now and do not wait
         # for the garbage collector.
         self.pipeline.clear()
+        self.app = _NOTHING
         self._unparsed = None
         self.cycle = self.scope = self.headers = _NOTHING
 
@@ -177,7 +190,12 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unparsed = unparsed[start:] + data, 0
             return
         self._unset_keepalive_if_required()
+        if self.app is self._application:
+            self._parse_from(data, 0)
+            return
+        began_s = time.perf_counter()
         self._parse_from(data, 0)
+        self._unpaid_s += time.perf_counter() - began_s + len(data) * READ_COST_S
 
     def _parse_from(self, data: bytes, start: int) -> None:
         """Parse the data head by head until enough requests wait; keep the rest."""
@@ -291,6 +309,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Note that the response is written; the connection waits for the next request."""
+        if self.app is self._application and not self.is_carried_out:
+            self.app = self._run_paced
+        self.is_carried_out = False
         super().on_response_complete()
         if self.transport.is_closing():
             return
@@ -300,6 +321,65 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._rest_timer = self.loop.call_later(READ_AHEAD_EVERY_S, self._parse_rest)
         elif self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
             self._end_request()
+
+    async def _run_paced(self, scope: Any, receive: Any, send: Any) -> None:
+        """Run the application for a request that may be one that nobody pays for; if so, its response waits.
+
+        A response waits when it is complete, so that nothing of its request waits with it; one that is sent in parts
+        waits with its first part.
+        """
+        held: list[MutableMapping[str, Any]] = []
+        is_passed = is_free = False
+
+        async def send_when_paid(message: MutableMapping[str, Any]) -> None:
+            nonlocal is_passed, is_free
+            if message["type"] == "http.response.start":
+                is_passed = is_free = self.is_carried_out
+            if is_passed:
+                await send(message)
+                return
+            held.append(message)
+            if message.get("more_body", False):
+                is_passed = True
+                await self._await_payment(scope)
+                for each in held:
+                    await send(each)
+                held.clear()
+
+        self._unpaid_s += REQUEST_COST_S
+        await MeasuredSteps(self._application(scope, receive, send_when_paid), self._add_unpaid)
+        if is_free:
+            self._unpaid_s, self.app = 0.0, self._application
+            return
+        if held:
+            await self._await_payment(scope)
+        for each in held:
+            await send(each)
+
+    def _add_unpaid(self, spent_s: float) -> None:
+        self._unpaid_s += spent_s
+
+    def _charge(self, scope: Any) -> float:
+        """Charge the client for what is not paid yet; return how long it has to wait."""
+        unpaid_s, self._unpaid_s = self._unpaid_s, 0.0
+        return self._open_connections.charge(scope or {"client": self.client, "headers": ()}, unpaid_s)
+
+    async def _await_payment(self, scope: Any) -> None:
+        delay_s = self._charge(scope)
+        if delay_s <= 0 or self.transport.is_closing():
+            return
+        self._open_connections.paced_responses += 1
+        self._held = self.loop.create_future()
+        timer = self.loop.call_later(delay_s, self._release_response)
+        try:
+            await self._held
+        finally:
+            timer.cancel()
+            self._held = None
+
+    def _release_response(self) -> None:
+        if self._held is not None and not self._held.done():
+            self._held.set_result(None)
 
     def _await_next(self) -> None:
         self._unset_keepalive_if_required()
@@ -397,6 +477,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
         A client that has sent a request and gets no byte of a response cannot know whether it was carried out.
         """
+        self._release_response()
         if self._is_rejected:
             super().shutdown()
         elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
@@ -434,6 +515,14 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._has_begun and not cycle.response_complete:
             cycle.keep_alive = False  # the previous request gets its response, and then the connection is closed
             return
+        delay_s = self._charge(self.scope)
+        if delay_s > 0:
+            self._open_connections.paced_responses += 1
+            self._linger_timer = self.loop.call_later(delay_s, self._send_rejection, error)
+        else:
+            self._send_rejection(error)
+
+    def _send_rejection(self, error: HttpError) -> None:
         self._write_error(error)
         self._linger()
 

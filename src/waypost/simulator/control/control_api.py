@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 
+from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
 from waypost.simulator.control import (
     accounts,
@@ -78,6 +79,7 @@ class ControlApi:
         except ControlApiError as error:
             await json_response(error.response_body(), error.status)(scope, receive, send)
         else:
+            mark_authenticated(scope)
             await self._run_route(scope, receive, send)
 
     async def _run_route(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -93,6 +95,7 @@ class ControlApi:
         try:
             await self._router(scope, receive, send_and_track)
         except HTTPException as error:
+            mark_rejected(scope)
             text, headers = f"{scope['path']}: {error.detail}", error.headers
             await json_response({"error": text}, error.status_code, headers)(scope, receive, send)
         except Exception:  # a defect, or a file that cannot be written

@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.base.exceptions import release_frames
+from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.time_travel import TimeTravel
 from waypost.base.written_numbers import encode_json
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
@@ -191,6 +192,7 @@ def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorService
             result = await function(*values[: len(parameters)])
         except ControlApiError as error:
             release_frames(error)
+            mark_rejected(request.scope)
             return json_response(error.response_body(), error.status)
         return result if isinstance(result, Response) else json_response(result)
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from waypost.base.batching import GroupCommitClosed
 from waypost.base.exceptions import release_frames
-from waypost.base.http.connection_scope import mark_authenticated
+from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.businesses import Business, find_business
@@ -89,6 +89,10 @@ class GraphApi:
         except ClientDisconnected:
             return
         except GraphApiError as error:
+            if isinstance(error, InjectedError):  # one that its owner has asked for, at any rate
+                mark_authenticated(scope)
+            else:
+                mark_rejected(scope)
             status, response = self._error_response(error, extra_headers)
             release_frames(error)
         except GroupCommitClosed:
