@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 import typer
 
 from waypost.base.error_texts import error_text
+from waypost.base.http.blocking_responses import LimitedResponse
 from waypost.cli.errors import fail
 from waypost.cli.local_address import local_host
 from waypost.client.dev_variables import MissingVariable, read_variables
@@ -66,9 +67,10 @@ def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[in
         host: name or address.
         port: of the service.
         path: of the probe.
-        timeout_s: of the connect and of each read.
+        timeout_s: of the connect, and of the whole response.
     """
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
+    connection.response_class = LimitedResponse
     try:
         connection.request("GET", path)
         response = connection.getresponse()

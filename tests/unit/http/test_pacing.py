@@ -116,7 +116,7 @@ class Body:
 
 
 class Application:
-    """An application whose paths say how a request ends: `/paid`, `/rejected`, `/parts`; any other has no credential."""
+    """An application: `/paid` has a credential, `/rejected` a wrong request too, `/parts` a response in parts."""
 
     def __init__(self) -> None:
         self.seen: list[str] = []
