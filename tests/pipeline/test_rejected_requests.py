@@ -218,7 +218,7 @@ async def test_requests_without_a_credential_and_those_that_end_in_errors_are_pa
     assert ("127.9.9.0/24" in charged) is is_paced
 
 
-async def test_fault_that_was_asked_for_is_not_paced(pipeline: PipelineHarness) -> None:
+async def test_error_of_an_armed_fault_is_not_paced(pipeline: PipelineHarness) -> None:
     fault = {"on": "call", "call": "messages.send", "what": {"error": 131016}}
     connector = aiohttp.TCPConnector(local_addr=("127.9.9.9", 0))
     headers = {"Authorization": f"Bearer {OPERATOR['token']}"}

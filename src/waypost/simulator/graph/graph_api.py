@@ -89,7 +89,7 @@ class GraphApi:
         except ClientDisconnected:
             return
         except GraphApiError as error:
-            if isinstance(error, InjectedError):  # one that its owner has asked for, at any rate
+            if isinstance(error, InjectedError):  # an armed fault, at any rate
                 mark_authenticated(scope)
             else:
                 mark_rejected(scope)
