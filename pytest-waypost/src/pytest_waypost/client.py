@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any, Final, cast
 from urllib.parse import urlencode, urlsplit
 
-from pytest_waypost.blocking_responses import LimitedResponse
+from pytest_waypost.blocking_responses import PluginResponse
 
 FORM_CONTENT_TYPE: Final = "application/x-www-form-urlencoded"
 JSON_CONTENT_TYPE: Final = "application/json"
@@ -104,7 +104,7 @@ class BlockingApiClient:
         connect = http.client.HTTPSConnection if is_secure else http.client.HTTPConnection
         request = f"{method} {self.base_url}{path}"
         connection = connect(parts.hostname or "", parts.port, timeout=timeout_s or self._timeout_s)
-        connection.response_class = LimitedResponse
+        connection.response_class = PluginResponse
         try:
             connection.request(method, parts.path + path, body, {**self._headers, "Content-Type": content_type})
             response = connection.getresponse()

@@ -13,7 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pytest_waypost.blocking_responses import LimitedResponse
+from pytest_waypost.blocking_responses import PluginResponse
 from pytest_waypost.callback import Callback
 
 _RESPONSE_TIMEOUT_S: Final = 10  # Source: docs/how-to/receive-callbacks.md
@@ -149,7 +149,7 @@ def _forward(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, by
     secure = parts.scheme == "https"
     connect = http.client.HTTPSConnection if secure else http.client.HTTPConnection
     connection = connect(parts.hostname or "", parts.port, timeout=_RESPONSE_TIMEOUT_S)
-    connection.response_class = LimitedResponse
+    connection.response_class = PluginResponse
     forwarded = {name: text for name, text in headers.items() if name.lower() not in _NOT_FORWARDED}
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     try:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import typer
 
 from waypost.base.error_texts import error_text
-from waypost.base.http.blocking_responses import LimitedResponse
+from waypost.base.http.blocking_responses import BlockingResponse
 from waypost.cli.errors import fail
 from waypost.cli.local_address import local_host
 from waypost.client.dev_variables import MissingVariable, read_variables
@@ -70,7 +70,7 @@ def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[in
         timeout_s: of the connect, and of the whole response.
     """
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
-    connection.response_class = LimitedResponse
+    connection.response_class = BlockingResponse
     try:
         connection.request("GET", path)
         response = connection.getresponse()

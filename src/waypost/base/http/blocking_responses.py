@@ -18,11 +18,11 @@ MAX_BODY_BYTES: Final = 16 * 1024 * 1024
 """With the framing of its chunks."""
 
 
-class ResponseTooLarge(http.client.HTTPException):
+class BlockingResponseTooLarge(http.client.HTTPException):
     """A response exceeds a limit; the text names it."""
 
 
-class LimitedResponse(http.client.HTTPResponse):
+class BlockingResponse(http.client.HTTPResponse):
     """A response that ends with an error when it exceeds a limit.
 
     Its time is that of the connection's `timeout`, from its beginning to the end of its body.
@@ -31,19 +31,19 @@ class LimitedResponse(http.client.HTTPResponse):
     def __init__(self, sock: socket.socket, *arguments: Any, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
         self._informational = 0
-        self._raw = _LimitedReader(sock, self.fp.detach())
+        self._raw = _BlockingReader(sock, self.fp.detach())
         self.fp = io.BufferedReader(self._raw)
 
     def begin(self) -> None:
         """Read up to the body.
 
         Raises:
-            ResponseTooLarge: the response exceeds a limit.
+            BlockingResponseTooLarge: the response exceeds a limit.
             TimeoutError: it has not arrived in time.
         """
         super().begin()
         if (self.length or 0) > MAX_BODY_BYTES:
-            raise ResponseTooLarge(f"the body of the response has more than {MAX_BODY_BYTES} bytes")
+            raise BlockingResponseTooLarge(f"the body of the response has more than {MAX_BODY_BYTES} bytes")
         self._raw.left_bytes = MAX_FRAMING_BYTES + MAX_BODY_BYTES
 
     def read(self, amt: int | None = None) -> bytes:
@@ -61,14 +61,14 @@ class LimitedResponse(http.client.HTTPResponse):
     def _read_status(self) -> Any:
         self._informational += 1
         if self._informational > MAX_INFORMATIONAL_RESPONSES + 1:
-            raise ResponseTooLarge(f"more than {MAX_INFORMATIONAL_RESPONSES} informational responses came")
+            raise BlockingResponseTooLarge(f"more than {MAX_INFORMATIONAL_RESPONSES} informational responses came")
         original: Any = super()
         version, status, reason = original._read_status()  # noqa: SLF001  it has no public name
         is_informational = status < 200 and status != http.HTTPStatus.SWITCHING_PROTOCOLS
         return version, http.HTTPStatus.CONTINUE if is_informational else status, reason  # it skips no other
 
 
-class _LimitedReader(io.RawIOBase):
+class _BlockingReader(io.RawIOBase):
     """Reads from a socket, until a time and a number of bytes.
 
     Attributes:
@@ -90,7 +90,7 @@ class _LimitedReader(io.RawIOBase):
         """Read what has arrived.
 
         Raises:
-            ResponseTooLarge: too many bytes came.
+            BlockingResponseTooLarge: too many bytes came.
             TimeoutError: the time is over.
         """
         if self._until_s is not None:
@@ -101,7 +101,7 @@ class _LimitedReader(io.RawIOBase):
         size: int | None = self._raw.readinto(buffer)
         self.left_bytes -= size or 0
         if self.left_bytes < 0:
-            raise ResponseTooLarge(
+            raise BlockingResponseTooLarge(
                 f"the response has more than {MAX_FRAMING_BYTES} bytes before its body, or {MAX_BODY_BYTES} in it"
             )
         return size
