@@ -23,6 +23,10 @@ VARIANTS: Final[tuple[tuple[Any, int, dict[str, Any]], ...]] = (  # theme, width
 )
 RUN_AXE: Final = """async (runOnly) => {
   await new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)));  // colours have changed
+  // What a bar at the bottom covers comes into sight with the focus: test_narrow_lists.py checks it.
+  const still = new CSSStyleSheet();
+  still.replaceSync(".submit-bar, .try-send { position: static !important; }");
+  document.adoptedStyleSheets = [still];
   const found = await axe.run(document, { runOnly, resultTypes: ["violations"] });
   return found.violations.map((one) => ({
     rule: one.id, help: one.help,

@@ -1,4 +1,4 @@
-"""On a phone: tabs are one line that scrolls, and filters fold so that the first row is in the first screen."""
+"""On a phone: tabs are one line, filters fold, and the button of a long form stays in sight."""
 
 import pytest
 from playwright.async_api import expect
@@ -19,6 +19,23 @@ LISTS = (  # path, and its rows
 )
 FIRST_SCREEN = 440
 """Pixels: half of a small phone's screen, so that some rows are in it."""
+LONG_FORMS = (
+    "/apps/{app_id}/templates/new",
+    "/apps/{app_id}/callbacks/new",
+    "/simulator/rules",
+    "/simulator/faults/new/call/error",
+    "/phones/15550002001/script?preset=customers",
+)
+COVERED = """() => {
+  const LINE = 40, bar = document.querySelector(".submit-bar"), form = bar.closest("form");
+  const fields = [...form.querySelectorAll("input:not([type=hidden]), select, textarea, button:not(.hidden), summary")];
+  return fields.filter((field) => !bar.contains(field) && field.checkVisibility() && !field.disabled).filter((field) => {
+    field.focus();
+    const { top, bottom } = field.getBoundingClientRect();
+    return top < 0 || Math.min(bottom, top + LINE) > bar.getBoundingClientRect().top;
+  }).map((field) => field.id || field.name || field.textContent);
+}"""
+"""The fields whose first line the bar of a long form covers while they have the focus."""
 TAB_LINES = """() => new Set([...document.querySelectorAll('.tabs a')].map((tab) => tab.offsetTop)).size"""
 
 
@@ -35,6 +52,17 @@ async def test_list_begins_in_the_first_screen_of_a_phone(scene: Scene, scene_ta
     current = page.locator(".tabs [aria-current]")
     if await current.count():
         await expect(current).to_be_in_viewport(ratio=0.95)
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+@pytest.mark.parametrize("path", LONG_FORMS)
+async def test_bar_of_a_long_form_stays_in_sight_and_covers_no_focus(
+    scene: Scene, scene_tabs: Tabs, path: str, width: int
+) -> None:
+    tab = await scene_tabs(path.format(**scene.values), width=width, height=844)
+
+    await expect(tab.page.locator(".submit-bar .primary")).to_be_in_viewport(ratio=0.9)
+    assert await tab.page.evaluate(COVERED) == []
 
 
 async def test_filters_unfold_with_the_keyboard(scene: Scene, scene_tabs: Tabs) -> None:

@@ -185,6 +185,7 @@ async def test_clock_is_advanced_stopped_and_run_from_its_page(tabs: Tabs, conso
 
     await tab.page.get_by_role("button", name="+1 day").click()
     await tab.page.get_by_text("24 h ahead of machine time").wait_for()
+    await tab.page.locator("#shell-clock").get_by_text("clock 24 h ahead").wait_for()
     await tab.page.get_by_role("button", name="Stop").click()
     await tab.page.locator("#shell-clock").get_by_text("clock stopped").wait_for()
     stopped_ms = await now_ms(console)
