@@ -58,7 +58,6 @@ WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("src/waypost/wire/callbacks/inbound_v2.py",              "street",                                  "a member of an address on the wire"),
     ("src/waypost/wire/prefilled.py",                         "street",                                  "the same"),
     ("src/waypost/api/routes.py",                             "street",                                  "the same"),
-    ("src/waypost/api/response_schemas.py",                   "street",                                  "the same"),
     ("docs/reference/routes.md",                              "street",                                  "the same"),
     ("docs/sources/ledger.md",                                "street",                                  "the same"),
     ("tests/wire/cases/*prefilled.toml",                      "street",                                  "the same"),

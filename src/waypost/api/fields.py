@@ -114,6 +114,11 @@ def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> F
     return struct(**values)
 
 
+def keep_text(text: str, _field: str) -> str:
+    """Return a text as it is: the `read` of a field that the operation reads itself, after others."""
+    return text
+
+
 def omit_empty(fields: msgspec.Struct | Mapping[str, Any]) -> dict[str, Any]:
     """Return the members that are not empty, by their wire names."""
     members = fields if isinstance(fields, Mapping) else msgspec.to_builtins(fields)

@@ -85,51 +85,13 @@ REQUEST_FIELDS: Final = {  # Source: spec, "Endpoints"; facts 1 to 4, 8, 9, 13
     "voice@event":              RequestField(_O, False, "An action on a call: accept and pre_accept with a session, reject or terminate; required for voice-event.", "", VoiceAction),
 
     # Media. Source: spec, "Upload media"; facts 8
-    "file":                     RequestField(_F, True,  "A file, or its public URL as text.", "https://shop.example/a.png"),
-    "file_type":                RequestField(_T, False, "The file's MIME type; detected from the bytes when absent.", "image/png"),
-    "fileName":                 RequestField(_T, False, "The file name of the download.", "picture.png"),
 
 
 
     # Apps and their credentials. Source: facts 1.4, 1.5, 2
-    "token@linking":            RequestField(_T, True,  "A token of one of the partner's apps that expires, such as one of `POST A/token`.", ""),
-    "regenerate@token":         RequestField(_B, False, "Accepted; such a token has no use here.", "false"),
-    "expiryDays":               RequestField(_I, False, "Accepted; such a token has no use here.", "30"),
-    "id@link_request":          RequestField(_T, False, "The id of a request; there are none here.", ""),
-    "action@link_request":      RequestField(_T, False, "APPROVE or REJECT; there are no requests here.", "APPROVE"),
-    "migrationStatus":          RequestField(_T, False, "META_EMBED_MIGRATION or MIGRATED_IN; numbers are not migrated here.", "MIGRATED_IN"),
-    "email@intent":             RequestField(_T, False, "Accepted; there is no migration here.", ""),
-    "app_list":                 RequestField(_T, False, "Accepted; there is no migration here.", ""),
-    "provider":                 RequestField(_T, False, "Accepted; there are no providers here.", "GUPSHUP"),
-    "token@link":               RequestField(_T, True,  "A token of the app: one of `POST …/token`, which then works no more, or the app token.", "sk_0123456789abcdef"),
-    "appId":                    RequestField(_T, True,  "The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1"),
-    "region":                   RequestField(_T, False, "The code of the country where the operator stores messages; not changed when absent.", "IN"),
-    "pin":                      RequestField(_T, False, "The number's PIN, if it was registered elsewhere: 6 digits.", ""),
-    "syncType":                 RequestField(_T, True,  "The data to request: smb_app_state_sync (contacts) or history, in any case.", "history"),
-    "businessName":             RequestField(_T, False, "The name of the business, fewer than 100 characters.", "Acme Ltd"),
-    "email@prefilled":          RequestField(_T, False, "The e-mail address of the business.", "ops@shop.example"),
-    "website":                  RequestField(_T, False, "The website of the business, http or https.", "https://shop.example"),
-    "businessPhoneCode":        RequestField(_T, False, "The code of the country of the business's number; together with the number.", "1"),
-    "businessPhoneNumber":      RequestField(_T, False, "The number of the business without that code.", "5550007777"),
-    "streetAddress1":           RequestField(_T, False, "The first line of the address.", "1 Main Street"),
-    "streetAddress2":           RequestField(_T, False, "The second line of the address.", ""),
-    "city@prefilled":           RequestField(_T, False, "The city.", "Springfield"),
-    "state@prefilled":          RequestField(_T, False, "The state.", "IL"),
-    "zipPostal":                RequestField(_T, False, "The postal code.", "62701"),
-    "country@prefilled":        RequestField(_T, False, "The country, as a code of ISO 3166-1 alpha-2.", "US"),
-    "timezone":                 RequestField(_T, False, "The time zone, as an offset such as UTC+05:30.", "UTC-06:00"),
-    "phoneDisplayName":         RequestField(_T, False, "The name that recipients are to see.", "Acme"),
-    "phoneCategory":            RequestField(_T, False, "The kind of business: one of 17, such as RETAIL.", "RETAIL"),
-    "phoneDescription":         RequestField(_T, False, "A description of at most 256 characters.", "Shoes and more"),
-    "regenerate":               RequestField(_B, False, "True replaces the link, also one that has expired.", "false"),
-    "user":                     RequestField(_T, True,  "A name of whom the link is for.", "Ada"),
     "lang@marketing":           RequestField(_T, False, "The language of the operator's page.", "pt_BR"),
-    "lang":                     RequestField(_T, False, "The language of the page; it is in English.", "en"),
 
     # Account and number. Source: facts 13
-    "walletName":               RequestField(_T, False, "For a transfer that this service does not support.", ""),
-    "customerId":               RequestField(_T, False, "For a transfer that this service does not support.", ""),
-    "amount":                   RequestField(_T, False, "For a transfer that this service does not support.", ""),
 
 
     # Flows. Source: facts 9.4

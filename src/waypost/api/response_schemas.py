@@ -108,22 +108,12 @@ RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and t
     "message_state":  success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8
-    "handle_id":      success_object(handleId=object_of(message=TEXT)),
-    "media_id":       success_object(mediaId=TEXT),
-    "stored_media":   success_object(mediaId=TEXT, media=object_of(fileName=TEXT, id=TEXT, url=TEXT)),
-    "file":           {"type": "string", "format": "binary"},
 
     # Partner and tokens. Source: spec, "Partner account"; facts 1.4, 1.5
 
     # Apps. Source: facts 2
-    "app_linked_by_linking_token": success_object(linked=BOOLEAN, appId=TEXT, appName=TEXT, customerId=TEXT, partnerId=INTEGER, tokenStatus=TEXT),
-    "app_linked_by_token": success_object(partnerApps=object_of(**_LINKED_APP, customerId=TEXT, cap=INTEGER, partnerCreated=BOOLEAN, cxpEnabled=BOOLEAN, partnerUsage=BOOLEAN, email=TEXT, preferredTimezone=TEXT, solutionId=TEXT, storageRegion=TEXT, currency=TEXT, customerOrgId=TEXT, source=constant("SS"), nameSpace=TEXT)),
-    "message":        success_object(message=TEXT),
 
     # Account and number. Source: facts 13
-    "prefilled":      success_object(appId=TEXT, businessName=TEXT, email=TEXT, website=TEXT, businessPhoneCode=TEXT, businessPhoneNumber=TEXT, streetAddress1=TEXT, streetAddress2=TEXT, city=TEXT, state=TEXT, zipPostal=TEXT, country=TEXT, timezone=TEXT, phoneDisplayName=TEXT, phoneCategory=TEXT, phoneDescription=TEXT),
-    "sync":           success_object(data=object_of(open=True)),
-    "done":           success_object(success=BOOLEAN),
 
     # Flows. Source: facts 9.4
 

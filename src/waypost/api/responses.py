@@ -16,6 +16,7 @@ _PLAIN_SCHEMAS: Final[dict[Any, Schema]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     bool: {"type": "boolean"},
+    bytes: {"type": "string", "format": "binary"},
     Any: {},
 }
 

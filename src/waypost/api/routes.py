@@ -2,17 +2,11 @@
 
 from typing import Final
 
-from waypost.api import flows, login, subscriptions
+from waypost.api import flows, login, subscriptions, unsupported
 from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
 from waypost.api.apps import apps, identity, keys, settings, universal_tokens, users
 from waypost.api.auth.credentials import Credential
-from waypost.api.media.endpoints import (
-    delete_media,
-    download_media,
-    upload_for_handle,
-    upload_for_sending,
-    upload_through_messaging,
-)
+from waypost.api.media import endpoints
 from waypost.api.messages.marketing import enable_marketing_messages, send_marketing_message, show_marketing_link
 from waypost.api.messages.passthrough import send_passthrough
 from waypost.api.messages.send import (
@@ -23,14 +17,10 @@ from waypost.api.messages.send import (
     send_template_message,
 )
 from waypost.api.messages.status import post_event, put_message_read, show_message
-from waypost.api.onboarding import linked_apps
-from waypost.api.onboarding.links import link_app_by_linking_token, link_app_by_token, onboarding_link
-from waypost.api.onboarding.prefilled import change_prefilled, delete_prefilled, set_prefilled, show_prefilled
-from waypost.api.onboarding.registration import deregister_number, register_number, request_sync
+from waypost.api.onboarding import linked_apps, links, prefilled, registration
 from waypost.api.reports import deliveries, message_events
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
 from waypost.api.templates import analytics, check, create, edit, insights, library, lists, sync
-from waypost.api.unsupported import reject_app_call, reject_partner_call
 from waypost.domain.errors import ErrorCode
 
 _NONE, _PARTNER, _UNIVERSAL = Credential.NONE, Credential.PARTNER_TOKEN, Credential.UNIVERSAL_TOKEN
@@ -107,53 +97,21 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     RouteRow("POST",   "/sm/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
 
     # Media
-    RouteRow("POST",   f"{_APP}/upload/media",                               upload_for_handle,                   _APP_TOKEN, "upload",        (200, 400, 401),      "handle_id",      "spec, Upload media, handle id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/media",                                      upload_for_sending,                  _APP_TOKEN, "upload",        (200, 400, 401),      "media_id",       "spec, Upload media, media id", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=(*_UPLOAD_ERRORS, ErrorCode.NOT_A_CLOUD_APP), idempotency=_ONE_TRANSACTION),
-    RouteRow("GET",    f"{_APP}/media/{{media_id}}",                         download_media,                      _APP_TOKEN, "download",      (200, 400, 401, 404, 503), "file",           "ledger 1.6; facts 8", query=("fileName",), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.NOT_FOR_THIS_APP, ErrorCode.INVALID_MEDIA_ID, ErrorCode.UNKNOWN_MEDIA_ID, ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS, ErrorCode.NO_ROOM, ErrorCode.OPERATOR_UNAVAILABLE), other_app=ErrorCode.APP_NOT_FOUND),
-    RouteRow("DELETE", f"{_APP}/media/{{media_id}}",                         delete_media,                        _APP_TOKEN, "partner_call",  (200, 400, 401, 404), "message",        "ledger 1.6", errors=(ErrorCode.MEDIA_NOT_DELETED, ErrorCode.MEDIA_ALREADY_DELETED)),
-    RouteRow("POST",   _KEY_MEDIA,                                           upload_through_messaging,            _KEY,       "upload",        (200, 400, 401),      "stored_media",   "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_KEY_MEDIA}/v2",                                   upload_through_messaging,            _KEY,       "upload",        (200, 400, 401),      "stored_media",   "facts 8", _MULTIPART, _UPLOAD_FIELDS, calls_out=True, errors=_UPLOAD_ERRORS, idempotency=_ONE_TRANSACTION),
+    *endpoints.operation.rows,
 
     # Subscriptions
 
     # Apps
     *apps.operation.rows,
-    RouteRow("POST",   f"{_ACCOUNT}/auth/appLink",                           link_app_by_token,                   _PARTNER,   "partner_call",  (200, 400, 401, 404), "app_linked_by_token", "ledger 1.2, `auth/appLink`", _FORM_OR_JSON, ("appId", "token@link"), errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.INVALID_APP_DETAILS)),
-    RouteRow("GET",    f"{_APP}/onboarding/embed/link",                      onboarding_link,                     _PARTNER,   "partner_call",  (200, 400, 401),      "link",           "ledger 1.3; facts 2", query=("regenerate", "user", "lang"), errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN, ErrorCode.LINK_EXPIRED)),
+    *links.operation.rows,
 
     # Onboarding
-    RouteRow("POST",   f"{_APP}/onboarding/register",                        register_number,                     _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", _FORM_OR_JSON, ("region", "pin"), calls_out=True, errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_REGION, *_DIRECT_CALL_ERRORS), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("POST",   f"{_APP}/onboarding/deregister",                      deregister_number,                   _APP_TOKEN, "partner_call",  (200, 400, 401, 403, 503), "done",      "ledger 1.3", calls_out=True, errors=_DIRECT_CALL_ERRORS, wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS),
-    RouteRow("POST",   f"{_APP}/onboarding/contact/email/resend",            reject_app_call,                     _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,), other_app=ErrorCode.AUTHENTICATION_FAILED),
-    RouteRow("POST",   f"{_APP}/onboarding/phoneMigration",                  reject_app_call,                     _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", _FORM_OR_JSON, ("migrationStatus",), errors=(ErrorCode.NO_MEANING,), other_app=ErrorCode.AUTHENTICATION_FAILED),
-    RouteRow("POST",   "/partner/solution/migrate/intent",                   reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", _FORM_OR_JSON, ("email@intent", "app_list"), errors=(ErrorCode.NO_MEANING,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
-    RouteRow("GET",    "/partner/solution/migrate/intent/status",            reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,), wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS),
-    RouteRow("POST",   f"{_APP}/obotoembed/whitelist",                       reject_app_call,                     _APP_TOKEN, "app_token",     (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    f"{_APP}/obotoembed/verify",                          reject_app_call,                     _APP_TOKEN, "app_token",     (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("POST",   "/partner/admin/bspsignal/{business_id}",             reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    "/partner/admin/bspsignal/{business_id}/whatsapp_business_submissions_status", reject_partner_call, _PARTNER, "partner_call", (400, 401), "",               "ledger 1.3; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("PUT",    f"{_APP}/update/solution/provider",                   reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.2; decision 0025", _FORM_OR_JSON, ("provider",), errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    f"{_APP}/subscription/billing/monthly",               reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    f"{_APP}/template/{{template_id}}/ads",               reject_app_call,                     _APP_TOKEN, "partner_call",  (400, 401),           "",               "ledger 1.5; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("PUT",    "/partner/users/{user_id}/active",                    reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("DELETE", "/partner/users/{user_id}",                           reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("GET",    "/partner/users/communications",                      reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.9; decision 0025", errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/partner-link-token",       reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.11; decision 0025", _FORM_OR_JSON, ("regenerate@token", "expiryDays"), errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/app-token",                link_app_by_linking_token,           _PARTNER,   "partner_call",  (200, 400, 401, 403), "app_linked_by_linking_token", 'ledger 1.11', _FORM_OR_JSON, ("token@linking",), errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS)),
-    RouteRow("POST",   f"{_PARTNER_PATH}/app-link/status",                   reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "ledger 1.11; decision 0025", _FORM_OR_JSON, ("id@link_request", "action@link_request"), errors=(ErrorCode.NO_MEANING,)),
-    RouteRow("POST",  _KEY_PREFILLED,                                      set_prefilled,                       _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
-    RouteRow("PUT",   _KEY_PREFILLED,                                      change_prefilled,                    _KEY,       "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
-    RouteRow("GET",   _KEY_PREFILLED,                                      show_prefilled,                      _KEY,       "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
-    RouteRow("DELETE",_KEY_PREFILLED,                                      delete_prefilled,                    _KEY,       "partner_call",  (200, 401),           "success",        "ledger 1.3"),
-    RouteRow("POST",  _PREFILLED,                                          set_prefilled,                       _APP_TOKEN, "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
-    RouteRow("PUT",   _PREFILLED,                                          change_prefilled,                    _APP_TOKEN, "partner_call",  (200, 400, 401),      "prefilled",      "ledger 1.3", _FORM_OR_JSON, _PREFILLED_FIELDS, errors=(ErrorCode.INVALID_PREFILLED,)),
-    RouteRow("GET",   _PREFILLED,                                          show_prefilled,                      _APP_TOKEN, "partner_call",  (200, 401),           "prefilled",      "ledger 1.3"),
-    RouteRow("DELETE",_PREFILLED,                                          delete_prefilled,                    _APP_TOKEN, "partner_call",  (200, 401),           "success",        "ledger 1.3"),
+    *registration.operation.rows,
+    *unsupported.operation.rows,
+    *prefilled.operation.rows,
     *linked_apps.operation.rows,
-    RouteRow("POST",   f"{_APP}/coex/sync",                                  request_sync,                        _APP_TOKEN, "app_token",     (200, 400, 401, 503), "sync",           "ledger 1.3", _FORM_OR_JSON, ("syncType",), calls_out=True, errors=(ErrorCode.INVALID_SYNC_TYPE, *_DIRECT_CALL_ERRORS)),
 
     # Account, numbers, profile, flows
-    RouteRow("POST",   f"{_ACCOUNT}/wallet/balance/transfer",                reject_partner_call,                 _PARTNER,   "partner_call",  (400, 401),           "",               "facts 13; decision 0025", _FORM_OR_JSON, ("walletName", "customerId", "amount"), errors=(ErrorCode.NO_MEANING,)),
     RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
     RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
 

@@ -1,12 +1,17 @@
-"""Endpoints of known calls that this service does not support; their error explains why."""
+"""Known calls that this service does not support; their error explains why."""
 
-from typing import Final
+from functools import partial
+from typing import Annotated, Any, Final
 
-from waypost.api.auth.authorisation import authorise_app, authorise_partner
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from msgspec import Struct, defstruct
+
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field, keep_text
+from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.domain.errors import ApiError, ErrorCode
 
+_SIGNAL: Final = "/partner/admin/bspsignal/{business_id}"
+_LINKS: Final = "/partner/{partner_id}/app-link"
 _NO_MONEY: Final = "This service has no money in it: nobody is charged"
 _NO_MIGRATION: Final = (
     "Numbers are connected by the administrator of this service: there is no contract to move them between."
@@ -20,36 +25,121 @@ _NO_REQUESTS: Final = (
     "Every app of this service belongs to its partner from its creation, so there is no request to link one."
 )
 
-# fmt: off
-UNSUPPORTED_CALLS: Final = {  # Source: facts 2, 13; ledger 1.2, 1.3, 1.5, 1.9, 1.11; decision 0025
-    "POST /partner/account/api/wallet/balance/transfer":                    f"{_NO_MONEY}, so there is nothing to transfer.",
-    "GET /partner/app/{app_id}/subscription/billing/monthly":               f"{_NO_MONEY}, so there is no monthly bill.",
-    "PUT /partner/app/{app_id}/update/solution/provider":                   f"{_NO_MONEY}, so there is no provider who charges for the app.",
-    "POST /partner/app/{app_id}/onboarding/contact/email/resend":           "This service sends no mail: the contact's address is stored and shown, and needs no verification.",
-    "POST /partner/app/{app_id}/onboarding/phoneMigration":                 _NO_MIGRATION,
-    "POST /partner/solution/migrate/intent":                                _NO_MIGRATION,
-    "GET /partner/solution/migrate/intent/status":                          _NO_MIGRATION,
-    "POST /partner/app/{app_id}/obotoembed/whitelist":                      _NO_EMBED,
-    "GET /partner/app/{app_id}/obotoembed/verify":                          _NO_EMBED,
-    "GET /partner/app/{app_id}/template/{template_id}/ads":                 "This service has no advertising product: a template has no advertisement.",
-    "POST /partner/admin/bspsignal/{business_id}":                          _NO_VERIFICATION,
-    "GET /partner/admin/bspsignal/{business_id}/whatsapp_business_submissions_status": _NO_VERIFICATION,
-    "PUT /partner/users/{user_id}/active":                                  _NO_PORTAL,
-    "DELETE /partner/users/{user_id}":                                      _NO_PORTAL,
-    "GET /partner/users/communications":                                    _NO_PORTAL,
-    "POST /partner/{partner_id}/app-link/partner-link-token":               _NO_REQUESTS,
-    "POST /partner/{partner_id}/app-link/status":                           _NO_REQUESTS,
-}
-# fmt: on
+operation = Operations("ledger 1.3; decision 0025", Credential.PARTNER_TOKEN, at_operator=False)
+_explanations: Final[dict[str, str]] = {}
 
 
-async def reject_app_call(services: Services, request: Request) -> ApiResponse:
+async def reject_app_call(call: AppCall) -> None:
     """Reject an unsupported call on an app, once the caller is authorised."""
-    await authorise_app(services, request)
-    raise ApiError(ErrorCode.NO_MEANING, UNSUPPORTED_CALLS[request.route])
+    raise ApiError(ErrorCode.NO_MEANING, _explanations[call.request.route])
 
 
-async def reject_partner_call(services: Services, request: Request) -> ApiResponse:
+async def reject_partner_call(call: PartnerCall) -> None:
     """Reject an unsupported call on a partner's account, once the caller is authorised."""
-    await authorise_partner(services, request)
-    raise ApiError(ErrorCode.NO_MEANING, UNSUPPORTED_CALLS[request.route])
+    raise ApiError(ErrorCode.NO_MEANING, _explanations[call.request.route])
+
+
+def _reject(method: str, path: str, explanation: str, source: str = "", **declared: Any) -> None:
+    """Declare an unsupported call; `declared` is what its declaration has besides."""
+    _explanations[f"{method} {path}"] = explanation
+    declare = operation(
+        method,
+        path,
+        None,
+        status=400,
+        source=source and f"{source}; decision 0025",
+        errors=(ErrorCode.NO_MEANING,),
+        **declared,
+    )
+    declare(reject_app_call if path.startswith(APP) else reject_partner_call)
+
+
+def _unread(name: str, *members: tuple[str, type, str, str]) -> type[Struct]:
+    """Return a struct of fields that nothing reads: name, type, meaning, example."""
+    return defstruct(
+        name,
+        [
+            (member, Annotated[type_, Field(meaning, example, read=keep_text)], None)
+            for member, type_, meaning, example in members
+        ],
+    )
+
+
+_by_app_token: Final = partial(_reject, credential=Credential.APP_TOKEN)
+_OTHER_LOGIN: Final = ErrorCode.AUTHENTICATION_FAILED
+_UNAUTHORIZED: Final = ErrorCode.UNAUTHORIZED_ACCESS
+_NO_TRANSFER: Final = "For a transfer that this service does not support."
+_NO_MIGRATION_HERE: Final = "Accepted; there is no migration here."
+_NO_USE: Final = "Accepted; such a token has no use here."
+
+# Source: facts 2, 13; ledger 1.2, 1.3, 1.5, 1.9, 1.11; decision 0025
+_reject(
+    "POST",
+    f"{APP}/onboarding/contact/email/resend",
+    "This service sends no mail: the contact's address is stored and shown, and needs no verification.",
+    other_app=_OTHER_LOGIN,
+)
+_reject(
+    "POST",
+    f"{APP}/onboarding/phoneMigration",
+    _NO_MIGRATION,
+    other_app=_OTHER_LOGIN,
+    body=_unread(
+        "PhoneMigration",
+        ("migrationStatus", str, "META_EMBED_MIGRATION or MIGRATED_IN; numbers are not migrated here.", "MIGRATED_IN"),
+    ),
+)
+_reject(
+    "POST",
+    "/partner/solution/migrate/intent",
+    _NO_MIGRATION,
+    wrong_credential=_UNAUTHORIZED,
+    body=_unread("Intent", ("email", str, _NO_MIGRATION_HERE, ""), ("app_list", str, _NO_MIGRATION_HERE, "")),
+)
+_reject("GET", "/partner/solution/migrate/intent/status", _NO_MIGRATION, wrong_credential=_UNAUTHORIZED)
+_by_app_token("POST", f"{APP}/obotoembed/whitelist", _NO_EMBED, rate="app_token")
+_by_app_token("GET", f"{APP}/obotoembed/verify", _NO_EMBED, rate="app_token")
+_reject("POST", _SIGNAL, _NO_VERIFICATION)
+_reject("GET", f"{_SIGNAL}/whatsapp_business_submissions_status", _NO_VERIFICATION)
+_by_app_token(
+    "PUT",
+    f"{APP}/update/solution/provider",
+    f"{_NO_MONEY}, so there is no provider who charges for the app.",
+    "ledger 1.2",
+    body=_unread("Provider", ("provider", str, "Accepted; there are no providers here.", "GUPSHUP")),
+)
+_by_app_token("GET", f"{APP}/subscription/billing/monthly", f"{_NO_MONEY}, so there is no monthly bill.", "ledger 1.9")
+_by_app_token(
+    "GET",
+    f"{APP}/template/{{template_id}}/ads",
+    "This service has no advertising product: a template has no advertisement.",
+    "ledger 1.5",
+)
+_reject("PUT", "/partner/users/{user_id}/active", _NO_PORTAL, "ledger 1.9")
+_reject("DELETE", "/partner/users/{user_id}", _NO_PORTAL, "ledger 1.9")
+_reject("GET", "/partner/users/communications", _NO_PORTAL, "ledger 1.9")
+_reject(
+    "POST",
+    f"{_LINKS}/partner-link-token",
+    _NO_REQUESTS,
+    "ledger 1.11",
+    body=_unread("LinkToken", ("regenerate", bool, _NO_USE, "false"), ("expiryDays", int, _NO_USE, "30")),
+)
+_reject(
+    "POST",
+    f"{_LINKS}/status",
+    _NO_REQUESTS,
+    "ledger 1.11",
+    body=_unread(
+        "LinkRequest",
+        ("id", str, "The id of a request; there are none here.", ""),
+        ("action", str, "APPROVE or REJECT; there are no requests here.", "APPROVE"),
+    ),
+)
+_reject(
+    "POST",
+    "/partner/account/api/wallet/balance/transfer",
+    f"{_NO_MONEY}, so there is nothing to transfer.",
+    "facts 13",
+    body=_unread("Transfer", *((name, str, _NO_TRANSFER, "") for name in ("walletName", "customerId", "amount"))),
+)

@@ -1,7 +1,7 @@
 """Uploads and downloads: declared types, responses and errors."""
 
 import re
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote, urlsplit
 
 from waypost.domain.errors import ApiError, ErrorCode
@@ -110,24 +110,6 @@ def check_media_url(url: str, field: str) -> None:
         usable = False
     if not usable or len(url) > MAX_MEDIA_URL_CHARS or not url.isprintable() or " " in url:
         raise fetch_error(field, f"it is no http or https address of at most {MAX_MEDIA_URL_CHARS} characters")
-
-
-def handle_response(handle: str | None) -> dict[str, Any]:
-    """Return the response with a handle. Source: spec, "Upload media, handle id"."""
-    return {"handleId": {"message": handle}, "status": "success"}
-
-
-def media_id_response(media_id: str) -> dict[str, Any]:
-    """Return the response with a media id. Source: spec, "Upload media, media id"."""
-    return {"mediaId": media_id, "status": "success"}
-
-
-def stored_media_response(media_id: str, file_name: str, url: str) -> dict[str, Any]:
-    """Return the response of the messaging API's upload, which clients read in either of two shapes.
-
-    Source: facts 8, the messaging API's upload; public clients: `mediaId`.
-    """
-    return {"status": "success", "mediaId": media_id, "media": {"fileName": file_name, "id": media_id, "url": url}}
 
 
 def content_disposition(file_name: str, kind: str = "attachment") -> str:

@@ -57,37 +57,106 @@ class PrefilledField(NamedTuple):
     """One field.
 
     Attributes:
+        meaning: one sentence.
+        example: a value.
         is_valid: True for a text that may be stored.
         accepted: what it accepts, for the explanation.
         text: the documented text of its error; empty: none is documented.
     """
 
     name: str
+    meaning: str
+    example: str
     is_valid: Callable[[str], bool]
     accepted: str
     text: str = ""
 
 
 _SHORT_TEXT: Final = f"at most {MAX_TEXT_CHARS} characters"
-# fmt: off
 PREFILLED_FIELDS: Final = (  # Source: ledger 1.3, `prefilled`
-    PrefilledField("businessName",        _limit_length(99),               "fewer than 100 characters",      "Business name must be less than 100 characters"),
-    PrefilledField("email",               _match(_EMAIL),            "an e-mail address",              "Invalid Email address"),
-    PrefilledField("website",             _is_url,                   "an http or https URL",           "Invalid website url"),
-    PrefilledField("businessPhoneCode",   _match(_DIGITS),            "the code of a country",          ""),
-    PrefilledField("businessPhoneNumber", _match(_DIGITS),            "a number without its code",      ""),
-    PrefilledField("streetAddress1",      _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("streetAddress2",      _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("city",                _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("state",               _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("zipPostal",           _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("country",             _is_country,               "a code of ISO 3166-1 alpha-2",   "Invalid Country"),
-    PrefilledField("timezone",            _match(_TIMEZONE),            "an offset such as UTC+05:30",    ""),
-    PrefilledField("phoneDisplayName",    _limit_length(MAX_TEXT_CHARS),  _SHORT_TEXT),
-    PrefilledField("phoneCategory",       _is_category,              "one of the documented ones",     _CATEGORY_TEXT),
-    PrefilledField("phoneDescription",    _limit_length(256),             "at most 256 characters",         "Invalid phone description"),
+    PrefilledField(
+        "businessName",
+        "The name of the business, fewer than 100 characters.",
+        "Acme Ltd",
+        _limit_length(99),
+        "fewer than 100 characters",
+        "Business name must be less than 100 characters",
+    ),
+    PrefilledField(
+        "email",
+        "The e-mail address of the business.",
+        "ops@shop.example",
+        _match(_EMAIL),
+        "an e-mail address",
+        "Invalid Email address",
+    ),
+    PrefilledField(
+        "website",
+        "The website of the business, http or https.",
+        "https://shop.example",
+        _is_url,
+        "an http or https URL",
+        "Invalid website url",
+    ),
+    PrefilledField(
+        "businessPhoneCode",
+        "The code of the country of the business's number; together with the number.",
+        "1",
+        _match(_DIGITS),
+        "the code of a country",
+        "",
+    ),
+    PrefilledField(
+        "businessPhoneNumber",
+        "The number of the business without that code.",
+        "5550007777",
+        _match(_DIGITS),
+        "a number without its code",
+        "",
+    ),
+    PrefilledField(
+        "streetAddress1", "The first line of the address.", "1 Main Street", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT
+    ),
+    PrefilledField("streetAddress2", "The second line of the address.", "", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT),
+    PrefilledField("city", "The city.", "Springfield", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT),
+    PrefilledField("state", "The state.", "IL", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT),
+    PrefilledField("zipPostal", "The postal code.", "62701", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT),
+    PrefilledField(
+        "country",
+        "The country, as a code of ISO 3166-1 alpha-2.",
+        "US",
+        _is_country,
+        "a code of ISO 3166-1 alpha-2",
+        "Invalid Country",
+    ),
+    PrefilledField(
+        "timezone",
+        "The time zone, as an offset such as UTC+05:30.",
+        "UTC-06:00",
+        _match(_TIMEZONE),
+        "an offset such as UTC+05:30",
+        "",
+    ),
+    PrefilledField(
+        "phoneDisplayName", "The name that recipients are to see.", "Acme", _limit_length(MAX_TEXT_CHARS), _SHORT_TEXT
+    ),
+    PrefilledField(
+        "phoneCategory",
+        "The kind of business: one of 17, such as RETAIL.",
+        "RETAIL",
+        _is_category,
+        "one of the documented ones",
+        _CATEGORY_TEXT,
+    ),
+    PrefilledField(
+        "phoneDescription",
+        "A description of at most 256 characters.",
+        "Shoes and more",
+        _limit_length(256),
+        "at most 256 characters",
+        "Invalid phone description",
+    ),
 )
-# fmt: on
 FIELD_NAMES: Final = tuple(field.name for field in PREFILLED_FIELDS)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from waypost.api.apps.apps import update_app
 from waypost.api.auth.credentials import Credential
-from waypost.api.fields import Field
+from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.responses import StatusFirst, Success
 from waypost.domain.app import App
@@ -46,10 +46,6 @@ class UserIdSwitch(Struct, rename={"user_ids_v3": "enableBSUIDV3"}):
     ]
 
 
-def _keep_text(text: str, _name: str) -> str:
-    return text
-
-
 class ConfiguredPartner(Struct, rename="camel"):
     """The partner whose apps change; the body is checked before the number is."""
 
@@ -60,7 +56,7 @@ class ConfiguredPartner(Struct, rename="camel"):
             "1",
             "the id of the partner whose token is sent",
             kind="Integer",
-            read=_keep_text,
+            read=keep_text,
             errors=(ErrorCode.WRONG_TYPE,),
         ),
     ]

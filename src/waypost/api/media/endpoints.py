@@ -1,14 +1,20 @@
-"""Endpoints for media: upload for a handle or an id, download, delete."""
+"""Media: upload for a handle or an id, download, delete."""
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Annotated, Any, Final, Self
 
+from msgspec import Struct
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import authorise_app
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Confirmation, success
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.uploads.file_types import types_of
 from waypost.base.telemetry.logs import log
@@ -19,15 +25,9 @@ from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.store.media.files import IncomingFile, NotEnoughSpace
 from waypost.store.media.media import add_media, delete_upload, inbound_of_app, media_of_app
 from waypost.wire.errors import UPLOAD_FAILED_TEXT
-from waypost.wire.media import (
-    content_disposition,
-    content_type,
-    disk_full_error,
-    handle_response,
-    media_id_response,
-    stored_media_response,
-)
+from waypost.wire.media import content_disposition, content_type, disk_full_error
 
+_KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 MAX_MEDIA_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
 MEDIA_FETCH_TIMEOUT_S: Final = 10  # Source: decision 0026
 _INVALID_CALLS: Final = "invalid_media"
@@ -42,7 +42,76 @@ class _DuplicateMediaId(Exception):
     """The random id of a new upload is already in use."""
 
 
-async def upload_for_handle(services: Services, request: Request) -> ApiResponse:
+class Upload(Struct):
+    """A file."""
+
+    file: Annotated[bytes, Field("A file, or its public URL as text.", "https://shop.example/a.png")]
+    file_type: Annotated[str, Field("The file's MIME type; detected from the bytes when absent.", "image/png")] = ""
+
+
+class MediaDownload(Struct, rename="camel"):
+    """The download of a file."""
+
+    file_name: Annotated[str, Field("The file name of the download.", "picture.png")] = ""
+
+
+class UploadHandle(Struct):
+    """A handle of an upload."""
+
+    message: str
+
+
+class StoredUpload(Struct, rename="camel"):
+    """An upload with its URL, beside its id: clients read either of the two shapes."""
+
+    file_name: str
+    id: str
+    url: str
+
+
+operation = Operations("facts 8")
+_UPLOAD_ERRORS: Final = (
+    ErrorCode.FIELD_BROKEN,
+    ErrorCode.WRONG_FILE_TYPE,
+    ErrorCode.FILE_TOO_LARGE,
+    ErrorCode.NO_ROOM,
+    ErrorCode.MEDIA_QUOTA,
+    ErrorCode.MEDIA_NOT_FETCHED,
+)
+_upload = partial(
+    operation,
+    "POST",
+    rate="upload",
+    body=Upload,
+    body_format=BodyFormat.MULTIPART,
+    errors=_UPLOAD_ERRORS,
+    operator_errors=(),
+    idempotency=IdempotencyMode.ONE_TRANSACTION,
+)
+
+
+class MediaDeletionCall(AppCall):
+    """A call that has another text for its rate."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app`.
+        """
+        try:
+            return await super().authorise(services, request)
+        except ApiError as error:
+            if error.code is not ErrorCode.TOO_MANY_REQUESTS:
+                raise
+            raise ApiError(
+                error.code, error.explanation, retry_after_s=error.retry_after_s, text=_DELETE_RATE_TEXT
+            ) from error
+
+
+@_upload(f"{APP}/upload/media", success(handleId=UploadHandle), source="spec, Upload media, handle id")
+async def upload_for_handle(call: AppCall) -> ApiResponse:
     """Upload a template's sample, and return a handle of ours.
 
     Errors in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
@@ -50,39 +119,65 @@ async def upload_for_handle(services: Services, request: Request) -> ApiResponse
 
     Source: spec, "Upload media, handle id".
     """
-    app = await authorise_app(services, request)
-    return await _store_upload(services, request, app, lambda media: handle_response(media.handle), for_handle=True)
+    return await _store_upload(
+        call, lambda media: {"handleId": {"message": media.handle}, "status": "success"}, for_handle=True
+    )
 
 
-async def upload_for_sending(services: Services, request: Request) -> ApiResponse:
+@_upload(
+    f"{APP}/media",
+    success(mediaId=str),
+    source="spec, Upload media, media id",
+    errors=(*_UPLOAD_ERRORS, ErrorCode.NOT_A_CLOUD_APP),
+)
+async def upload_for_sending(call: AppCall) -> ApiResponse:
     """Upload a file for messages, and return a media id of ours; otherwise as for a handle.
 
     Source: spec, "Upload media, media id"; facts 8.
     """
-    app = await authorise_app(services, request)
-    if app.hosting is Hosting.ON_PREMISES:
+    if call.app.hosting is Hosting.ON_PREMISES:
         raise ApiError(ErrorCode.NOT_A_CLOUD_APP, "The app must be hosted on the Cloud API, not on premises.")
-    return await _store_upload(services, request, app, lambda media: media_id_response(media.id), for_handle=False)
+    return await _store_upload(call, lambda media: {"mediaId": media.id, "status": "success"}, for_handle=False)
 
 
-async def upload_through_messaging(services: Services, request: Request) -> ApiResponse:
+@_upload(f"{_KEY_MEDIA}/v2", success(mediaId=str, media=StoredUpload), credential=Credential.API_KEY)
+@_upload(_KEY_MEDIA, success(mediaId=str, media=StoredUpload), credential=Credential.API_KEY)
+async def upload_through_messaging(call: AppCall) -> ApiResponse:
     """Upload a file by API key; its URL is unguessable and needs no credential.
 
     The URL ends in an extension, because a client checks it against the kind of the template.
 
     Source: facts 8, `/wa/{appId}/wa/media`; public clients.
     """
-    app = await authorise_app(services, request)
+    services = call.services
 
     def encode(media: UploadedMedia) -> dict[str, Any]:
         key = f"{media.id}-{services.secret_box.media_key(media.id)}"
         url = f"{services.public_url}/media/{key}{ACCEPTED_TYPES[media.mime_type].extension}"
-        return stored_media_response(media.id, media.file_name, url)
+        stored = StoredUpload(media.file_name, media.id, url)
+        return {"status": "success", "mediaId": media.id, "media": stored}
 
-    return await _store_upload(services, request, app, encode, for_handle=False)
+    return await _store_upload(call, encode, for_handle=False)
 
 
-async def download_media(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    f"{APP}/media/{{media_id}}",
+    bytes,
+    source="ledger 1.6; facts 8",
+    rate="download",
+    errors=(
+        ErrorCode.FIELD_BROKEN,
+        ErrorCode.NOT_FOR_THIS_APP,
+        ErrorCode.INVALID_MEDIA_ID,
+        ErrorCode.UNKNOWN_MEDIA_ID,
+        ErrorCode.TOO_MANY_INVALID_MEDIA_CALLS,
+        ErrorCode.NO_ROOM,
+    ),
+    operator_errors=(ErrorCode.OPERATOR_UNAVAILABLE,),
+    other_app=ErrorCode.APP_NOT_FOUND,
+)
+async def download_media(call: AppCall, query: MediaDownload) -> ApiResponse:
     """Return the bytes of one of the app's media: uploaded to us, sent by a recipient, or only at the operator.
 
     Errors in this order: 401 wrong token, 400 an app that is not the partner's, 429 too many calls, or more
@@ -91,10 +186,9 @@ async def download_media(services: Services, request: Request) -> ApiResponse:
 
     Source: ledger 1.6, C29; facts 8, 17 (flow media).
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     await _check_invalid_calls(services, app)
-    media_id = request.path["media_id"]
-    requested_name = request.query("fileName")
+    media_id, requested_name = request.path["media_id"], query.file_name
     now_ms = services.clock.now_ms()
     uploaded = await services.database.read(media_of_app, app.id, media_id, now_ms)
     if uploaded is not None:
@@ -114,7 +208,15 @@ async def download_media(services: Services, request: Request) -> ApiResponse:
     return await _file_response(services, sha256, mime_type, requested_name or media_id)
 
 
-async def delete_media(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "DELETE",
+    f"{APP}/media/{{media_id}}",
+    Confirmation,
+    source="ledger 1.6",
+    at_operator=False,
+    errors=(ErrorCode.MEDIA_NOT_DELETED, ErrorCode.MEDIA_ALREADY_DELETED),
+)
+async def delete_media(call: MediaDeletionCall) -> dict[str, Any]:
     """Delete an upload of the partner. A message that names it and is not sent yet will fail.
 
     Errors in this order: 401 wrong token, 429 too many, 400 no media id, 404 an id that is not one of the
@@ -122,31 +224,19 @@ async def delete_media(services: Services, request: Request) -> ApiResponse:
 
     Source: ledger 1.6.
     """
-    try:
-        app = await authorise_app(services, request)
-    except ApiError as error:
-        if error.code is not ErrorCode.TOO_MANY_REQUESTS:
-            raise
-        raise ApiError(
-            error.code, error.explanation, retry_after_s=error.retry_after_s, text=_DELETE_RATE_TEXT
-        ) from error
-    media_id = request.path["media_id"]
+    services, media_id = call.services, call.request.path["media_id"]
     now_ms = services.clock.now_ms()
-    if await services.database.write(delete_upload, app.partner_id, media_id, now_ms):
-        return ApiResponse({"status": "success", "message": "Media deleted successfully"})
+    if await services.database.write(delete_upload, call.app.partner_id, media_id, now_ms):
+        return {"status": "success", "message": "Media deleted successfully"}
     code = ErrorCode.MEDIA_ALREADY_DELETED if _is_media_id(media_id) else ErrorCode.MEDIA_NOT_DELETED
     raise ApiError(code, f"The path must end in the id of an upload: at most {MAX_MEDIA_ID_DIGITS} digits.")
 
 
 async def _store_upload(
-    services: Services,
-    request: Request,
-    app: App,
-    encode: Callable[[UploadedMedia], dict[str, Any]],
-    *,
-    for_handle: bool,
+    call: AppCall, encode: Callable[[UploadedMedia], dict[str, Any]], *, for_handle: bool
 ) -> ApiResponse:
     """Store the upload and return its response, or the documented error if our disk fails."""
+    services, request, app = call
     responses: list[ApiResponse] = []
 
     async def record(media: UploadedMedia) -> bool:

@@ -1,11 +1,17 @@
-"""Endpoints that link apps: the link to the page of an app's onboarding, and linking by a token of the app."""
+"""Linking of apps: the link to the page of an app's onboarding, and linking by a token of the app."""
 
 from functools import partial
+from typing import Annotated, Any, Literal
 
-from waypost.api.apps.apps import partner_of
+from msgspec import Struct
+
+from waypost.api.apps.apps import PartnerApp, partner_of
 from waypost.api.apps.settings import set_preferences
-from waypost.api.auth.authorisation import authorise_app, authorise_partner, is_token_of
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.auth.authorisation import is_token_of
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field, keep_text
+from waypost.api.operation import APP, AppCall, Operations, OwnPartnerCall, PartnerCall
+from waypost.api.responses import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
@@ -17,7 +23,70 @@ from waypost.wire.apps import app_linked_by_linking_token, app_linked_by_token
 ONBOARDING_PATH = "/onboarding"
 
 
-async def onboarding_link(services: Services, request: Request) -> ApiResponse:
+operation = Operations("ledger 1.3; facts 2", Credential.PARTNER_TOKEN, at_operator=False)
+
+
+class OnboardingLink(Struct):
+    """The link to a page; the flag is read last."""
+
+    regenerate: Annotated[
+        bool,
+        Field(
+            "True replaces the link, also one that has expired.",
+            "false",
+            read=keep_text,
+            errors=(ErrorCode.WRONG_TYPE,),
+        ),
+    ] = False
+    user: Annotated[str, Field("A name of whom the link is for.", "Ada", is_required=True)] = ""
+    lang: Annotated[str, Field("The language of the page; it is in English.", "en")] = ""
+
+
+class LinkingCredential(Struct, rename="camel"):
+    """An app, and a token of it."""
+
+    app_id: Annotated[
+        str, Field("The id of one of your apps.", "01990000-0000-7000-8000-0000000000a1", "the id of one of your apps")
+    ]
+    token: Annotated[
+        str,
+        Field(
+            "A token of the app: one of `POST …/token`, which then works no more, or the app token.",
+            "sk_0123456789abcdef",
+            "a token of the app, such as one of POST A/token",
+        ),
+    ]
+
+
+class LinkingToken(Struct):
+    """A token that names its app."""
+
+    token: Annotated[
+        str,
+        Field("A token of one of the partner's apps that expires, such as one of `POST A/token`.", is_required=True),
+    ] = ""
+
+
+class AppLinkedByToken(PartnerApp):
+    """An app that is linked by a token of it."""
+
+    email: str
+    preferred_timezone: str
+    solution_id: str
+    storage_region: str
+    currency: str
+    customer_org_id: str
+    source: Literal["SS"]
+    name_space: str
+
+
+@operation(
+    "GET",
+    f"{APP}/onboarding/embed/link",
+    success(link=str),
+    errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.LINK_EXPIRED),
+)
+async def onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str, Any]:
     """Return the link to the app's onboarding page, which is valid for 5 days; `regenerate` replaces it.
 
     The page shows anyone with the link whether the app has a number and is live. `lang` is accepted and
@@ -27,23 +96,30 @@ async def onboarding_link(services: Services, request: Request) -> ApiResponse:
 
     Source: ledger 1.3; facts 2, `onboarding/embed/link`.
     """
-    app = await authorise_app(services, request)
-    if not any(request.query(name) for name in ("regenerate", "user", "lang")):
+    services, _, app = call
+    if not (query.regenerate or query.user or query.lang):
         raise ApiError(ErrorCode.QUERY_EMPTY, "Send at least one of regenerate, user and lang in the query.")
-    if not request.query("user"):
+    if not query.user:
         raise missing_parameter("user", "a name of whom the link is for")
     now_ms = services.clock.now_ms()
     created_on_ms = app.preferences.onboarding_link_ms
-    if not created_on_ms or read_flag(request.query("regenerate") or "", "regenerate"):
+    if not created_on_ms or read_flag(query.regenerate, "regenerate"):
         created_on_ms = now_ms
         await set_preferences(services, app, onboarding_link_ms=created_on_ms)
     elif now_ms >= created_on_ms + ONBOARDING_LINK_LIFE_MS:
         raise ApiError(ErrorCode.LINK_EXPIRED, "The link is older than 5 days: regenerate=true replaces it.")
     code = services.secret_box.onboarding_codes(app.id, created_on_ms)[0]
-    return ApiResponse({"status": "success", "link": f"{services.public_url}{ONBOARDING_PATH}/{code}"})
+    return {"status": "success", "link": f"{services.public_url}{ONBOARDING_PATH}/{code}"}
 
 
-async def link_app_by_token(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    "/partner/account/api/auth/appLink",
+    success(partnerApps=AppLinkedByToken),
+    source="ledger 1.2, `auth/appLink`",
+    errors=(ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.INVALID_APP_DETAILS),
+)
+async def link_app_by_token(call: PartnerCall, fields: LinkingCredential) -> dict[str, Any]:
     """Return one of the partner's apps by its id and a token of it: all are linked already.
 
     A token that expires (`POST A/token`) is revoked, so that it works once; the app token stays.
@@ -52,21 +128,25 @@ async def link_app_by_token(services: Services, request: Request) -> ApiResponse
 
     Source: ledger 1.2, `auth/appLink`.
     """
-    partner_id = await authorise_partner(services, request)
-    form = request.form_or_json()
-    app_id = form.required("appId", "the id of one of your apps")
-    token = form.required("token", "a token of the app, such as one of POST A/token")
-    app = await services.directory.app(app_id)
-    if app is None or app.partner_id != partner_id:
+    services = call.services
+    app = await services.directory.app(fields.app_id)
+    if app is None or app.partner_id != call.partner_id:
         raise ApiError(ErrorCode.RESOURCE_NOT_FOUND, "appId must be the id of one of your apps.", field="appId")
-    if not await _use_token(services, app, hash_secret(token)):
+    if not await _use_token(services, app, hash_secret(fields.token)):
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "token must be a valid token of the app.", field="token")
     account = await services.directory.business_account(app.business_account_id) if app.business_account_id else None
     linked = app_linked_by_token(app, await partner_of(services, app), "" if account is None else account.namespace)
-    return ApiResponse({"status": "success", "partnerApps": linked})
+    return {"status": "success", "partnerApps": linked}
 
 
-async def link_app_by_linking_token(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    "/partner/{partner_id}/app-link/app-token",
+    success(linked=bool, appId=str, appName=str, customerId=str, partnerId=int, tokenStatus=str),
+    source="ledger 1.11",
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FORBIDDEN_ACCESS),
+)
+async def link_app_by_linking_token(call: OwnPartnerCall, fields: LinkingToken) -> dict[str, Any]:
     """Return the app of a token that expires (`POST A/token`), and revoke the token, so that it works once.
 
     All apps of a partner are linked already, so that nothing else changes.
@@ -75,23 +155,19 @@ async def link_app_by_linking_token(services: Services, request: Request) -> Api
 
     Source: ledger 1.11.
     """
-    partner_id = await authorise_partner(services, request)
-    if request.path["partner_id"] != str(partner_id):
-        raise ApiError(ErrorCode.FORBIDDEN_ACCESS, "The path must name the partner of the credential.")
-    token = request.form_or_json().text("token")
-    if not token:
+    if not fields.token:
         raise ApiError(ErrorCode.FIELD_BROKEN, "token is required", field="token")
-    token_hash = hash_secret(token)
+    services, token_hash = call.services, hash_secret(fields.token)
     key = await services.directory.app_key(token_hash)
     app = None if key is None else await services.directory.app(key.app_id)
-    if app is None or app.partner_id != partner_id or not await _use_token(services, app, token_hash):
+    if app is None or app.partner_id != call.partner_id or not await _use_token(services, app, token_hash):
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
             "SS app link token is not valid (status=error, tokenStatus=INVALID)",
             field="token",
             accepted="a token of one of your apps, such as one of POST A/token",
         )
-    return ApiResponse(app_linked_by_linking_token(app))
+    return app_linked_by_linking_token(app)
 
 
 async def _use_token(services: Services, app: App, token_hash: str) -> bool:

@@ -1,42 +1,59 @@
-"""Endpoints for the data of a business that sign-up shows already filled in: stored and shown."""
+"""The data of a business that sign-up shows already filled in: stored and shown."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any
+
+from msgspec import defstruct
 
 from waypost.api.apps.apps import update_app
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.services import Services
+from waypost.api.fields import Field
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Success, success
 from waypost.domain.app import App
-from waypost.wire.prefilled import prefilled_object, read_prefilled
+from waypost.domain.errors import ErrorCode
+from waypost.wire.prefilled import PREFILLED_FIELDS, prefilled_object, read_prefilled
+
+operation = Operations("ledger 1.3", at_operator=False)
+Prefilled = defstruct(
+    "Prefilled", [(row.name, Annotated[str, Field(row.meaning, row.example)], "") for row in PREFILLED_FIELDS]
+)
+_operation_on_data = partial(
+    operation,
+    path=f"{APP}/onboarding/embed/prefilled",
+    returns=success(appId=str, **{row.name: str for row in PREFILLED_FIELDS}),
+    by_key=True,
+)
 
 
-async def set_prefilled(services: Services, request: Request) -> ApiResponse:
+@_operation_on_data("POST", body=Prefilled, errors=(ErrorCode.INVALID_PREFILLED,))
+async def set_prefilled(call: AppCall) -> dict[str, Any]:
     """Store the data, instead of what was stored before, and return it. Source: ledger 1.3, `prefilled`."""
-    app = await authorise_app(services, request)
-    return await _store(services, app, read_prefilled(request.form_or_json(), {}))
+    return await _store(call, read_prefilled(call.request.form_or_json(), {}))
 
 
-async def change_prefilled(services: Services, request: Request) -> ApiResponse:
+@_operation_on_data("PUT", body=Prefilled, errors=(ErrorCode.INVALID_PREFILLED,))
+async def change_prefilled(call: AppCall) -> dict[str, Any]:
     """Change the named fields, remove empty ones, and return all. Source: ledger 1.3, `prefilled`."""
-    app = await authorise_app(services, request)
-    return await _store(services, app, read_prefilled(request.form_or_json(), app.preferences.prefilled))
+    return await _store(call, read_prefilled(call.request.form_or_json(), call.app.preferences.prefilled))
 
 
-async def show_prefilled(services: Services, request: Request) -> ApiResponse:
+@_operation_on_data("GET")
+async def show_prefilled(call: AppCall) -> dict[str, Any]:
     """Return the data; fields that were not set are empty. Source: ledger 1.3, `prefilled`."""
-    return ApiResponse(prefilled_object(await authorise_app(services, request)))
+    return prefilled_object(call.app)
 
 
-async def delete_prefilled(services: Services, request: Request) -> ApiResponse:
+@_operation_on_data("DELETE", returns=Success)
+async def delete_prefilled(call: AppCall) -> Success:
     """Delete the data. Source: ledger 1.3, `prefilled`; the response's format is ours."""
-    app = await authorise_app(services, request)
-    await _store(services, app, {})
-    return ApiResponse({"status": "success"})
+    await _store(call, {})
+    return Success()
 
 
-async def _store(services: Services, app: App, fields: Mapping[str, str]) -> ApiResponse:
+async def _store(call: AppCall, fields: Mapping[str, str]) -> dict[str, Any]:
     def apply(stored: App) -> App:
         return replace(stored, preferences=replace(stored.preferences, prefilled=fields))
 
-    return ApiResponse(prefilled_object(await update_app(services, app, apply)))
+    return prefilled_object(await update_app(call.services, call.app, apply))
