@@ -3,23 +3,33 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, cast
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from tests.support.builders import ANN, is_event
+from tests.support.builders import ANN, APP, is_event
 from tests.support.callback_sink import CallbackSink, respond_always
+from tests.support.closed_port import closed_port
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
 from waypost.cli.live.callback_summary import event_names
-from waypost.cli.live.listener import ListenerSubscription, ListeningReceiver, ListenOptions
+from waypost.cli.live.environment import admin_client
+from waypost.cli.live.listener import (
+    ListenerSubscription,
+    ListeningReceiver,
+    ListenOptions,
+    delete_abandoned_subscriptions,
+)
 from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
 from waypost.cli.main import app as commands
-from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS
+from waypost.client.api_client import ApiResponseError
+from waypost.domain.callbacks.subscription import MAX_SUBSCRIPTIONS_PER_APP
+from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS, event_name
 
 CALLBACK: Final = {"type": "message-event", "payload": {"type": "delivered", "gsId": "m-1", "destination": ANN}}
 
@@ -50,22 +60,31 @@ def test_every_kind_that_the_operator_causes_can_be_triggered() -> None:
 
 @pytest.mark.timeout(120)
 async def test_every_event_causes_its_callback(pipeline: PipelineHarness, variables: dict[str, str]) -> None:
+    """And the list of callbacks has it under the same name."""
     missing: list[str] = []
+
+    async def stored() -> list[dict[str, Any]]:
+        return (await admin_client(variables).json("GET", f"/admin/apps/{APP.id}/callbacks"))["callbacks"]
+
     async with open_version_3_receiver(pipeline, "ALL") as receiver_v3:
         for name, event in EVENTS.items():
             seen = len(pipeline.callbacks), len(receiver_v3.sink.callbacks)
+            known = {row["id"] for row in await stored()}
             await cause_event(variables, event, {})
-            words = {name, *({"flagged"} if name == "status-update" else ())}
 
-            async def is_called_back(seen: tuple[int, int] = seen, words: set[str] = words) -> bool:
+            async def is_called_back(seen: tuple[int, int] = seen, name: str = name) -> bool:
                 new_v2 = pipeline.callbacks[seen[0] :]
                 new_v3 = receiver_v3.sink.callbacks[seen[1] :]
-                return any(words & {*event_names(body)} for body in new_v2) or any(
-                    words & set(words_of(body)) for body in new_v3
+                return any(name in event_names(body) for body in new_v2) or any(
+                    name in words_of(body) for body in new_v3
                 )
+
+            async def is_listed(known: set[str] = known, name: str = name) -> bool:
+                return event_name(name) in {row["event"] for row in await stored() if row["id"] not in known}
 
             try:
                 await poll_until(is_called_back, within_s=10)
+                await poll_until(is_listed, within_s=10)
             except TimeoutError:
                 missing.append(name)
 
@@ -163,6 +182,38 @@ async def test_listener_stops_when_another_service_has_the_address(
     is_set = asyncio.Event()
     is_set.set()
     assert await known.keep(is_set, lines.append) is True
+
+
+async def test_subscriptions_of_listeners_that_were_killed_are_deleted_by_the_next_one(
+    pipeline: PipelineHarness, variables: dict[str, str]
+) -> None:
+    """Else five of them stop every listener for ever."""
+    other_place = ListenerSubscription(variables, {"modes": "MESSAGE", "tag": "listen-1", "url": pipeline.sink.url})
+    await other_place.create()
+    async with AsyncExitStack() as stack:
+        listening = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+        await stack.enter_async_context(listening)
+        alive = listening.sockets[0].getsockname()[1]
+
+        async def subscribe(prefix: str, port: int) -> None:
+            fields = {"modes": "MESSAGE", "tag": f"{prefix}-{port}", "url": f"http://127.0.0.1:{port}/callbacks"}
+            await ListenerSubscription(variables, fields | {"doCheck": "false"}).create()
+
+        await subscribe("listen", alive)
+        rows = len(await other_place.rows())
+        await subscribe("orders", stack.enter_context(closed_port()))
+        for number in range(MAX_SUBSCRIPTIONS_PER_APP - rows - 1):
+            await subscribe("mcp" if number % 2 else "listen", stack.enter_context(closed_port()))
+        with pytest.raises(ApiResponseError):
+            await subscribe("listen", stack.enter_context(closed_port()))
+
+        await delete_abandoned_subscriptions(variables | {"PARTNER_URL": "http://192.0.2.1"})
+        assert len(await other_place.rows()) == MAX_SUBSCRIPTIONS_PER_APP
+        await delete_abandoned_subscriptions(variables)
+
+        tags = [row["tag"] for row in await other_place.rows()]
+        assert len(tags) == rows + 1
+        assert {"listen-1", f"listen-{alive}"} < set(tags)
 
 
 @pytest.mark.parametrize(("events", "count"), [("delivered", 1), ("message-event", 1), ("read", 0)])

@@ -13,7 +13,7 @@ from mcp.types import TextContent
 
 from tests.support.builders import ANN, APP
 from tests.support.pipeline import PipelineHarness
-from waypost.cli.mcp.arguments import input_schema
+from waypost.cli.mcp.arguments import input_schema, read_arguments
 from waypost.cli.mcp.connection import ServiceConnection
 from waypost.cli.mcp.server import INSTRUCTIONS, UNTRUSTED, run_tool
 from waypost.cli.mcp.tool_error import ToolError
@@ -97,20 +97,23 @@ WRONG: Final[tuple[tuple[str, dict[str, Any], str, str], ...]] = (
     ("send",              {"text": "a", "template": "b"},                       "text and template", "one of"),
     ("send",              {"test": "a"},                                        "test",        "text, template"),
     ("send",              {"text": 7},                                          "text",        "a text"),
-    ("send",              {"template": "x", "params": ["a", 1]},                "params[1]",   "a text: parameters"),
+    ("send",              {"template": "x", "params": ["a", 1]},                "params[1]",   "a text"),
     ("tap",               {},                                                   "text",        "one of text and index"),
     ("tap",               {"index": 90, "wait_s": 0},                           "",            ""),
     ("trigger",           {"event": "delivred"},                                "event",       "delivered"),
-    ("wait_for_message",  {},                                                   "message_id",  "id of the message"),
-    ("wait_for_message",  {"message_id": "x", "state": "gone"},                 "state",       "enqueued, sent, delivered, read or failed: the state"),
+    ("wait_for_message",  {},                                                   "message_id",  "an id such as 01a2"),
+    ("wait_for_message",  {"message_id": "x", "state": "gone"},                 "state",       "enqueued, sent, delivered, read or failed"),
     ("wait_for_message",  {"message_id": "x", "timeout_s": 1000},               "timeout_s",   "0 to 300"),
     ("wait_for_message",  {"message_id": "none"},                               "message_id",  ""),
-    ("wait_for_callback", {"event": "delivered", "timeout_s": 0},               "event",       "approved"),
+    ("wait_for_callback", {"event": "delivered", "timeout_s": 0},               "event",       "status-update"),
     ("advance_clock",     {},                                                   "hours",       "at least one"),
     ("advance_clock",     {"hours": -1},                                        "hours",       "whole number"),
     ("arm_fault",         {"on": "call", "what": {"explode": True}},            "what",        "error"),
     ("arm_fault",         {"on": "call", "call": "messages.sent", "what": {"fail": 131026}}, "call", "messages.send"),
     ("explain_message",   {"message_id": "none"},                               "message_id",  ""),
+    ("list_requests",     {"status": "40"},                                     "status",      "or one status such as 404"),
+    ("list_templates",    {"status": "approved"},                               "status",      "PENDING, APPROVED, REJECTED"),
+    ("explain_request",   {"request_id": "none"},                               "request_id",  ""),
     ("list_requests",     {"limit": 0},                                         "limit",       "1 to 100"),
 )
 # fmt: on
@@ -139,7 +142,23 @@ async def test_without_a_service_the_error_says_what_to_start(tmp_path: Path) ->
     stopped = await fail(ServiceConnection(Settings(), env), "list_requests")
 
     assert "start `waypost dev`" in missing["rule"]
-    assert "start `waypost dev`" in stopped["accepted"]
+    assert "start `waypost dev`" in stopped["hint"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_error_about_an_argument_says_which_values_are_accepted(name: str) -> None:
+    """Values, or one after `such as`; the description of the argument is in the schema."""
+    arguments_type = TOOLS[name].arguments_type
+    for argument, schema in input_schema(arguments_type)["properties"].items():
+        is_number = "integer" in json.dumps(schema)
+        with pytest.raises(ToolError) as error:
+            read_arguments({argument: "x" if is_number else 7.5}, arguments_type)
+
+        accepted = error.value.members["accepted"]
+        assert error.value.members["field"] == argument
+        assert accepted
+        assert accepted not in ("a text", "an object", "a list of any number")
+        assert "description" not in accepted.lower()
 
 
 @pytest.mark.parametrize("name", TOOLS)
@@ -194,7 +213,7 @@ async def test_agent_does_the_quick_start_alone(pipeline: PipelineHarness, env_f
         subscriptions = await subscription_count(pipeline)
 
     assert deaf["error"]["rule"] == "the app has no active callback subscription, so no callback will come"
-    assert "call subscribe first" in deaf["error"]["accepted"]
+    assert "call subscribe first" in deaf["error"]["hint"]
     assert approved["id"] == template["id"]
     assert "parcel" in {row["elementName"] for row in listed["templates"]}
     assert callback["event"] == "quick_reply"

@@ -60,6 +60,8 @@ async def test_rejected_request_is_shown_with_what_would_be_accepted(pipeline: P
         (("--status", "4xx", "--route", "v1/msg", "--app", APP.id, "--request-id", REQUEST_ID), True),
         (("--partner", str(APP.partner_id)), True),
         (("--status", "5xx"), False),
+        (("--status", "400"), True),
+        (("--status", "404"), False),
         (("--route", "/template/msg"), False),
         (("--before", "0"), False),
     ],

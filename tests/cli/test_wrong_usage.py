@@ -47,7 +47,7 @@ CASES: Final = {
     "message x":                                                 (2, "No such command 'message'"),
     "callbacks replay x":                                        (2, "No such command 'replay'"),
     "replay":                                                    (2, "name the callbacks: an id, --subscription, --app or --partner, as in `waypost replay --sub"),
-    "requests --status 400":                                     (2, "Invalid value for '--status': '400' is not one of '2xx', '4xx', '5xx'"),
+    "requests --status 40":                                      (2, "Invalid value for '--status': 40 is not one of 2xx, 3xx, 4xx, 5xx, or one status such as 404"),
     "listen --events nosuch":                                    (2, "--events: there is no event nosuch; accepted: account-event, audio,"),
     "listen --events read,nosuch":                               (2, "--events: there is no event nosuch; accepted: "),
     "clock advance --hours x":                                   (2, "Invalid value for '--hours': must be a whole number\n"),

@@ -48,9 +48,10 @@ FILTERS: Final = (
     (RequestLogFilter(),                          ALL),
     (RequestLogFilter(partner_id=7),              (SECOND, FIRST)),
     (RequestLogFilter(partner_id=9),              ()),
-    (RequestLogFilter(status_class=2),            (FIRST,)),
-    (RequestLogFilter(status_class=4),            (FOURTH, SECOND)),
-    (RequestLogFilter(status_class=5),            (THIRD,)),
+    (RequestLogFilter(statuses=(200, 299)),            (FIRST,)),
+    (RequestLogFilter(statuses=(400, 499)),            (FOURTH, SECOND)),
+    (RequestLogFilter(statuses=(500, 599)),            (THIRD,)),
+    (RequestLogFilter(statuses=(401, 401)),       (FOURTH,)),
     (RequestLogFilter(app_id="app-2"),            (SECOND,)),
     (RequestLogFilter(route="100%_"),             (SECOND,)),
     (RequestLogFilter(route="P%T"),               ()),
@@ -82,7 +83,7 @@ async def test_pages_follow_each_other_and_a_rare_match_is_searched_step_by_step
     first = await database.read(read_request_page, RequestLogFilter(partner_id=7), 2)
     steps, following = list[int](), None
     for _ in range(4):
-        page = await database.read(read_request_page, RequestLogFilter(status_class=5, before_id=following), 2)
+        page = await database.read(read_request_page, RequestLogFilter(statuses=(500, 599), before_id=following), 2)
         steps.append(len(page.entries))
         following = page.following
         if following is None:

@@ -8,7 +8,7 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
-from waypost.events.lookup import EventContext, IgnoredEvent
+from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEvent
 from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
 from waypost.events.templates import enqueue_refresh
 from waypost.notifications.user_events import emit_opt_event
@@ -30,8 +30,7 @@ from waypost.wire.callbacks.kinds import (
 )
 
 _OPT_SOURCE: Final = "USER"
-MAX_EVENT_NAME_CHARS: Final = 100
-"""Maximum length of a field's name in a list of callbacks; the callback itself has all of it."""
+_ENVELOPE_MEMBERS: Final = ("messaging_product", "metadata", "contacts")
 _log = log("events")
 
 
@@ -57,7 +56,7 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
             mode=kind.mode,
             subject="account" if recipient is None else str(recipient),
             message_id=None,
-            event_name=event_name(event.field)[:MAX_EVENT_NAME_CHARS],
+            event_name=_name_of(event)[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
         if event.field == "user_preferences":
@@ -66,6 +65,13 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
             record_limit_event(context.connection, app.id, _limit_event(event, context.at_ms))
         if event.field == "calls":
             _emit_call_bills(context, app, event)
+
+
+def _name_of(event: AccountEvent) -> str:
+    """Return the name of the event; for the field `messages`, whose other content has no name, that of its member."""
+    if event.field != "messages":
+        return event_name(event.field)
+    return next((name for name in event.members if name not in _ENVELOPE_MEMBERS), event.field)
 
 
 def forward_template_event(

@@ -26,6 +26,9 @@ MAX_KNOWN_NAMES: Final = 65_536
 _NamePair = tuple[str, str, str]
 """An app, a number, and a user id or another number."""
 
+MAX_EVENT_NAME_CHARS: Final = 100
+"""Maximum length of a field's name in a list of callbacks; the callback itself has all of it."""
+
 
 class IgnoredEvent(StrEnum):
     """Reasons why an event concerns nobody here, as the metric has them."""

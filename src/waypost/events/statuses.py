@@ -9,7 +9,7 @@ from waypost.domain.event import OtherStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.lifecycle import message_transitions
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id, read_phone_number
-from waypost.events.lookup import EventContext, IgnoredEvent
+from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEvent
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
 from waypost.store.messages.persons import link_number
@@ -115,7 +115,7 @@ def apply_unknown_status(context: EventContext, account_id: str, event: OtherSta
         return
     row, app = match
     context.recorder.add_trace_event(row.id, "status", event.status)
-    _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name="status")
+    _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name=event.status[:MAX_EVENT_NAME_CHARS])
 
 
 def _find_message(

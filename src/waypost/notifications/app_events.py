@@ -21,7 +21,7 @@ def emit_live_event(connection: Connection, ids: Ids, app: App, at_ms: int) -> N
         mode=LIVE.mode,
         subject="account",
         message_id=None,
-        event_name="live",
+        event_name=LIVE.inner_type,
         render=partial(_render, app, at_ms, "" if account is None else account.namespace),
     )
     recorder.write()

@@ -17,6 +17,7 @@ from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.encoding import encode_template_edit
 from waypost.store.templates.events import TemplateEventKind, record_template_event, status_event_kind
 from waypost.store.templates.templates import change_template
+from waypost.wire.callbacks.kinds import event_name
 from waypost.wire.callbacks.template_events import category_body, quality_body, status_body
 
 
@@ -57,7 +58,7 @@ def apply_status_change(
             mode="TEMPLATE",
             subject=f"t:{template.id}",
             message_id=None,
-            event_name=status.value.lower(),
+            event_name=event_name("message_template_status_update"),
             render=lambda version: status_body(version, app, at_ms, template, status, event),
         )
     return True
@@ -96,7 +97,7 @@ def reject_edit(
         mode="TEMPLATE",
         subject=f"t:{template.id}",
         message_id=None,
-        event_name=status.value.lower(),
+        event_name=event_name("message_template_status_update"),
         render=lambda version: status_body(version, app, at_ms, template, status, event),
     )
 
@@ -123,7 +124,7 @@ def apply_quality_change(
             mode="TEMPLATE",
             subject=f"t:{template.id}",
             message_id=None,
-            event_name=f"quality {quality.lower()}",
+            event_name=event_name("message_template_quality_update"),
             render=lambda version: quality_body(version, app, at_ms, template, quality, event),
         )
     return True
@@ -163,7 +164,7 @@ def apply_category_change(
             mode="TEMPLATE",
             subject=f"t:{template.id}",
             message_id=None,
-            event_name=f"category {category.lower()}",
+            event_name=event_name("template_category_update"),
             render=lambda version: category_body(version, app, at_ms, template, event),
         )
     return True

@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -12,6 +12,7 @@ from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field, resource_not_found
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
+from waypost.wire.request_statuses import StatusFilter, statuses_of
 
 MAX_LISTED_REQUESTS: Final = 500
 
@@ -21,7 +22,9 @@ operation = AdminOperations()
 class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
 
-    status: Annotated[Literal["2xx", "4xx", "5xx"] | None, Meta(description="The class of their status.")] = None
+    status: Annotated[
+        StatusFilter | None, Meta(description="Their status, such as 404, or its class, such as 4xx.")
+    ] = None
     route: Annotated[
         str | None, Meta(description="A part of the method and the path of a route, as entries name it.")
     ] = None
@@ -43,7 +46,7 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
     log_filter = RequestLogFilter(
         partner_id=query.partner_id,
         app_id=query.app_id,
-        status_class=None if query.status is None else int(query.status[0]),
+        statuses=None if query.status is None else statuses_of(query.status),
         route=query.route,
         request_id=query.request_id,
         before_id=query.before,

@@ -1,6 +1,5 @@
 """`waypost requests`: the request log, failed requests first of all, and why one failed."""
 
-from enum import StrEnum
 from typing import Annotated
 from urllib.parse import quote, urlencode
 
@@ -8,22 +7,24 @@ import typer
 
 from waypost.cli.admin_client import show
 from waypost.cli.output.printing import AsJson
+from waypost.wire.request_statuses import ACCEPTED_STATUSES, is_status_filter
 
-requests = typer.Typer(help="Failed requests to the API, and a sample of the others.")
+requests = typer.Typer(help="Requests to the API, why one failed, and what was sent.")
 
 
-class StatusClass(StrEnum):
-    """The statuses that a list is limited to."""
-
-    ACCEPTED = "2xx"
-    NOT_ACCEPTED = "4xx"
-    FAILED = "5xx"
+def _check_status(text: str | None) -> str | None:
+    if text is not None and not is_status_filter(text):
+        raise typer.BadParameter(f"{text} is not one of {ACCEPTED_STATUSES}")
+    return text
 
 
 @requests.callback(invoke_without_command=True)
 def list_requests(
     context: typer.Context,
-    status: Annotated[StatusClass | None, typer.Option(help="Only these statuses. [default: all]")] = None,
+    status: Annotated[
+        str | None,
+        typer.Option(callback=_check_status, help=f"Only these statuses: {ACCEPTED_STATUSES}. [default: all]"),
+    ] = None,
     route: Annotated[str | None, typer.Option(help="Part of method and path, such as /template/msg.")] = None,
     app_id: Annotated[str | None, typer.Option("--app", help="Only requests for this app, by its id.")] = None,
     partner_id: Annotated[int | None, typer.Option("--partner", help="Only requests of this partner.")] = None,
@@ -34,7 +35,10 @@ def list_requests(
     limit: Annotated[int, typer.Option(min=1, max=500, help="Maximum number of requests.")] = 50,
     as_json: AsJson = False,
 ) -> None:
-    """List requests of the log, newest first: all that failed, and a sample of the accepted ones."""
+    """List requests of the log, newest first.
+
+    All that failed are there. Of the others `waypost dev` keeps all; `serve` one in `WAYPOST_REQUEST_LOG_SAMPLE` (200).
+    """
     if context.invoked_subcommand is not None:
         return
     filters = {

@@ -4,16 +4,20 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from errno import ECONNREFUSED
 from time import perf_counter
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals, port_of
 from waypost.base.clock import SystemClock
+from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.json_values import object_or_none
 from waypost.cli.live.callback_summary import event_names, summarise
 from waypost.cli.live.environment import admin_client, partner_client
@@ -30,6 +34,7 @@ _NO_RESPONSE: Final = 502
 _CHECK_INTERVAL_S: Final = 1
 """Time between two readings of the subscriptions: a reset or another snapshot takes the listener's away."""
 _TAG_PREFIX: Final = "listen-"
+_OWN_TAG: Final = re.compile(r"(?:listen|mcp)-([1-9][0-9]{0,4})")
 _PROBE_TIMEOUT_S: Final = 2
 _STRANGERS: Final = (401, 403)
 """Statuses of a service that does not know our token: another one has the address now."""
@@ -90,6 +95,7 @@ async def listen(
     fields = {"modes": options.modes, "tag": f"{_TAG_PREFIX}{port_of(bound)}", "url": url, "version": "2"}
     subscription = ListenerSubscription(variables, fields)
     try:
+        await delete_abandoned_subscriptions(variables)
         await subscription.create()
         print_line(f"Ready: listening at {url}" + ("; Ctrl+C stops" if ready_fd is None else ""))
         if ready_fd is not None:
@@ -123,6 +129,35 @@ async def find_listener(variables: Mapping[str, str], options: ListenOptions) ->
         if body.get("fingerprint") == options.fingerprint():
             return url, int(body["pid"])
     return None
+
+
+async def delete_abandoned_subscriptions(variables: Mapping[str, str]) -> None:
+    """Delete the app's subscriptions of receivers on this machine that were killed: few are allowed, and all would count.
+
+    Only those that `waypost listen` and `waypost mcp` create, by tag and URL, and of which nobody has the port: a
+    connection to it fails at once. Only of a service on this machine: another one's receivers are on another machine.
+
+    Raises:
+        ApiResponseError: the service rejects the token.
+        ApiUnreachable: the service does not respond.
+    """
+    if not is_loopback(hostname_of(variables["PARTNER_URL"])):
+        return
+    path = f"/partner/app/{variables['APP_ID']}/subscription"
+    for row in await ListenerSubscription(variables, {}).rows():
+        tag = _OWN_TAG.fullmatch(str(row["tag"]))
+        if tag and row["url"] == f"http://127.0.0.1:{tag[1]}/callbacks" and await _has_no_listener(int(tag[1])):
+            with suppress(ApiResponseError):  # another command may just have deleted it
+                await partner_client(variables).json("DELETE", f"{path}/{row['id']}")
+
+
+async def _has_no_listener(port: int) -> bool:
+    try:
+        _, writer = await asyncio.wait_for(asyncio.open_connection("127.0.0.1", port), _PROBE_TIMEOUT_S)
+    except (OSError, OverflowError) as error:  # also a timeout
+        return isinstance(error, OSError) and error.errno == ECONNREFUSED
+    writer.close()
+    return False
 
 
 def listen_in_background(options: Sequence[str], *, print_line: Callable[[str], None]) -> int:

@@ -1,82 +1,140 @@
 """The arguments of the tools: structs that are read strictly, and shown to an agent as JSON Schema."""
 
-import re
 from typing import Annotated, Any, Final, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from waypost.base.invalid_values import describe_invalid_value
-from waypost.cli.live.listen import DEFAULT_MODES
+from waypost.cli.live.listen import ALL_MODES, DEFAULT_MODES
+from waypost.cli.live.trigger_events import list_events
 from waypost.cli.mcp.tool_error import ToolError
+from waypost.domain.templates.template import TemplateStatus
+from waypost.wire.request_statuses import StatusFilter
 
 Arguments = TypeVar("Arguments", bound=Struct)
 
 MAX_WAIT_S: Final = 300
+
+
+def _value(description: str, accepted: str, **limits: Any) -> Meta:
+    """Return the description of an argument for an agent, and the values that an error says are accepted."""
+    return Meta(description=description, extra={"accepted": accepted}, **limits)
+
+
 WaitSeconds = Annotated[int, Meta(ge=0, le=MAX_WAIT_S, description=f"Seconds to wait at most, 0 to {MAX_WAIT_S}.")]
-Amount = Annotated[int, Meta(ge=0, description="A part of the duration, a whole number.")]
-MessageId = Annotated[str, Meta(min_length=1, description="Our id of the message, or the operator's (wamid).")]
-Phone = Annotated[str, Meta(description="Digits of a simulated phone. Default: DESTINATION of waypost-dev.env.")]
-Event = Annotated[str, Meta(description="Event of the callback, such as delivered, read, failed, text, quick_reply.")]
+_COUNT: Final = "a whole number from 0 on"
+Amount = Annotated[int, _value("A part of the duration, a whole number.", _COUNT, ge=0)]
+_ID: Final = "an id such as 01a21f1b-48ed-7142-ae76-1a86b472aaf9, as send returns it, or wamid.HBgL…"
+MessageId = Annotated[str, _value("Our id of the message, or the operator's (wamid).", _ID, min_length=1)]
+_DIGITS: Final = "8 to 15 digits, such as 15550002001"
+Phone = Annotated[str, _value("Digits of a simulated phone. Default: DESTINATION of waypost-dev.env.", _DIGITS)]
+TRIGGERED_EVENTS: Final = [name for group in list_events().values() for name in group]
+Event = Annotated[
+    str,
+    _value("Event of the callback, such as delivered, read, failed, text, quick_reply.", ", ".join(TRIGGERED_EVENTS)),
+]
 
 
 class SubscribeArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `subscribe`."""
 
-    url: Annotated[str, Meta(description="URL of your receiver. Default: a receiver in this server.")] | None = None
-    modes: Annotated[str, Meta(description="Modes, separated by commas.")] = DEFAULT_MODES
-    tag: Annotated[str, Meta(min_length=1, description="A name for the subscription of a url.")] = "mcp"
+    url: (
+        Annotated[
+            str,
+            _value(
+                "URL of your receiver. Default: a receiver in this server.", "a URL such as http://127.0.0.1:3000/hook"
+            ),
+        ]
+        | None
+    ) = None
+    modes: Annotated[str, _value("Modes, separated by commas.", f"some of {ALL_MODES}")] = DEFAULT_MODES
+    tag: Annotated[str, _value("A name for the subscription of a url.", "a name such as shop", min_length=1)] = "mcp"
 
 
 class CreateTemplateArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `create_template`."""
 
-    name: Annotated[str, Meta(min_length=1, description="Element name: lower case letters, digits and _.")]
-    text: Annotated[str, Meta(min_length=1, description="The text, with {{1}}, {{2}} for parameters.")]
-    examples: Annotated[list[str], Meta(description="What each parameter may be, in order.")] = []
-    buttons: Annotated[list[str], Meta(description="Texts of quick replies, in order.")] = []
+    name: Annotated[
+        str, _value("Element name: lower case letters, digits and _.", "a name such as order_ready", min_length=1)
+    ]
+    text: Annotated[
+        str,
+        _value("The text, with {{1}}, {{2}} for parameters.", "a text such as Hi {{1}}, it is ready.", min_length=1),
+    ]
+    examples: Annotated[
+        list[str], _value("What each parameter may be, in order.", 'a list of texts, such as ["Ann"]')
+    ] = []
+    buttons: Annotated[
+        list[str], _value("Texts of quick replies, in order.", 'a list of texts, such as ["Yes", "No"]')
+    ] = []
     category: Annotated[Literal["UTILITY", "MARKETING", "AUTHENTICATION"], Meta(description="Its category.")] = (
         "UTILITY"
     )
-    language: Annotated[str, Meta(description="Its language, such as en_US.")] = "en_US"
+    language: Annotated[str, _value("Its language.", "a language such as en_US or de")] = "en_US"
     fields: Annotated[
         dict[str, Any],
-        Meta(description='More fields of the partner API, such as {"footer": "Acme"}; they replace those made here.'),
+        _value("More fields of the partner API; they replace those made here.", 'fields such as {"footer": "Acme"}'),
     ] = {}
 
 
 class ListTemplatesArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `list_templates`."""
 
-    status: Annotated[str, Meta(description="Only these, such as APPROVED. Default: all.")] | None = None
+    status: (
+        Annotated[
+            str,
+            _value(
+                "Only these. Default: all.",
+                ", ".join(TemplateStatus),
+                pattern=f"^({'|'.join(TemplateStatus)})$",
+                extra_json_schema={"enum": list(TemplateStatus)},
+            ),
+        ]
+        | None
+    ) = None
 
 
 class WaitForTemplateArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `wait_for_template`."""
 
-    template: Annotated[str, Meta(min_length=1, description="Its id or element name.")]
+    template: Annotated[str, _value("Its id or element name.", "an id or element name of list_templates", min_length=1)]
     timeout_s: WaitSeconds = 30
 
 
 class SendArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `send`: exactly one of text, template and message."""
 
-    text: Annotated[str, Meta(description="A text; the recipient has written within 24 hours.")] | None = None
-    template: Annotated[str, Meta(description="A template: its id or element name.")] | None = None
-    params: Annotated[list[str], Meta(description="Parameters of the template, in order.")] = []
-    postbacks: Annotated[list[str], Meta(description="Texts that taps on its buttons return, in order.")] = []
-    message: Annotated[dict[str, Any], Meta(description="A session message of any type.")] | None = None
-    to: Annotated[str, Meta(description="The recipient. Default: DESTINATION of waypost-dev.env.")] | None = None
+    text: (
+        Annotated[str, _value("A text; the recipient has written within 24 hours.", "a text such as Good morning")]
+        | None
+    ) = None
+    template: (
+        Annotated[str, _value("A template: its id or element name.", "an id or element name of list_templates")] | None
+    ) = None
+    params: Annotated[
+        list[str], _value("Parameters of the template, in order.", 'a list of texts, such as ["Ann", "4711"]')
+    ] = []
+    postbacks: Annotated[
+        list[str], _value("Texts that taps on its buttons return, in order.", 'a list of texts, such as ["yes", "no"]')
+    ] = []
+    message: (
+        Annotated[
+            dict[str, Any], _value("A session message of any type.", 'a message such as {"type": "text", "text": "Hi"}')
+        ]
+        | None
+    ) = None
+    to: Annotated[str, _value("The recipient. Default: DESTINATION of waypost-dev.env.", _DIGITS)] | None = None
 
 
 class TapArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `tap`: exactly one of text and index."""
 
-    text: Annotated[str, Meta(description="The text on the button.")] | None = None
-    index: Annotated[int, Meta(ge=0, description="Number of the button, from 0.")] | None = None
+    text: Annotated[str, _value("The text on the button.", "a text such as Yes please")] | None = None
+    index: Annotated[int, _value("Number of the button, from 0.", _COUNT, ge=0)] | None = None
     phone: Phone | None = None
     message_id: (
-        Annotated[str, Meta(description="Id of the message, ours or the operator's. Default: the newest.")] | None
+        Annotated[str, _value("Id of the message, ours or the operator's. Default: the newest.", _ID)] | None
     ) = None
     wait_s: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait for the message, 0 to 60.")] = 5
 
@@ -84,15 +142,17 @@ class TapArguments(Struct, forbid_unknown_fields=True):
 class TriggerArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `trigger`."""
 
-    event: Annotated[str, Meta(description="Name of the event, such as text, image, read, failed, status-update.")]
+    event: Annotated[
+        str, _value("Name of the event.", ", ".join(TRIGGERED_EVENTS), extra_json_schema={"enum": TRIGGERED_EVENTS})
+    ]
     changes: Annotated[
         dict[str, Any],
-        Meta(description='Members of the call by dotted name, such as {"text": "Hi"} or {"code": 131026}.'),
+        _value("Members of the call by dotted name.", 'members such as {"text": "Hi"} or {"code": 131026}'),
     ] = {}
     phone: Phone | None = None
-    message_id: (
-        Annotated[str, Meta(description="Id of a message, ours or the operator's. Default: a new one.")] | None
-    ) = None
+    message_id: Annotated[str, _value("Id of a message, ours or the operator's. Default: a new one.", _ID)] | None = (
+        None
+    )
 
 
 class WaitForMessageArguments(Struct, forbid_unknown_fields=True):
@@ -110,8 +170,22 @@ class WaitForCallbackArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `wait_for_callback`."""
 
     event: Event | None = None
-    message_id: Annotated[str, Meta(description="Our id of the message that it is about.")] | None = None
-    newer_than: Annotated[str, Meta(description="Id of a callback; only newer ones count.")] | None = None
+    message_id: (
+        Annotated[
+            str,
+            _value(
+                "Our id of the message that it is about.",
+                "an id such as 01a21f1b-48ed-7142-ae76-1a86b472aaf9, as send returns it",
+            ),
+        ]
+        | None
+    ) = None
+    newer_than: (
+        Annotated[
+            str, _value("Id of a callback; only newer ones count.", "the id of an earlier result of wait_for_callback")
+        ]
+        | None
+    ) = None
     delivered: Annotated[bool, Meta(description="Wait until the receiver has accepted it.")] = True
     timeout_s: WaitSeconds = 30
 
@@ -131,25 +205,30 @@ class FaultArguments(Struct, forbid_unknown_fields=True, omit_defaults=True):
     on: Annotated[Literal["call", "webhook"], Meta(description="A call of the service, or a webhook to it.")]
     what: Annotated[
         dict[str, Any],
-        Meta(
-            description='What happens, such as {"error": 131016, "status": 503}, {"delay_ms": 5000} or {"fail": 131026}.'
+        _value(
+            "What happens.",
+            'an object such as {"error": 131016, "status": 503}, {"delay_ms": 5000} or {"fail": 131026}',
         ),
     ]
-    call: Annotated[str, Meta(description="Name of the call, such as messages.send. Default: any.")] | None = None
-    webhook: Annotated[str, Meta(description="Name of the webhook, such as delivered. Default: any.")] | None = None
+    call: Annotated[str, _value("Name of the call. Default: any.", "a call such as messages.send")] | None = None
+    webhook: (
+        Annotated[str, _value("Name of the webhook. Default: any.", "a webhook such as delivered or messages")] | None
+    ) = None
     when: (
         Annotated[
             dict[str, Any],
-            Meta(
-                description='When it fires, such as {"next": 2}, {"every": 3} or {"probability": 0.1}. Default: always.'
+            _value(
+                "When it fires. Default: always.", 'an object such as {"next": 2}, {"every": 3} or {"probability": 0.1}'
             ),
         ]
         | None
     ) = None
-    phone: Annotated[str, Meta(description="Only for this phone, by its digits.")] | None = None
-    template: Annotated[str, Meta(description="Only for this template, by its name.")] | None = None
-    number: Annotated[str, Meta(description="Only for this business number.")] | None = None
-    label: Annotated[str, Meta(description="A name of your own for it.")] | None = None
+    phone: Annotated[str, _value("Only for this phone, by its digits.", _DIGITS)] | None = None
+    template: (
+        Annotated[str, _value("Only for this template, by its name.", "an element name of list_templates")] | None
+    ) = None
+    number: Annotated[str, _value("Only for this business number.", "its digits, such as 15550001000")] | None = None
+    label: Annotated[str, _value("A name of your own for it.", "a text such as outage")] | None = None
 
 
 class NoArguments(Struct, forbid_unknown_fields=True):
@@ -166,18 +245,26 @@ class ExplainRequestArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `explain_request`."""
 
     request_id: Annotated[
-        str, Meta(min_length=1, description="The X-Request-Id of the response, or the id of the request log.")
+        str,
+        _value(
+            "The X-Request-Id of the response, or the id of the request log.",
+            "an id or request_id of list_requests",
+            min_length=1,
+        ),
     ]
 
 
 class ListRequestsArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `list_requests`."""
 
-    status: Annotated[Literal["2xx", "4xx", "5xx"], Meta(description="Only these statuses. Default: all.")] | None = (
-        None
-    )
-    route: Annotated[str, Meta(description="Part of method and path, such as /template/msg.")] | None = None
-    app_id: Annotated[str, Meta(description="Only requests for this app.")] | None = None
+    status: StatusFilter | None = None
+    route: Annotated[str, _value("Part of method and path.", "a text such as /template/msg")] | None = None
+    app_id: (
+        Annotated[
+            str, _value("Only requests for this app.", "an app's id such as 01990000-0000-7000-8000-0000000000a1")
+        ]
+        | None
+    ) = None
     limit: Annotated[int, Meta(ge=1, le=100, description="Number of requests, 1 to 100.")] = 10
 
 
@@ -191,9 +278,7 @@ def read_arguments(values: Any, arguments_type: type[Arguments]) -> Arguments:
         return msgspec.convert(values or {}, arguments_type)
     except msgspec.ValidationError as error:
         invalid = describe_invalid_value(error, arguments_type)
-        meaning = _describe(arguments_type, invalid.path)
-        accepted = f"{invalid.accepted}: {meaning[0].lower()}{meaning[1:]}" if meaning else invalid.accepted
-        raise ToolError(invalid.path, invalid.rule, accepted) from error
+        raise ToolError(invalid.path, invalid.rule, invalid.accepted) from error
 
 
 def input_schema(arguments_type: type[Struct]) -> dict[str, Any]:
@@ -201,11 +286,3 @@ def input_schema(arguments_type: type[Struct]) -> dict[str, Any]:
     _, components = msgspec.json.schema_components([arguments_type])
     schema = dict(components[arguments_type.__name__])
     return {name: value for name, value in schema.items() if name not in ("title", "description")}
-
-
-def _describe(arguments_type: type[Struct], path: str) -> str:
-    """Return the meaning of an argument by its path; empty for one that is not there."""
-    name = re.split(r"[.\[]", path, maxsplit=1)[0]
-    schema = input_schema(arguments_type)["properties"].get(name, {})
-    branches = [schema, *schema.get("anyOf", [])]
-    return next((branch["description"] for branch in branches if "description" in branch), "").rstrip(".")

@@ -6,7 +6,7 @@ from typing import Any
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.cli.live.environment import partner_client
 from waypost.cli.live.listen import DEFAULT_MODES
-from waypost.cli.live.listener import ListeningReceiver, ListenOptions
+from waypost.cli.live.listener import ListeningReceiver, ListenOptions, delete_abandoned_subscriptions
 
 
 class ToolReceiver:
@@ -30,6 +30,7 @@ class ToolReceiver:
             await self._server.start()
             self._is_started = True
         await self._unsubscribe()
+        await delete_abandoned_subscriptions(variables)
         url, tag = f"http://127.0.0.1:{self._port}/callbacks", f"mcp-{self._port}"
         subscription = await subscribe_url(variables, url, modes, tag)
         self._subscription = variables, subscription["id"]

@@ -47,7 +47,7 @@ async def describe_error(connection: ServiceConnection, error: Exception) -> Too
         case CommandError():
             return ToolError(error.field, error.rule, error.accepted)
         case ApiUnreachable():
-            return ToolError("", str(error), "a running service: start `waypost dev`")
+            return ToolError("", str(error), "", hint="start `waypost dev`")
         case _:
             return ToolError("", str(error), "")
 

@@ -16,6 +16,7 @@ from waypost.cli.live.trigger import NEEDED as NEEDED_TO_TRIGGER
 from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
 from waypost.cli.mcp.arguments import (
+    TRIGGERED_EVENTS,
     AdvanceArguments,
     CreateTemplateArguments,
     ExplainMessageArguments,
@@ -70,7 +71,7 @@ async def send(connection: ServiceConnection, arguments: SendArguments) -> ToolO
     variables = connection.variables(*NEEDED_TO_SEND)
     recipient = arguments.to or variables.get("DESTINATION")
     if not recipient:
-        raise ToolError("to", "is missing", "the digits of the recipient")
+        raise ToolError("to", "is missing", "8 to 15 digits, such as 15550002001")
     if arguments.template is not None:
         response = await send_template(variables, recipient, arguments.template, arguments.params, arguments.postbacks)
     else:
@@ -96,7 +97,7 @@ async def trigger(connection: ServiceConnection, arguments: TriggerArguments) ->
     """
     event = EVENTS.get(arguments.event)
     if event is None:
-        raise ToolError("event", f"there is no event {arguments.event}", ", ".join(EVENTS))
+        raise ToolError("event", f"there is no event {arguments.event}", ", ".join(TRIGGERED_EVENTS))
     variables = connection.variables(*NEEDED_TO_TRIGGER)
     variables["DESTINATION"] = _phone(connection, arguments.phone)
     result = await cause_event(variables, event, arguments.changes, message=arguments.message_id)
@@ -108,7 +109,7 @@ async def advance_clock(connection: ServiceConnection, arguments: AdvanceArgumen
     hours = arguments.days * 24 + arguments.hours
     ms = ((hours * 60 + arguments.minutes) * 60 + arguments.seconds) * 1000
     if not ms:
-        raise ToolError("hours", "the duration is 0", "at least one of days, hours, minutes and seconds")
+        raise ToolError("hours", "the duration is 0", "at least one of days, hours, minutes and seconds above 0")
     response = await connection.control.json("POST", "/control/clock/advance", {"ms": ms})
     return ToolOutput(response, f"{clock_line(response)}; {due_times(response['steps'])} on the way")
 
@@ -134,13 +135,14 @@ async def explain_request(connection: ServiceConnection, arguments: ExplainReque
     """Explain a failed request by the X-Request-Id of its response: the error, the field and what would be accepted."""
     entry = await connection.find_request(arguments.request_id)
     if entry is None:
-        accepted = "an id of list_requests; all failed requests are there, and a sample of the others"
-        raise ToolError("request_id", "is not in the request log", accepted)
+        newest = await connection.admin.json("GET", "/admin/requests?limit=5")
+        accepted = ", ".join(entry["request_id"] or entry["id"] for entry in newest["requests"])
+        raise ToolError("request_id", "is not in the request log", accepted, hint="list_requests has more")
     return ToolOutput(entry)
 
 
 async def list_requests(connection: ServiceConnection, arguments: ListRequestsArguments) -> ToolOutput:
-    """List the newest requests of the request log: all that failed, and a sample of the accepted ones."""
+    """List the newest requests of the request log: all that failed, and of the others all under `waypost dev`."""
     query = urlencode(_drop_none(msgspec.structs.asdict(arguments)))
     return ToolOutput(await connection.admin.json("GET", f"/admin/requests?{query}"))
 

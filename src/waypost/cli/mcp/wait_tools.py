@@ -41,8 +41,8 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
     app_id = connection.variables("APP_ID")["APP_ID"]
     subscriptions = await connection.admin.json("GET", f"/admin/subscriptions?{urlencode({'app_id': app_id})}")
     if not any(row["state"] in ("active", "failing") for row in subscriptions["subscriptions"]):
-        accepted = "an app with an active subscription: call subscribe first, or run `waypost listen`"
-        raise ToolError("event", "the app has no active callback subscription, so no callback will come", accepted)
+        rule = "the app has no active callback subscription, so no callback will come"
+        raise ToolError("event", rule, "", hint="call subscribe first, or run `waypost listen`")
     path = f"/admin/apps/{app_id}/callbacks"
 
     seen: set[str] = set()
@@ -67,7 +67,9 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
             "delivered", rule, "false", callback_id=rows[0]["id"], hint="explain_message shows the attempts"
         )
     rule = f"there is no such callback after {arguments.timeout_s} s"
-    raise ToolError("event", rule, ", ".join(sorted(seen)) or "a longer timeout_s: there was none")
+    raise ToolError(
+        "event", rule, ", ".join(sorted(seen)), hint="cause it with trigger, or wait with a longer timeout_s"
+    )
 
 
 def _has_reached(state: str, wanted: str) -> bool:

@@ -15,7 +15,7 @@ from waypost.store.callbacks.deliveries import DELIVERY_STATES, DeliveryFilter
 EVENT_SUGGESTIONS: Final = (  # suggestions for the event filter; any other text is accepted too
     "enqueued", "sent", "delivered", "read", "failed", "deleted", "billing-event", "text", "quick_reply", "button_reply",
     "list_reply", "image", "video", "audio", "file", "sticker", "location", "contact", "reaction", "order",
-    "nfm_reply", "approved", "rejected", "paused", "disabled", "subscription-paused",
+    "nfm_reply", "status-update", "quality-update", "category-update", "subscription-paused",
 )  # fmt: skip
 STATE_LABELS: Final = {"given up": "not delivered"}
 """Labels that differ from the name of the state."""

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.requests.request_log import RequestLogFilter, read_request_page
+from waypost.wire.request_statuses import is_status_filter, statuses_of
 
 REQUESTS_PER_PAGE: Final = 50
 STATUS_CLASSES: Final = (  # query value, label
@@ -24,7 +25,7 @@ class RequestListFilter:
     """Filter of the list, as in the query string; empty: any.
 
     Attributes:
-        status: `2xx`, `4xx` or `5xx`.
+        status: a class such as `4xx`, or one status.
         route: a part of method and path.
         request_id: the id of the response's header `X-Request-Id`.
         before: entries older than this one.
@@ -54,7 +55,7 @@ async def show_requests(tools: PageTools, page_request: PageRequest) -> Response
     query = RequestLogFilter(
         partner_id=visible_partner(tools, page_request),
         app_id=filters.app or None,
-        status_class=int(filters.status[0]) if filters.status else None,
+        statuses=statuses_of(filters.status) if filters.status else None,
         route=filters.route or None,
         request_id=filters.request_id or None,
         before_id=filters.before or None,
@@ -64,10 +65,15 @@ async def show_requests(tools: PageTools, page_request: PageRequest) -> Response
         return RedirectResponse(f"/requests/{found.entries[0].id}", 303)
     return await tools.page(
         page_request, "requests/list.html",
-        filters=filters, entries=found.entries, older=found.following, statuses=STATUS_CLASSES,
+        filters=filters, entries=found.entries, older=found.following, statuses=_status_options(filters.status),
         shows_all=query.partner_id is None, titles=tools.services.operation_titles(),
         sample=tools.services.request_log_sample,
     )  # fmt: skip
+
+
+def _status_options(status: str) -> tuple[tuple[str, str], ...]:
+    """Return the options of the filter: the classes, and the one status that is chosen."""
+    return STATUS_CLASSES if status in dict(STATUS_CLASSES) else (*STATUS_CLASSES, (status, status))
 
 
 def visible_partner(tools: PageTools, page_request: PageRequest) -> int | None:
@@ -81,7 +87,7 @@ def visible_partner(tools: PageTools, page_request: PageRequest) -> int | None:
 def _read_filter(page_request: PageRequest) -> RequestListFilter:
     texts = {name: page_request.query(name)[:_MAX_TEXT_CHARS] for name in ("status", "route", "app", "id", "before")}
     return RequestListFilter(
-        status=texts["status"] if texts["status"] in dict(STATUS_CLASSES) else "",
+        status=texts["status"] if is_status_filter(texts["status"]) else "",
         route=texts["route"],
         app=texts["app"],
         request_id=texts["id"],

@@ -64,14 +64,14 @@ class RequestLogFilter:
     """Filter of entries; None matches all.
 
     Attributes:
-        status_class: 2 to 5: statuses from that hundred.
+        statuses: the lowest and the highest status.
         route: a part of method and path template.
         before_id: entries older than this one.
     """
 
     partner_id: int | None = None
     app_id: str | None = None
-    status_class: int | None = None
+    statuses: tuple[int, int] | None = None
     route: str | None = None
     request_id: str | None = None
     before_id: str | None = None
@@ -209,8 +209,8 @@ def _conditions(query: RequestLogFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = []
     if query.app_id is not None:
         conditions.append(columns.app_id == query.app_id)
-    if query.status_class is not None:
-        conditions.append(columns.status.between(query.status_class * 100, query.status_class * 100 + 99))
+    if query.statuses is not None:
+        conditions.append(columns.status.between(*query.statuses))
     if query.route is not None:
         conditions.append(columns.route.contains(query.route, autoescape=True))
     return conditions
