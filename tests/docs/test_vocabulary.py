@@ -46,7 +46,7 @@ DOCSTRING_START: Final = re.compile(
 # fmt: off
 WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     # path below the root                                    words                                      why
-    ("src/waypost/api/templates/check.py",                     "remedy refused",                          "a response of the partner API, which stays as it is"),
+    ("src/waypost/api/templates/check.py",                    "remedy refused",                          "a response of the partner API, which stays as it is"),
     ("src/waypost/domain/templates/violations.py",            "remedy refused",                          "the same"),
     ("src/waypost/console/templates/editor*.py",              "remedy refused",                          "the same, read by the console"),
     ("src/waypost/console/pages/templates/editor_parts.html", "remedy refused",                          "the same"),
