@@ -216,7 +216,8 @@ class Settings(BaseModel):
         ge=0,
         le=3600,
         description="How long `serve` responds to requests after a stop signal while `/readyz` says 503, so that a "
-        "proxy can stop sending requests; longer than the proxy keeps idle connections. `stop_within_s` begins after it.",
+        "proxy can stop sending requests; longer than the proxy keeps idle connections. `stop_within_s` begins after "
+        "it.",
     )
     stop_within_s: float = Field(default=10, ge=0, description="How long a stop waits for requests and jobs in flight.")
     metrics_token: str | None = Field(
@@ -238,8 +239,8 @@ class Settings(BaseModel):
     )
     media_url: str | None = Field(
         default=None,
-        description="A bucket of an S3-compatible server for media files, such as `s3://bucket/prefix`; without it they "
-        "are in the folder `media` in `data`. Needs the extra `s3`.",
+        description="A bucket of an S3-compatible server for media files, such as `s3://bucket/prefix`; without it "
+        "they are in the folder `media` in `data`. Needs the extra `s3`.",
     )
     media_endpoint: str | None = Field(
         default=None, description="URL of that server, such as `https://s3.example.com`; without it AWS."

@@ -60,7 +60,9 @@ class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):
     rates: Annotated[
         Mapping[str, str | None],
         Meta(
-            description='By row, such as `{"templates": "20/60s"}`, or null to remove its own; those of other rows stay.'
+            description=(
+                'By row, such as `{"templates": "20/60s"}`, or null to remove its own; those of other rows stay.'
+            )
         ),
     ] = {}
     reset: Annotated[bool, Meta(description="True if all rates of its own are removed first.")] = False

@@ -29,7 +29,10 @@ class KeyReplacement(msgspec.Struct, forbid_unknown_fields=True):
     app_tokens: Annotated[
         Literal["keep", "renew"],
         Meta(
-            description="`keep`: app tokens, signing keys of callbacks, partner tokens and media URLs stay as they are; `renew`: they are derived from the new key, and those of before are accepted for a while."
+            description=(
+                "`keep`: app tokens, signing keys of callbacks, partner tokens and media URLs stay as they "
+                "are; `renew`: they are derived from the new key, and those of before are accepted for a while."
+            )
         ),
     ] = "keep"
     keep_old_for_s: Annotated[int, Meta(description="How long they are, in seconds, with `renew`.")] = 86_400

@@ -11,11 +11,11 @@ from waypost.operators.contract import Operator, Operators
 
 MakeOperator = Callable[[Settings, Clock], Operator]
 
-# fmt: off
-ADAPTERS: Final[Mapping[str, MakeOperator]] = {  # kind of operator account: its adapter. Kinds are stored: never change one
-    CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold),
+ADAPTERS: Final[
+    Mapping[str, MakeOperator]
+] = {  # kind of operator account: its adapter. Kinds are stored: never change one
+    CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
 }
-# fmt: on
 
 
 def make_operators(settings: Settings, clock: Clock, adapters: Mapping[str, MakeOperator]) -> Operators:

@@ -13,13 +13,15 @@ from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
 from waypost.store.queue.callback_jobs import group_subscription_id, live_group, replay_group
 
-# fmt: off
-MAX_SLOTS_PER_SLOW_RECEIVER: Final = 8      # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64
-MAX_SLOW_SLOTS: Final = 128     # slots of all slow receivers together
-CONGESTION_THRESHOLD: Final = 96        # with so many used by fast receivers, one that holds MAX_SLOTS_WHEN_CONGESTED gets no more
+MAX_SLOTS_PER_SLOW_RECEIVER: Final = (
+    8  # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64
+)
+MAX_SLOW_SLOTS: Final = 128  # slots of all slow receivers together
+CONGESTION_THRESHOLD: Final = (
+    96  # with so many used by fast receivers, one that holds MAX_SLOTS_WHEN_CONGESTED gets no more
+)
 MAX_SLOTS_WHEN_CONGESTED: Final = 8
-REPLAY_SHARE: Final = 8    # slots of a receiver's replays, so that they delay no live callback
-# fmt: on
+REPLAY_SHARE: Final = 8  # slots of a receiver's replays, so that they delay no live callback
 
 SLOT_RETRY_MS: Final = 1_000
 """A group that waits for a slot is offered one when it is free; this is the safety net."""

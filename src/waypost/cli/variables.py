@@ -8,31 +8,33 @@ from typing import Final
 PREFIX: Final = "WAYPOST_"
 FILE_SUFFIX: Final = "_FILE"
 
-# fmt: off
 OTHER_VARIABLES: Final = {  # read by a command or by our own tests; each command accepts them in its environment
     # name                       its reader
-    "WAYPOST_CONFIG":            "every command that reads settings: the TOML file of the settings",
-    "WAYPOST_ADMIN_URL":         "commands of the admin API: the URL of a running service",
-    "WAYPOST_CONTROL_URL":       "commands of the simulator: the URL of one that runs elsewhere",
-    "WAYPOST_CONTROL_TOKEN":     "`waypost simulator`, and commands of the simulator: the credential of the control API",
-    "WAYPOST_PARTNER_PASSWORD":  "`waypost partner`: the partner's password",
-    "WAYPOST_OPERATOR_TOKEN":    "`waypost account`: the access token of the operator account",
-    "WAYPOST_OPERATOR_APP_SECRET":   "`waypost account`: the app secret of the operator account",
+    "WAYPOST_CONFIG": "every command that reads settings: the TOML file of the settings",
+    "WAYPOST_ADMIN_URL": "commands of the admin API: the URL of a running service",
+    "WAYPOST_CONTROL_URL": "commands of the simulator: the URL of one that runs elsewhere",
+    "WAYPOST_CONTROL_TOKEN": "`waypost simulator`, and commands of the simulator: the credential of the control API",
+    "WAYPOST_PARTNER_PASSWORD": "`waypost partner`: the partner's password",
+    "WAYPOST_OPERATOR_TOKEN": "`waypost account`: the access token of the operator account",
+    "WAYPOST_OPERATOR_APP_SECRET": "`waypost account`: the app secret of the operator account",
     "WAYPOST_OPERATOR_VERIFY_TOKEN": "`waypost account`: the verify token of the operator account",
-    "WAYPOST_MOVE_TO":           "`waypost move`: the URL of the new database",
-    "WAYPOST_CHROMIUM":          "the tests of this project",
+    "WAYPOST_MOVE_TO": "`waypost move`: the URL of the new database",
+    "WAYPOST_CHROMIUM": "the tests of this project",
     "WAYPOST_TEST_DATABASE_URL": "the tests of this project",
     "WAYPOST_TEST_PROXIES": "the tests of this project",
-    "WAYPOST_FUZZ_EXAMPLES":     "the tests of this project",
-    "WAYPOST_FUZZ_SEED":         "the tests of this project",
-    "WAYPOST_MODEL_STEPS":       "the tests of this project",
-    "WAYPOST_MODEL_SEED":        "the tests of this project",
+    "WAYPOST_FUZZ_EXAMPLES": "the tests of this project",
+    "WAYPOST_FUZZ_SEED": "the tests of this project",
+    "WAYPOST_MODEL_STEPS": "the tests of this project",
+    "WAYPOST_MODEL_SEED": "the tests of this project",
 }
 COMMAND_SECRETS: Final = (
-    "WAYPOST_CONTROL_TOKEN", "WAYPOST_PARTNER_PASSWORD", "WAYPOST_OPERATOR_TOKEN", "WAYPOST_OPERATOR_APP_SECRET",
-    "WAYPOST_OPERATOR_VERIFY_TOKEN", "WAYPOST_MOVE_TO",
+    "WAYPOST_CONTROL_TOKEN",
+    "WAYPOST_PARTNER_PASSWORD",
+    "WAYPOST_OPERATOR_TOKEN",
+    "WAYPOST_OPERATOR_APP_SECRET",
+    "WAYPOST_OPERATOR_VERIFY_TOKEN",
+    "WAYPOST_MOVE_TO",
 )  # each can be read from a file, by `…_FILE`
-# fmt: on
 KUBERNETES_VARIABLE: Final = re.compile(r"WAYPOST(_\w+)?_(SERVICE_(HOST|PORT)(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 """What Kubernetes sets in each pod of a namespace that has a service with the name `waypost`."""
 

@@ -96,9 +96,14 @@ class ActionRow:
             await self.render_elements(tools, page_request) if page_request.is_quiet and self.render_elements else ()
         )
         return action_response(
-            tools, page_request, self.page.format(**values), _format_notice(self.notice, values), pieces,
-            removed_ids=[element_id.format(**values) for element_id in self.removed_ids], hint=_format_notice(self.hint, values),
-        )  # fmt: skip
+            tools,
+            page_request,
+            self.page.format(**values),
+            _format_notice(self.notice, values),
+            pieces,
+            removed_ids=[element_id.format(**values) for element_id in self.removed_ids],
+            hint=_format_notice(self.hint, values),
+        )
 
     async def _call(self, tools: PageTools, page_request: PageRequest, method: str, target: str, body: Body) -> Any:
         apis = tools.services.apis

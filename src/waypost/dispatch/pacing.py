@@ -13,13 +13,13 @@ from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
 from waypost.store.queue.job_subjects import SubjectKind
 
-# fmt: off
 PAIR_EVERY_MS: Final = 6_000  # Source: operator's facts 8: one message per 6 s to the same recipient …
-PAIR_BURST: Final = 44        # … and a burst of 45, borrowed from the future; one is reserved, since network delays differ
-SECOND_MS: Final = 1_000      # Source: operator's facts 8: throughput is counted by the second
-MAX_PAIRS: Final = 200_000   # in memory; beyond it all are dropped and the operator's own limit applies
-PAUSE_RECHECK_MS: Final = 5_000       # a group of a paused account checks again after this time: the account may have been fixed
-# fmt: on
+PAIR_BURST: Final = 44  # … and a burst of 45, borrowed from the future; one is reserved, since network delays differ
+SECOND_MS: Final = 1_000  # Source: operator's facts 8: throughput is counted by the second
+MAX_PAIRS: Final = 200_000  # in memory; beyond it all are dropped and the operator's own limit applies
+PAUSE_RECHECK_MS: Final = (
+    5_000  # a group of a paused account checks again after this time: the account may have been fixed
+)
 
 
 @dataclass(slots=True)

@@ -16,21 +16,19 @@ from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
 
-# fmt: off
 OPERATOR_RETRY_SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8. Which code is which row: `operators/cloud/error_codes.py`
     # cause               delays in seconds; the last repeats
-    RetryReason.NOT_REACHED:   (1, 2, 5, 10, 30, 60),
-    RetryReason.OUTAGE:        (1, 2, 5, 10, 30, 60, 120, 300),
-    RetryReason.THROUGHPUT:    (1, 2, 4, 8, 16, 30),
-    RetryReason.PAIR:          (1, 4, 16, 64, 256),     # 4^n
-    RetryReason.SPAM:          (60, 300, 900, 3600),
-    RetryReason.MAINTENANCE:   (10, 20, 30, 60),        # it takes about a minute
-    RetryReason.CALLS:         (5, 10, 30, 60, 300),
-    RetryReason.ACCOUNT_CALLS: (30, 60, 300, 900),      # counted by the hour
-    RetryReason.CREDENTIAL:    (60, 120, 300),          # until a new token is set
-    RetryReason.ONCE:          (1,),                    # tried once more, then final
+    RetryReason.NOT_REACHED: (1, 2, 5, 10, 30, 60),
+    RetryReason.OUTAGE: (1, 2, 5, 10, 30, 60, 120, 300),
+    RetryReason.THROUGHPUT: (1, 2, 4, 8, 16, 30),
+    RetryReason.PAIR: (1, 4, 16, 64, 256),  # 4^n
+    RetryReason.SPAM: (60, 300, 900, 3600),
+    RetryReason.MAINTENANCE: (10, 20, 30, 60),  # it takes about a minute
+    RetryReason.CALLS: (5, 10, 30, 60, 300),
+    RetryReason.ACCOUNT_CALLS: (30, 60, 300, 900),  # counted by the hour
+    RetryReason.CREDENTIAL: (60, 120, 300),  # until a new token is set
+    RetryReason.ONCE: (1,),  # tried once more, then final
 }
-# fmt: on
 MAX_OPERATOR_RETRY_AFTER_S: Final = 3600
 """A longer `Retry-After` is cut to an hour, and the job is tried then: it may have been a mistake, or be over."""
 

@@ -116,21 +116,25 @@ async def _has_disk_space(services: CheckedServices) -> str:
     return "" if free_mb >= services.least_free_mb else f"only {free_mb} MB are free on the store's disk"
 
 
-# fmt: off
 READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source: decision 0046
-    #                check                passes when
-    "stopping":     (_is_not_stopping,   "The process is not stopping."),
-    "held":         (_is_not_held,       "The process was not started with `--hold`."),
-    "store_damage": (_is_not_damaged,    "Nothing that this process has read in the store was damaged."),
-    "store_reads":  (_can_read_store,    "The store responds to a read within 2 s, and its schema is not older than this version's."),
-    "store_writes": (_can_write_store,   "A write is on disk within 2 s."),
-    "queues":       (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
-    "loops":        (_loops_run,         "The loops that delete and sweep alongside the queues run."),
-    "simulator":    (_simulator_works,   "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones."),
-    "leases":       (_leases_are_valid,  "The leases are renewed, where several processes share a store."),
-    "disk":         (_has_disk_space,    "There is enough free space on the store's disk for the work already accepted."),
+    # check, passes when
+    "stopping": (_is_not_stopping, "The process is not stopping."),
+    "held": (_is_not_held, "The process was not started with `--hold`."),
+    "store_damage": (_is_not_damaged, "Nothing that this process has read in the store was damaged."),
+    "store_reads": (
+        _can_read_store,
+        "The store responds to a read within 2 s, and its schema is not older than this version's.",
+    ),
+    "store_writes": (_can_write_store, "A write is on disk within 2 s."),
+    "queues": (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
+    "loops": (_loops_run, "The loops that delete and sweep alongside the queues run."),
+    "simulator": (
+        _simulator_works,
+        "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones.",
+    ),
+    "leases": (_leases_are_valid, "The leases are renewed, where several processes share a store."),
+    "disk": (_has_disk_space, "There is enough free space on the store's disk for the work already accepted."),
 }
-# fmt: on
 
 
 class Readiness:

@@ -150,7 +150,8 @@ def format_php(sample: SampleRequest) -> str:
             "$boundary = bin2hex(random_bytes(16));\n"
             "$body = '';\n"
             "foreach ($fields as $name => $value) {\n"
-            '    $body .= "--$boundary\\r\\nContent-Disposition: form-data; name=\\"$name\\"\\r\\n\\r\\n$value\\r\\n";\n'
+            '    $body .= "--$boundary\\r\\nContent-Disposition: form-data; '
+            'name=\\"$name\\"\\r\\n\\r\\n$value\\r\\n";\n'
             "}\n"
         )
         content = '$body . "--$boundary--\\r\\n"'

@@ -20,24 +20,24 @@ class AddressNotAllowed(OSError):
 
 _BROKEN: Final = "the connection was closed before the response was complete"
 
-# fmt: off
-FAILURE_REASONS: Final[tuple[tuple[type[BaseException], str], ...]] = (  # the first row that matches; for the cause before its error
-    (ssl.SSLCertVerificationError,            "its certificate is not valid"),
-    (ssl.SSLError,                            "no secure connection could be made (TLS)"),
-    (socket.gaierror,                         "its name was not found"),
-    (UnicodeError,                            "its name was not found"),
-    (ResponseTimeout,                         "timed out: no response in time"),
-    (InvalidHttpResponse,                     "its response is not HTTP"),
-    (ResponseLost,                            _BROKEN),
-    (ConnectionRefusedError,                  "could not connect: the connection was refused"),
-    (ConnectionResetError,                    _BROKEN),
-    (BrokenPipeError,                         _BROKEN),
-    (TimeoutError,                            "timed out: no response in time"),
-    (NotConnected,                            "could not connect"),
-    (OSError,                                 "could not connect"),
-    (ValueError,                              "this is no http or https address"),
+FAILURE_REASONS: Final[
+    tuple[tuple[type[BaseException], str], ...]
+] = (  # the first row that matches; for the cause before its error
+    (ssl.SSLCertVerificationError, "its certificate is not valid"),
+    (ssl.SSLError, "no secure connection could be made (TLS)"),
+    (socket.gaierror, "its name was not found"),
+    (UnicodeError, "its name was not found"),
+    (ResponseTimeout, "timed out: no response in time"),
+    (InvalidHttpResponse, "its response is not HTTP"),
+    (ResponseLost, _BROKEN),
+    (ConnectionRefusedError, "could not connect: the connection was refused"),
+    (ConnectionResetError, _BROKEN),
+    (BrokenPipeError, _BROKEN),
+    (TimeoutError, "timed out: no response in time"),
+    (NotConnected, "could not connect"),
+    (OSError, "could not connect"),
+    (ValueError, "this is no http or https address"),
 )
-# fmt: on
 
 
 def plain_reason(error: BaseException) -> str:

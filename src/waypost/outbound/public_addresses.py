@@ -5,24 +5,22 @@ from typing import Final
 
 Address = IPv4Address | IPv6Address
 
-# fmt: off
 EMBEDDED_IPV4_RANGES: Final = (  # IPv6 ranges that embed an IPv4 address, and its bits. Source: RFC 4291, 6052, 3056
-    #  range                          bits to the right of the IPv4 address
-    (IPv6Network("::ffff:0:0/96"),   0),
-    (IPv6Network("::/96"),           0),
+    # range, bits to the right of the IPv4 address
+    (IPv6Network("::ffff:0:0/96"), 0),
+    (IPv6Network("::/96"), 0),
     (IPv6Network("::ffff:0:0:0/96"), 0),  # translated. Source: RFC 7915
-    (IPv6Network("64:ff9b::/96"),    0),
-    (IPv6Network("2002::/16"),       80),
+    (IPv6Network("64:ff9b::/96"), 0),
+    (IPv6Network("2002::/16"), 80),
 )
 ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id before an IPv4 address. Source: RFC 5214
 NEVER_PUBLIC: Final = (  # public by mistake in some versions of Python. Source: IANA, special-purpose address registries
     ip_network("192.88.99.0/24"),  # 6to4 relay anycast
-    ip_network("3fff::/20"),       # documentation
-    ip_network("5f00::/16"),       # segment routing
+    ip_network("3fff::/20"),  # documentation
+    ip_network("5f00::/16"),  # segment routing
     ip_network("64:ff9b:1::/48"),  # local NAT64
 )
 UNICAST: Final = IPv6Network("2000::/3")  # all that is assigned so far. Source: IANA, IPv6 address space
-# fmt: on
 
 
 def is_public(address: Address) -> bool:

@@ -27,23 +27,23 @@ class QueuePlan:
     cooldown_ms: int = 0
 
 
-# fmt: off
 QUEUE_PLANS: Final = {  # Source: decisions 0006, 0007
-    #                    in flight  share  ahead ms  cooldown ms
-    QueueName.OUTBOUND:    QueuePlan( 64, 48,  1_000, 1_000),  # the operator counts a source's messages by the second
-    QueueName.WEBHOOKS:    QueuePlan(512, 512, 1_000),          # work in the store only: nothing outside can be slow
-    QueueName.CALLBACKS:   QueuePlan(256, 64,  61_000),          # `hold_events_s` is 60 at most
+    # in flight, share, ahead ms, cooldown ms
+    QueueName.OUTBOUND: QueuePlan(64, 48, 1_000, 1_000),  # the operator counts a source's messages by the second
+    QueueName.WEBHOOKS: QueuePlan(512, 512, 1_000),  # work in the store only: nothing outside can be slow
+    QueueName.CALLBACKS: QueuePlan(256, 64, 61_000),  # `hold_events_s` is 60 at most
     QueueName.UNCONFIRMED: QueuePlan(256, 256, None),
-    QueueName.MEDIA:       QueuePlan( 32, 16,  1_000),          # inbound media: large, and never urgent
+    QueueName.MEDIA: QueuePlan(32, 16, 1_000),  # inbound media: large, and never urgent
 }
-QUEUES_OF_STAGE: Final[Mapping[str, tuple[QueueName, ...]]] = {  # the queues that a process with `--stages` works. Source: decision 0053
-    "api":       (),
-    "dispatch":  (QueueName.OUTBOUND, QueueName.UNCONFIRMED),
-    "events":    (QueueName.WEBHOOKS, QueueName.MEDIA),
+QUEUES_OF_STAGE: Final[
+    Mapping[str, tuple[QueueName, ...]]
+] = {  # the queues that a process with `--stages` works. Source: decision 0053
+    "api": (),
+    "dispatch": (QueueName.OUTBOUND, QueueName.UNCONFIRMED),
+    "events": (QueueName.WEBHOOKS, QueueName.MEDIA),
     "callbacks": (QueueName.CALLBACKS,),
 }
 DEFECT_DELAYS_S: Final = (1, 5, 30, 120)  # after the fifth defect a job becomes a dead letter. Source: decision 0086
-# fmt: on
 
 
 def make_queue_plans(in_flight: int) -> dict[QueueName, QueuePlan]:

@@ -348,11 +348,9 @@ class JobQueue:
                 await asyncio.sleep(STORE_RETRY_S)
 
 
-# fmt: off
 _STATE_AFTER_DEFECT: Final = {  # the stored state of a job with a defect, by: may it have been sent, is it a dead letter
     (False, False): JobState.OPEN,
-    (True,  False): JobState.IN_FLIGHT,
-    (False, True):  JobState.DEAD_LETTER,
-    (True,  True):  JobState.DEAD_LETTER_IN_FLIGHT,
+    (True, False): JobState.IN_FLIGHT,
+    (False, True): JobState.DEAD_LETTER,
+    (True, True): JobState.DEAD_LETTER_IN_FLIGHT,
 }
-# fmt: on

@@ -195,15 +195,24 @@ async def _recategorise(reviews: TemplateReviewLoop, template: SimulatedTemplate
     await reviews.templates.apply_change(template, change)
 
 
-# fmt: off
 TIMERS: Final = (  # Source: facts 3.2, the automatic transitions
-    #     when                                      what
-    Timer(lambda _, template: template.review_due_ms,   TemplateReviewLoop.review),
-    Timer(lambda _, template: template.resume_due_ms,   lambda reviews, template: reviews.templates.decide(template, decide_action("unpause", template))),
+    # when, what
+    Timer(lambda _, template: template.review_due_ms, TemplateReviewLoop.review),
+    Timer(
+        lambda _, template: template.resume_due_ms,
+        lambda reviews, template: reviews.templates.decide(template, decide_action("unpause", template)),
+    ),
     Timer(lambda _, template: template.category_due_ms, _recategorise),
-    Timer(lambda _, template: template.pace_due_ms,     lambda reviews, template: reviews.templates.apply_change(template, end_pacing())),
-    Timer(lambda reviews, template: reviews.uses.archive_due_ms(template),
-                                                     lambda reviews, template: reviews.templates.decide(template, decide_action("archive", template))),
-    Timer(lambda _, template: template.delete_due_ms,   lambda reviews, template: reviews.templates.finish_deletion(template)),
+    Timer(
+        lambda _, template: template.pace_due_ms,
+        lambda reviews, template: reviews.templates.apply_change(template, end_pacing()),
+    ),
+    Timer(
+        lambda reviews, template: reviews.uses.archive_due_ms(template),
+        lambda reviews, template: reviews.templates.decide(template, decide_action("archive", template)),
+    ),
+    Timer(
+        lambda _, template: template.delete_due_ms,
+        lambda reviews, template: reviews.templates.finish_deletion(template),
+    ),
 )
-# fmt: on

@@ -230,8 +230,8 @@ def _create_tables(connection: sqlite3.Connection, path: Path, schema: str) -> N
     [[revision]] = connection.execute("PRAGMA user_version").fetchall()
     if tables and (revision != FILE_REVISION or "state" not in tables):
         raise IncompatibleFile(
-            f"{path} was created by another version of the simulator, or by another program (revision {revision}); this version "
-            f"needs revision {FILE_REVISION}: start with an empty folder, or use the other version"
+            f"{path} was created by another version of the simulator, or by another program (revision {revision}); "
+            f"this version needs revision {FILE_REVISION}: start with an empty folder, or use the other version"
         )
     try:
         connection.executescript(f"BEGIN IMMEDIATE; {schema} PRAGMA user_version={FILE_REVISION}; COMMIT;")

@@ -113,8 +113,8 @@ def create_or_check_schema(connection: Connection, *, upgrade: bool = True) -> N
     if status.is_older:
         if status.revision < OLDEST_UPGRADABLE_REVISION:
             raise WrongStore(
-                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is {OLDEST_UPGRADABLE_REVISION}; "
-                "start with an empty folder"
+                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is "
+                f"{OLDEST_UPGRADABLE_REVISION}; start with an empty folder"
             )
         if not upgrade:
             raise WrongStore(

@@ -40,29 +40,35 @@ class PartitionedTable:
     redundant_index: str | None = None
 
 
-# fmt: off
 PARTITIONED_TABLES: Final = (  # Source: decision 0051; what is retained for weeks is partitioned by weeks
-    #      table           column         primary key           interval
-    PartitionedTable(inbound_webhooks, "id",          ("id",),               PartitionInterval.WEEK),
-    PartitionedTable(callbacks,        "id",          ("id",),               PartitionInterval.WEEK),
-    PartitionedTable(attempts,         "callback_id", ("callback_id", "id"), PartitionInterval.WEEK,  "ix_attempts_callback_id"),
-    PartitionedTable(message_events,   "message_id",  ("message_id", "id"),  PartitionInterval.MONTH, "ix_message_events_message_id"),
+    # table, column, primary key, interval
+    PartitionedTable(inbound_webhooks, "id", ("id",), PartitionInterval.WEEK),
+    PartitionedTable(callbacks, "id", ("id",), PartitionInterval.WEEK),
+    PartitionedTable(attempts, "callback_id", ("callback_id", "id"), PartitionInterval.WEEK, "ix_attempts_callback_id"),
+    PartitionedTable(
+        message_events,
+        column="message_id",
+        primary_key=("message_id", "id"),
+        interval=PartitionInterval.MONTH,
+        redundant_index="ix_message_events_message_id",
+    ),
 )
-STORAGE_PARAMETERS: Final[dict[str, str]] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a fraction of the table
+STORAGE_PARAMETERS: Final[
+    dict[str, str]
+] = {  # Source: postgresql.org, "Storage Parameters"; the defaults wait for a fraction of the table
     #                   reason
     # small and rewritten constantly: vacuumed after a number of rows, without delay
-    "queue_jobs":          "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
-                        "autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
-    "leases":           "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, "
-                        "autovacuum_vacuum_cost_delay=0, fillfactor=50",
-    "processes":     "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
-    "rate_windows":  "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
-    "sequences":     "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
+    "queue_jobs": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
+    "autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
+    "leases": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, "
+    "autovacuum_vacuum_cost_delay=0, fillfactor=50",
+    "processes": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
+    "rate_windows": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
+    "sequences": "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",  # counted up in place
     # large: the default fraction is more than a day's rows; each message is updated about four times soon after its insert
-    "messages":      "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
+    "messages": "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
     "webhook_items": "autovacuum_vacuum_scale_factor=0.02",
 }
-# fmt: on
 
 
 def build_schema(dialect: str) -> MetaData:

@@ -26,7 +26,10 @@ class RecipientErasure(msgspec.Struct, forbid_unknown_fields=True):
     number: Annotated[
         str,
         Meta(
-            description="A phone number as a person writes it, or a business-scoped user id. It is in the body so that no log of paths has it."
+            description=(
+                "A phone number as a person writes it, or a business-scoped user id. It is in the body so "
+                "that no log of paths has it."
+            )
         ),
     ]
     position: Annotated[str | None, Meta(description="`next` of the step before; without it the erasure begins.")] = (

@@ -33,7 +33,10 @@ class RecipientExport(msgspec.Struct, forbid_unknown_fields=True):
     number: Annotated[
         str,
         Meta(
-            description="A phone number as a person writes it, or a business-scoped user id. It is in the body so that no log of paths has it."
+            description=(
+                "A phone number as a person writes it, or a business-scoped user id. It is in the body so "
+                "that no log of paths has it."
+            )
         ),
     ]
     position: Annotated[str | None, Meta(description="`next` of the page before; without it the export begins.")] = None

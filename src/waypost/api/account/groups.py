@@ -24,8 +24,14 @@ _MAX_TEXT_BYTES: Final = 16 * 1024
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
 _GROUP: Final = f"{APP}/group/{{group_id}}"
 _FIELDS: Final = (  # Source: ledger 1.10; the operator's page "Groups"
-    "subject", "description", "participants", "total_participant_count", "creation_timestamp", "suspended", "join_approval_mode",
-)  # fmt: skip
+    "subject",
+    "description",
+    "participants",
+    "total_participant_count",
+    "creation_timestamp",
+    "suspended",
+    "join_approval_mode",
+)
 _NOT_AT_OPERATOR: Final = ("admins", "id")
 """Documented fields that the operator does not have, or always returns: the business is the only administrator."""
 _SHOWN: Final = ("subject", "description", "participants", "total_participant_count")

@@ -11,12 +11,10 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
 from waypost.wire.login import is_partner_token
 
-# fmt: off
 _OWN_APP_ERRORS: Final = {  # for a token of another of the partner's own apps, by the route's error for other apps. Source: ledger 0
     ErrorCode.APP_ID_UNKNOWN: ErrorCode.NO_PERMISSION,
-    ErrorCode.APP_NOT_FOUND:  ErrorCode.NOT_FOR_THIS_APP,
+    ErrorCode.APP_NOT_FOUND: ErrorCode.NOT_FOR_THIS_APP,
 }
-# fmt: on
 
 
 class KeyHolder(NamedTuple):

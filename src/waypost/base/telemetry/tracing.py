@@ -37,18 +37,30 @@ class TraceStepRow:
 class TraceStep(Enum):
     """The steps, in pipeline order."""
 
-    # fmt: off
-    #                                 part          text                   facts
-    ACCEPTED           = TraceStepRow("api",        "accepted",            ("app_id", "partner_id", "kind", "traceparent", "request_id"))
-    IN_FLIGHT          = TraceStepRow("queue",      "in flight",           ("position", "attempt"))
-    OPERATOR_RESPONDED = TraceStepRow("operators",  "operator responded",  ("position", "app_id", "outcome", "code", "request_id"))
-    COMPLETED          = TraceStepRow("dispatch",   "completed",           ("position", "app_id", "outcome"))
-    RETRY_LATER        = TraceStepRow("queue",      "retried later",       ("position", "attempt", "due_ms"))
-    STATUS             = TraceStepRow("events",     "status applied",      ("position", "state"))
-    CALLBACK_ATTEMPTED = TraceStepRow("callbacks",  "callback attempted",  (
-        "callback_id", "subscription_id", "app_id", "partner_id", "position", "callback_event", "sequence", "attempt", "status",
-    ))
-    # fmt: on
+    # part, text, facts
+    ACCEPTED = TraceStepRow("api", "accepted", ("app_id", "partner_id", "kind", "traceparent", "request_id"))
+    IN_FLIGHT = TraceStepRow("queue", "in flight", ("position", "attempt"))
+    OPERATOR_RESPONDED = TraceStepRow(
+        "operators", text="operator responded", facts=("position", "app_id", "outcome", "code", "request_id")
+    )
+    COMPLETED = TraceStepRow("dispatch", "completed", ("position", "app_id", "outcome"))
+    RETRY_LATER = TraceStepRow("queue", "retried later", ("position", "attempt", "due_ms"))
+    STATUS = TraceStepRow("events", "status applied", ("position", "state"))
+    CALLBACK_ATTEMPTED = TraceStepRow(
+        "callbacks",
+        text="callback attempted",
+        facts=(
+            "callback_id",
+            "subscription_id",
+            "app_id",
+            "partner_id",
+            "position",
+            "callback_event",
+            "sequence",
+            "attempt",
+            "status",
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,8 +90,8 @@ def move(
         tables = move_store(settings.store_path, to, report=report)
     rows = sum(table.digest.rows for table in tables)
     typer.echo(
-        f"{rows:,} rows in {len(tables)} tables are copied and compared. Set WAYPOST_DATABASE_URL to use that database; "
-        f"media files stay in {settings.media_folder}"
+        f"{rows:,} rows in {len(tables)} tables are copied and compared. Set WAYPOST_DATABASE_URL to use that "
+        f"database; media files stay in {settings.media_folder}"
     )
 
 

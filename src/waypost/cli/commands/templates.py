@@ -46,7 +46,10 @@ def create(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="Create the template of a JSON file instead, an object with the partner API's fields; - is standard input."
+            help=(
+                "Create the template of a JSON file instead, an object with the partner API's fields; - is standard "
+                "input."
+            )
         ),
     ] = None,
     if_missing: IfMissing = False,

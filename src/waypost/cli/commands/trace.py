@@ -78,7 +78,10 @@ def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
         outcome = attempt["error"] if attempt["status"] is None else f"status {attempt['status']}"
         response = _shorten_to_line(attempt["response_body"])
         yield (
-            f"    {format_time(attempt['at_ms'])}  attempt {number}, {attempt['kind']}: {outcome} after {attempt['duration_ms']} ms"
+            (
+                f"    {format_time(attempt['at_ms'])}  attempt {number}, {attempt['kind']}: {outcome} after "
+                f"{attempt['duration_ms']} ms"
+            )
             + (f": {response}" if response else "")
         )
     yield from _describe_job(callback["waiting"], "    waits")

@@ -88,9 +88,15 @@ def format_change(change: Mapping[str, Any]) -> str:
     at = format_moment(change["at_ms"])
     if change["kind"] == "message":
         error = f"  {change['code']} {change['reason'] or ''}".rstrip() if change["code"] else ""
-        return f"{at}  message   {change['id']}  {change['state']:<10}  {change['message_kind']} to {change['destination']}{error}"
+        return (
+            f"{at}  message   {change['id']}  {change['state']:<10}  {change['message_kind']} to "
+            f"{change['destination']}{error}"
+        )
     about = f"  of {change['message_id']}" if change["message_id"] else ""
-    return f"{at}  callback  {change['id']}  {change['state']:<10}  {change['event']}{about} to subscription {change['subscription_id']}"
+    return (
+        f"{at}  callback  {change['id']}  {change['state']:<10}  {change['event']}{about} to subscription "
+        f"{change['subscription_id']}"
+    )
 
 
 async def _only_app(client: ApiClient) -> str:

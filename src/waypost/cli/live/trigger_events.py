@@ -76,49 +76,143 @@ def _messages_webhook(occasion: str, **value: Any) -> TriggerEvent:
     return _webhook("messages", occasion, messaging_product="whatsapp", metadata=_METADATA, **value)
 
 
-# fmt: off
 EVENTS: Final[Mapping[str, TriggerEvent]] = {  # Source: docs/reference/callbacks.md; facts 4.4, 6.2 to 6.8
-    "enqueued":         TriggerEvent("The operator accepts a message.", needs_message=True),
-    "sent":             _status("sent", "The operator sends a message."),
-    "delivered":        _status("delivered", "A message is on the recipient's device."),
-    "read":             _status("read", "The recipient reads a message."),
-    "deleted":          _status("deleted", "The recipient deletes a message."),
-    "failed":           _status("failed", "A message fails; --set code=131026 chooses the error.", before_delivery=True, code=131026),
-    "warning":          _status("warning", "The operator reports a status without a message state here."),
-    "billing-event":    TriggerEvent("The price of a message.", needs_message=True),
-    "text":             _inbound("The recipient sends a text.", type="text", text="Hello"),
-    "quick_reply":      TriggerEvent("The recipient taps a quick reply of a template.", f"{_PHONE}/tap", {"index": 0, "wait_ms": _WAIT_MS}, needs_message=True),
-    "button_reply":     TriggerEvent("The recipient taps a choice of a session message.", f"{_PHONE}/tap", {"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"}, sends=_QUICK_REPLIES, needs_message=True),
-    "list_reply":       TriggerEvent("The recipient chooses a row of a list.", f"{_PHONE}/tap", {"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"}, sends=_LIST, needs_message=True),
-    "image":            _media("The recipient sends an image.", "image", "image/png", _PNG, caption="A picture"),
-    "video":            _media("The recipient sends a video.", "video", "video/mp4", _WORDS),
-    "audio":            _media("The recipient sends a recording.", "audio", "audio/ogg", _WORDS, voice=True),
-    "file":             _media("The recipient sends a document.", "document", "application/pdf", _WORDS, file_name="plan.pdf"),
-    "sticker":          _media("The recipient sends a sticker.", "sticker", "image/webp", _WORDS),
-    "location":         _inbound("The recipient sends a location.", type="location", location={"latitude": 52.52, "longitude": 13.4, "name": "Acme"}),
-    "contact":          _inbound("The recipient sends contact cards.", type="contacts", contacts=[{"name": {"formatted_name": "Ben Bell", "first_name": "Ben"}, "phones": [{"phone": "+4915112345678"}]}]),
-    "reaction":         TriggerEvent("The recipient reacts to a message.", _MESSAGES, {**_FROM_PHONE, "type": "reaction", "reaction": {"message_id": "{message}", "emoji": "\N{THUMBS UP SIGN}"}}, needs_message=True),
-    "order":            _inbound("The recipient orders products.", type="order", order={"catalog_id": "1", "text": "Please", "product_items": [{"product_retailer_id": "shoe-1", "quantity": 1, "item_price": 20, "currency": "EUR"}]}),
-    "unsupported":      _inbound("The recipient sends a message that the operator does not pass on.", type="unsupported", unsupported={"type": "poll_creation"}),
-    "request_welcome":  _messages_webhook("A user opens a chat with the number for the first time.", contacts=[{"wa_id": "{destination}", "profile": {"name": "Ann"}}], messages=[{"from": "{destination}", "id": "wamid.{unique}", "timestamp": "{now_s}", "type": "request_welcome"}]),
-    "mismatch":         _messages_webhook("The recipient has changed the number.", messages=[{"from": "{destination}", "id": "wamid.{unique}", "timestamp": "{now_s}", "type": "system", "system": {"body": "Ann changed the number", "wa_id": "15550009999", "type": "user_changed_number"}}]),
-    "user_actions":     _messages_webhook("The recipient follows a link of a marketing message.", user_actions=[{"action_type": "marketing_messages_link_click", "timestamp": "{now_s}"}]),
-    "opted-out":        TriggerEvent("The recipient stops marketing messages.", f"{_PHONE}/marketing", {**_FROM_PHONE, "wants": False}),
-    "opted-in":         TriggerEvent("The recipient resumes marketing messages.", f"{_PHONE}/marketing", {**_FROM_PHONE, "wants": True}),
-    "status-update":    TriggerEvent("A template is flagged; its other states: message_template_status_update.", f"{_TEMPLATES}/flag"),
-    "quality-update":   TriggerEvent("A template's quality changes.", f"{_TEMPLATES}/quality", {"score": "YELLOW"}),
-    "category-update":  TriggerEvent("A template's category will change.", f"{_TEMPLATES}/category", {"category": "MARKETING", "announced": True}),
-    "review-event":     _webhook("account_review_update", "The account is reviewed.", decision="APPROVED"),
-    "status-event":     _webhook("account_update", "The account is verified.", event="VERIFIED_ACCOUNT"),
-    "pndn-event":       _webhook("phone_number_name_update", "The display name is reviewed.", display_phone_number="{source}", decision="APPROVED", requested_verified_name="Acme"),
-    "tier-event":       _webhook("phone_number_quality_update", "The number's messaging limit changes.", display_phone_number="{source}", event="UPGRADE", old_limit="TIER_250", current_limit="TIER_1K"),
-    "capability-event": _webhook("business_capability_update", "The limits of the business change.", max_daily_conversation_per_phone=1000, max_phone_numbers_per_business=25),
+    "enqueued": TriggerEvent("The operator accepts a message.", needs_message=True),
+    "sent": _status("sent", "The operator sends a message."),
+    "delivered": _status("delivered", "A message is on the recipient's device."),
+    "read": _status("read", "The recipient reads a message."),
+    "deleted": _status("deleted", "The recipient deletes a message."),
+    "failed": _status(
+        "failed", "A message fails; --set code=131026 chooses the error.", before_delivery=True, code=131026
+    ),
+    "warning": _status("warning", "The operator reports a status without a message state here."),
+    "billing-event": TriggerEvent("The price of a message.", needs_message=True),
+    "text": _inbound("The recipient sends a text.", type="text", text="Hello"),
+    "quick_reply": TriggerEvent(
+        "The recipient taps a quick reply of a template.",
+        path=f"{_PHONE}/tap",
+        body={"index": 0, "wait_ms": _WAIT_MS},
+        needs_message=True,
+    ),
+    "button_reply": TriggerEvent(
+        "The recipient taps a choice of a session message.",
+        path=f"{_PHONE}/tap",
+        body={"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"},
+        sends=_QUICK_REPLIES,
+        needs_message=True,
+    ),
+    "list_reply": TriggerEvent(
+        "The recipient chooses a row of a list.",
+        path=f"{_PHONE}/tap",
+        body={"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"},
+        sends=_LIST,
+        needs_message=True,
+    ),
+    "image": _media("The recipient sends an image.", "image", "image/png", _PNG, caption="A picture"),
+    "video": _media("The recipient sends a video.", "video", "video/mp4", _WORDS),
+    "audio": _media("The recipient sends a recording.", "audio", "audio/ogg", _WORDS, voice=True),
+    "file": _media("The recipient sends a document.", "document", "application/pdf", _WORDS, file_name="plan.pdf"),
+    "sticker": _media("The recipient sends a sticker.", "sticker", "image/webp", _WORDS),
+    "location": _inbound(
+        "The recipient sends a location.",
+        type="location",
+        location={"latitude": 52.52, "longitude": 13.4, "name": "Acme"},
+    ),
+    "contact": _inbound(
+        "The recipient sends contact cards.",
+        type="contacts",
+        contacts=[
+            {"name": {"formatted_name": "Ben Bell", "first_name": "Ben"}, "phones": [{"phone": "+4915112345678"}]}
+        ],
+    ),
+    "reaction": TriggerEvent(
+        "The recipient reacts to a message.",
+        path=_MESSAGES,
+        body={
+            **_FROM_PHONE,
+            "type": "reaction",
+            "reaction": {"message_id": "{message}", "emoji": "\N{THUMBS UP SIGN}"},
+        },
+        needs_message=True,
+    ),
+    "order": _inbound(
+        "The recipient orders products.",
+        type="order",
+        order={
+            "catalog_id": "1",
+            "text": "Please",
+            "product_items": [{"product_retailer_id": "shoe-1", "quantity": 1, "item_price": 20, "currency": "EUR"}],
+        },
+    ),
+    "unsupported": _inbound(
+        "The recipient sends a message that the operator does not pass on.",
+        type="unsupported",
+        unsupported={"type": "poll_creation"},
+    ),
+    "request_welcome": _messages_webhook(
+        "A user opens a chat with the number for the first time.",
+        contacts=[{"wa_id": "{destination}", "profile": {"name": "Ann"}}],
+        messages=[{"from": "{destination}", "id": "wamid.{unique}", "timestamp": "{now_s}", "type": "request_welcome"}],
+    ),
+    "mismatch": _messages_webhook(
+        "The recipient has changed the number.",
+        messages=[
+            {
+                "from": "{destination}",
+                "id": "wamid.{unique}",
+                "timestamp": "{now_s}",
+                "type": "system",
+                "system": {"body": "Ann changed the number", "wa_id": "15550009999", "type": "user_changed_number"},
+            }
+        ],
+    ),
+    "user_actions": _messages_webhook(
+        "The recipient follows a link of a marketing message.",
+        user_actions=[{"action_type": "marketing_messages_link_click", "timestamp": "{now_s}"}],
+    ),
+    "opted-out": TriggerEvent(
+        "The recipient stops marketing messages.", path=f"{_PHONE}/marketing", body={**_FROM_PHONE, "wants": False}
+    ),
+    "opted-in": TriggerEvent(
+        "The recipient resumes marketing messages.", path=f"{_PHONE}/marketing", body={**_FROM_PHONE, "wants": True}
+    ),
+    "status-update": TriggerEvent(
+        "A template is flagged; its other states: message_template_status_update.", f"{_TEMPLATES}/flag"
+    ),
+    "quality-update": TriggerEvent("A template's quality changes.", f"{_TEMPLATES}/quality", {"score": "YELLOW"}),
+    "category-update": TriggerEvent(
+        "A template's category will change.",
+        path=f"{_TEMPLATES}/category",
+        body={"category": "MARKETING", "announced": True},
+    ),
+    "review-event": _webhook("account_review_update", "The account is reviewed.", decision="APPROVED"),
+    "status-event": _webhook("account_update", "The account is verified.", event="VERIFIED_ACCOUNT"),
+    "pndn-event": _webhook(
+        "phone_number_name_update",
+        "The display name is reviewed.",
+        display_phone_number="{source}",
+        decision="APPROVED",
+        requested_verified_name="Acme",
+    ),
+    "tier-event": _webhook(
+        "phone_number_quality_update",
+        "The number's messaging limit changes.",
+        display_phone_number="{source}",
+        event="UPGRADE",
+        old_limit="TIER_250",
+        current_limit="TIER_1K",
+    ),
+    "capability-event": _webhook(
+        "business_capability_update",
+        "The limits of the business change.",
+        max_daily_conversation_per_phone=1000,
+        max_phone_numbers_per_business=25,
+    ),
     **{  # by the operator's field, whatever its name above
         name: _webhook(name, kind.occasion, event="UPDATED", metadata=_METADATA)
         for name, kind in {**TEMPLATE_KINDS, **ACCOUNT_KINDS, **PASSTHROUGH_KINDS}.items()
     },
 }
-# fmt: on
 """Events by name: that of version 2, or the operator's field, with a minimal value."""
 
 FIELDS_OF_VERSION_2: Final = {

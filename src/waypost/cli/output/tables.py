@@ -46,24 +46,72 @@ class Columns:
     members: tuple[str, ...] = ()
 
 
-# fmt: off
 TABLES: Final[tuple[tuple[str, Columns], ...]] = (  # the first of a name whose columns occur is used
     # name of the list    columns, each with its heading if that is not its name
-    ("templates",         Columns(("elementName:name", "status", "category", "templateType:type", "languageCode:language", "reason", "id"))),
-    ("attempts",          Columns(("at_ms:at", "kind", "status", "error", "duration_ms:ms", "response_body:response"))),
-    ("partners",          Columns(("id", "name", "email", "contact_name", "phone_number", "admin"))),
-    ("client_secrets",    Columns(("id", "created_on_ms", "expires_on_ms", "expired"))),
-    ("api_keys",          Columns(("id", "name", "created_on_ms"))),
-    ("apps",              Columns(("id", "name", "partner_id:partner", "phone_number", "phone_number_id", "business_account_id:business account", "live", "hosting"))),
-    ("rates",             Columns(("rate", "per", "in_force", "source", "documented", "service", "app"))),
-    ("operator_accounts", Columns(("id", "kind", "version", "base_url", "business_accounts.id:business account", "business_accounts.partner_id:partner", "apps.name:app", "apps.phone_number:phone number"), ("business_accounts", "apps"))),
-    ("numbers",           Columns(("id", "display_phone_number", "verified_name", "status", "quality_rating", "name_status", "throughput.level:throughput"))),
-    ("dead_letters",      Columns(("position", "queue", "ref", "defects", "note"))),
-    ("subscriptions",     Columns(("id", "app_id", "tag", "state", "circuit", "waiting", "replaying", "url"))),
-    ("requests",          Columns(("at_ms:at", "status", "route", "app_id:app", "credential", "error", "field", "took_ms:ms", "id"))),
-    ("entries",           Columns(("id", "at_ms", "actor", "partner_id:partner", "action", "subject", "status", "detail"))),
+    (
+        "templates",
+        Columns(
+            ("elementName:name", "status", "category", "templateType:type", "languageCode:language", "reason", "id")
+        ),
+    ),
+    ("attempts", Columns(("at_ms:at", "kind", "status", "error", "duration_ms:ms", "response_body:response"))),
+    ("partners", Columns(("id", "name", "email", "contact_name", "phone_number", "admin"))),
+    ("client_secrets", Columns(("id", "created_on_ms", "expires_on_ms", "expired"))),
+    ("api_keys", Columns(("id", "name", "created_on_ms"))),
+    (
+        "apps",
+        Columns(
+            (
+                "id",
+                "name",
+                "partner_id:partner",
+                "phone_number",
+                "phone_number_id",
+                "business_account_id:business account",
+                "live",
+                "hosting",
+            )
+        ),
+    ),
+    ("rates", Columns(("rate", "per", "in_force", "source", "documented", "service", "app"))),
+    (
+        "operator_accounts",
+        Columns(
+            (
+                "id",
+                "kind",
+                "version",
+                "base_url",
+                "business_accounts.id:business account",
+                "business_accounts.partner_id:partner",
+                "apps.name:app",
+                "apps.phone_number:phone number",
+            ),
+            ("business_accounts", "apps"),
+        ),
+    ),
+    (
+        "numbers",
+        Columns(
+            (
+                "id",
+                "display_phone_number",
+                "verified_name",
+                "status",
+                "quality_rating",
+                "name_status",
+                "throughput.level:throughput",
+            )
+        ),
+    ),
+    ("dead_letters", Columns(("position", "queue", "ref", "defects", "note"))),
+    ("subscriptions", Columns(("id", "app_id", "tag", "state", "circuit", "waiting", "replaying", "url"))),
+    (
+        "requests",
+        Columns(("at_ms:at", "status", "route", "app_id:app", "credential", "error", "field", "took_ms:ms", "id")),
+    ),
+    ("entries", Columns(("id", "at_ms", "actor", "partner_id:partner", "action", "subject", "status", "detail"))),
 )
-# fmt: on
 
 
 def format_view(view: View) -> Iterator[str]:

@@ -31,40 +31,44 @@ class ButtonBehaviour:
     value: str = ""
 
 
-# fmt: off
 BUTTON_BEHAVIOURS: Final = {  # Source: decision 0057; kinds as in the simulator's tables of buttons
-    #                             does           icon        label                  value
-    "QUICK_REPLY":          ButtonBehaviour("reply",      "reply"),
-    "REPLY":                ButtonBehaviour("reply",      "reply"),
-    "LIST_ROW":             ButtonBehaviour("reply",      ""),
-    "NOT_REQUESTED":        ButtonBehaviour("reply",      "warn",   NOT_REQUESTED),
-    "URL":                  ButtonBehaviour("link",       "link",   "Open",            "url"),
-    "PHONE_NUMBER":         ButtonBehaviour("call",       "call",   "Call",            "phone_number"),
-    "VOICE_CALL":           ButtonBehaviour("call",       "call",   "Call now"),
-    "COPY_CODE":            ButtonBehaviour("copy",       "copy",   "Copy offer code", "code"),
-    "OTP":                  ButtonBehaviour("copy",       "copy",   "Copy code",       "code"),
-    "FLOW":                 ButtonBehaviour("flow",       "form",   "Open"),
-    "ADDRESS":              ButtonBehaviour("address",    "form",   "Provide address"),
-    "CALL_PERMISSION":      ButtonBehaviour("permission", "call",   "Choose preference"),
-    "CATALOG":              ButtonBehaviour("items",      "bag",    "View catalog"),
-    "MPM":                  ButtonBehaviour("items",      "bag",    "View items"),
-    "SPM":                  ButtonBehaviour("items",      "bag",    "View"),
-    "PRODUCT":              ButtonBehaviour("items",      "bag",    "View"),
-    "LOCATION_REQUEST":     ButtonBehaviour("place",      "place",  "Send location"),
-    "REVIEW_AND_PAY":       ButtonBehaviour("pay",        "bag",    "Review and pay"),
-    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact",    "person", "Share contact info"),
+    # does, icon, label, value
+    "QUICK_REPLY": ButtonBehaviour("reply", "reply"),
+    "REPLY": ButtonBehaviour("reply", "reply"),
+    "LIST_ROW": ButtonBehaviour("reply", ""),
+    "NOT_REQUESTED": ButtonBehaviour("reply", "warn", NOT_REQUESTED),
+    "URL": ButtonBehaviour("link", "link", "Open", "url"),
+    "PHONE_NUMBER": ButtonBehaviour("call", "call", "Call", "phone_number"),
+    "VOICE_CALL": ButtonBehaviour("call", "call", "Call now"),
+    "COPY_CODE": ButtonBehaviour("copy", "copy", "Copy offer code", "code"),
+    "OTP": ButtonBehaviour("copy", "copy", "Copy code", "code"),
+    "FLOW": ButtonBehaviour("flow", "form", "Open"),
+    "ADDRESS": ButtonBehaviour("address", "form", "Provide address"),
+    "CALL_PERMISSION": ButtonBehaviour("permission", "call", "Choose preference"),
+    "CATALOG": ButtonBehaviour("items", "bag", "View catalog"),
+    "MPM": ButtonBehaviour("items", "bag", "View items"),
+    "SPM": ButtonBehaviour("items", "bag", "View"),
+    "PRODUCT": ButtonBehaviour("items", "bag", "View"),
+    "LOCATION_REQUEST": ButtonBehaviour("place", "place", "Send location"),
+    "REVIEW_AND_PAY": ButtonBehaviour("pay", "bag", "Review and pay"),
+    "REQUEST_CONTACT_INFO": ButtonBehaviour("contact", "person", "Share contact info"),
 }
 _OTHER: Final = ButtonBehaviour("nothing", "")
 
-_ANY_ADDRESS: Final = (
-    ("name", "Name"), ("phone_number", "Phone number"), ("address", "Address"), ("city", "City"),
-)
+_ANY_ADDRESS: Final = (("name", "Name"), ("phone_number", "Phone number"), ("address", "Address"), ("city", "City"))
 ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by country
-    "IN": (*_ANY_ADDRESS, ("in_pin_code", "PIN code"), ("house_number", "Flat or house number"), ("floor_number", "Floor"),
-           ("tower_number", "Tower"), ("building_name", "Building"), ("landmark_area", "Landmark or area"), ("state", "State")),
+    "IN": (
+        *_ANY_ADDRESS,
+        ("in_pin_code", "PIN code"),
+        ("house_number", "Flat or house number"),
+        ("floor_number", "Floor"),
+        ("tower_number", "Tower"),
+        ("building_name", "Building"),
+        ("landmark_area", "Landmark or area"),
+        ("state", "State"),
+    ),
     "SG": (*_ANY_ADDRESS, ("sg_post_code", "Post code"), ("unit_number", "Unit number")),
 }
-# fmt: on
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,14 +62,25 @@ async def show_deliveries(tools: PageTools, page_request: PageRequest) -> Respon
         given = {name: text for name, text in filters.values.items() if text}
         next_page = "?" + urlencode({**given, "before": _encode_cursor(page.next)})
     return await tools.page(
-        page_request, "callbacks/deliveries.html",
-        rows=rows, failing=_failing(health), subscriptions=[{"id": one.id, "tag": one.tag} for one in health.values()], filters=filters, values=filters.values,
-        states=[(state, STATE_LABELS.get(state, state)) for state in DELIVERY_STATES], events=EVENT_SUGGESTIONS,
-        times=[(value, label) for value, label, _ in DELIVERY_TIMES], quick=QUICK_FILTERS,
+        page_request,
+        "callbacks/deliveries.html",
+        rows=rows,
+        failing=_failing(health),
+        subscriptions=[{"id": one.id, "tag": one.tag} for one in health.values()],
+        filters=filters,
+        values=filters.values,
+        states=[(state, STATE_LABELS.get(state, state)) for state in DELIVERY_STATES],
+        events=EVENT_SUGGESTIONS,
+        times=[(value, label) for value, label, _ in DELIVERY_TIMES],
+        quick=QUICK_FILTERS,
         failures=await count_failures(tools, page_request, filters) if before is None else 0,
-        next_page=next_page, searched_to_ms=page.searched_to_ms, is_first=before is None,
-        most=MAX_SELECTED_CALLBACKS, is_filtered=bool(filters.query), query=f"?{filters.query}" if filters.query else "",
-    )  # fmt: skip
+        next_page=next_page,
+        searched_to_ms=page.searched_to_ms,
+        is_first=before is None,
+        most=MAX_SELECTED_CALLBACKS,
+        is_filtered=bool(filters.query),
+        query=f"?{filters.query}" if filters.query else "",
+    )
 
 
 async def live_deliveries(tools: PageTools, page_request: PageRequest) -> Response:
@@ -86,14 +97,19 @@ async def live_deliveries(tools: PageTools, page_request: PageRequest) -> Respon
             subscription_health_by_app, page_request.partner.id, page_request.app.id
         )
         return [
-            PageElement("outages", part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, _failing(health))),
+            PageElement(
+                "outages", part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, _failing(health))
+            ),
             *(
                 PageElement(
-                    f"delivery-{row['id']}", part(DELIVERY_LIST_MACROS, "delivery", page_request, base, row), "deliveries", "start"
+                    f"delivery-{row['id']}",
+                    html=part(DELIVERY_LIST_MACROS, "delivery", page_request, base, row),
+                    into="deliveries",
+                    at="start",
                 )
                 for row in reversed(rows)
             ),
-        ]  # fmt: skip
+        ]
 
     return tools.live(page_request, render_pieces, rest_s=0.5)
 

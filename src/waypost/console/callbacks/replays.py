@@ -54,10 +54,18 @@ async def show_replay(tools: PageTools, page_request: PageRequest) -> Response:
         response = await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", {**body, "dry_run": True})
         counted = {**response, "from_ms": body.get("from_ms", ""), "to_ms": body["to_ms"]}
     return await tools.page(
-        page_request, "callbacks/replay.html",
-        subscriptions=subscriptions, chosen=chosen, which=REPLAY_CHOICES, events=EVENT_SUGGESTIONS, counted=counted, most=MAX_REPLAYED,
-        from_text=page_request.zone.field_value(chosen.from_ms), to_text=page_request.zone.field_value(chosen.to_ms), root=callbacks_path(page_request),
-    )  # fmt: skip
+        page_request,
+        "callbacks/replay.html",
+        subscriptions=subscriptions,
+        chosen=chosen,
+        which=REPLAY_CHOICES,
+        events=EVENT_SUGGESTIONS,
+        counted=counted,
+        most=MAX_REPLAYED,
+        from_text=page_request.zone.field_value(chosen.from_ms),
+        to_text=page_request.zone.field_value(chosen.to_ms),
+        root=callbacks_path(page_request),
+    )
 
 
 async def replay(tools: PageTools, page_request: PageRequest) -> Response:

@@ -80,21 +80,28 @@ async def show_response_times(tools: PageTools, page_request: PageRequest) -> Re
         return {
             subscription["id"]: _ReceiverAttempts(
                 count_attempts(connection, subscription["id"], from_ms, now_ms + 1, slots=TIME_SLOTS),
-                count_deliveries(connection, subscription["id"], now_ms - HOUR_MS),
-                count_deliveries(connection, subscription["id"], now_ms - DAY_MS),
+                hour=count_deliveries(connection, subscription["id"], now_ms - HOUR_MS),
+                day=count_deliveries(connection, subscription["id"], now_ms - DAY_MS),
             )
             for subscription in subscriptions
         }
 
     attempts = await tools.services.database.read(read)
     slots = _TimeSlots(
-        page_request.zone, [from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)], time_format, form
+        page_request.zone,
+        begins_ms=[from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)],
+        time_format=time_format,
+        form=form,
     )
     return await tools.page(
-        page_request, "callbacks/response_times.html",
+        page_request,
+        "callbacks/response_times.html",
         cards=[_card(subscription, attempts[subscription["id"]], slots) for subscription in subscriptions],
-        ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES], chosen=name, root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
-    )  # fmt: skip
+        ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES],
+        chosen=name,
+        root=callbacks_path(page_request),
+        most=MAX_COUNTED_ATTEMPTS,
+    )
 
 
 def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, slots: _TimeSlots) -> dict[str, Any]:

@@ -141,7 +141,10 @@ def _render_sparkline(attempts: Sequence[Any]) -> str:
     times = sorted(attempt.duration_ms for attempt in attempts)
     median = times[len(times) // 2]
     failed = sum(not is_delivered_status(attempt.status) for attempt in attempts)
-    title = f"Last {len(attempts)} attempts: median {format_duration(median)}, maximum {format_duration(times[-1])}, {failed} failed."
+    title = (
+        f"Last {len(attempts)} attempts: median {format_duration(median)}, maximum {format_duration(times[-1])}, "
+        f"{failed} failed."
+    )
     empty = _SPARKLINE_ATTEMPTS - len(attempts)  # the newest attempt is always at the right
     return sparkline(
         [*[None] * empty, *(attempt.duration_ms for attempt in attempts)],

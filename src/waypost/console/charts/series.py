@@ -45,6 +45,7 @@ def value_table(heads: Sequence[str], rows: Sequence[Sequence[object]], *, capti
     )  # fmt: skip
     named = Markup(' id="{}" data-keep="open"').format(id) if id else ""
     return Markup(
-        '<details class="chart-table"{}><summary>View as table</summary><div class="table-wrap" tabindex="0" role="group" aria-label="{}">'
+        '<details class="chart-table"{}><summary>View as table</summary><div class="table-wrap" tabindex="0" '
+        'role="group" aria-label="{}">'
         '<table><caption class="hidden">{}</caption><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div></details>'
     ).format(named, caption, caption, head, body)

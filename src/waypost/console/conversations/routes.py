@@ -7,14 +7,17 @@ from waypost.console.route import PageRoute, RouteKind
 
 _ONE: Final = "/apps/{app_id}/conversations/{recipient_id}"
 
-# fmt: off
 CONVERSATIONS: Final = (
-    #       kind       path                            endpoint                     description
-    PageRoute(RouteKind.PAGE, "/apps/{app_id}/conversations", listing.show_conversations, "list recipients by last activity"),
-    PageRoute(RouteKind.PAGE, _ONE,                           thread.show_thread,         "show one conversation"),
-    PageRoute(RouteKind.LIVE, f"{_ONE}/live",                 thread.live_thread,         "stream its messages"),
-    PageRoute(RouteKind.ACT,  f"{_ONE}/reveal",               thread.reveal_message,      "show the text of one message"),
-    PageRoute(RouteKind.ACT,  f"{_ONE}/reply",                actions.send_reply,         "send a text within the window"),
-    PageRoute(RouteKind.ACT,  f"{_ONE}/read",                 actions.mark_read,          "mark what was received as read"),
+    # kind, path, endpoint, description
+    PageRoute(
+        RouteKind.PAGE,
+        path="/apps/{app_id}/conversations",
+        endpoint=listing.show_conversations,
+        does="list recipients by last activity",
+    ),
+    PageRoute(RouteKind.PAGE, _ONE, thread.show_thread, "show one conversation"),
+    PageRoute(RouteKind.LIVE, f"{_ONE}/live", thread.live_thread, "stream its messages"),
+    PageRoute(RouteKind.ACT, f"{_ONE}/reveal", thread.reveal_message, "show the text of one message"),
+    PageRoute(RouteKind.ACT, f"{_ONE}/reply", actions.send_reply, "send a text within the window"),
+    PageRoute(RouteKind.ACT, f"{_ONE}/read", actions.mark_read, "mark what was received as read"),
 )
-# fmt: on

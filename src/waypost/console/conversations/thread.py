@@ -82,11 +82,18 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
         scope = (page_request.partner.id, app.business_account_id)
         approved = (await tools.services.database.read(newest, *scope)).templates
     return await tools.page(
-        page_request, "conversations/thread.html",
-        head=head, filters=filters, entries=await _entries(tools, page_request, head, found.rows), shown_parts=THREAD_PARTS,
-        older="" if found.next is None else encode_cursor(found.next), back_to_ms=found.searched_to_ms,
-        approved=approved, path=thread_path(page_request, head), text_hint="" if show_text else HIDDEN_TEXT_HINT,
-    )  # fmt: skip
+        page_request,
+        "conversations/thread.html",
+        head=head,
+        filters=filters,
+        entries=await _entries(tools, page_request, head, found.rows),
+        shown_parts=THREAD_PARTS,
+        older="" if found.next is None else encode_cursor(found.next),
+        back_to_ms=found.searched_to_ms,
+        approved=approved,
+        path=thread_path(page_request, head),
+        text_hint="" if show_text else HIDDEN_TEXT_HINT,
+    )
 
 
 async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:

@@ -27,10 +27,15 @@ async def show_received(tools: PageTools, page_request: PageRequest) -> Response
     filters = _filter(tools, page_request)
     matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
     return await tools.page(
-        page_request, "messages/received.html",
-        filters=filters, rows=await _view_rows(tools, page_request, matches.rows), older=_next_cursor(matches), back_to_ms=matches.searched_to_ms,
-        times=FILTER_TIMES, text_hint="" if tools.services.show_text else HIDDEN_TEXT_HINT,
-    )  # fmt: skip
+        page_request,
+        "messages/received.html",
+        filters=filters,
+        rows=await _view_rows(tools, page_request, matches.rows),
+        older=_next_cursor(matches),
+        back_to_ms=matches.searched_to_ms,
+        times=FILTER_TIMES,
+        text_hint="" if tools.services.show_text else HIDDEN_TEXT_HINT,
+    )
 
 
 async def show_more_received(tools: PageTools, page_request: PageRequest) -> Response:

@@ -88,23 +88,21 @@ _OPERATOR: Final = "Operator"
 _WAYPOST: Final = "Waypost"
 _CODE: Final = re.compile(r"(\d+): ")
 
-# fmt: off
 TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
-    # event       actor      tone     title
-    "enqueued":     _EventTexts(_OPERATOR, "quiet", "Accepted by operator"),
-    "sent":         _EventTexts(_OPERATOR, "quiet", "Sent to recipient"),
-    "delivered":    _EventTexts(_OPERATOR, "good",  "Delivered"),
-    "read":         _EventTexts(_OPERATOR, "info",  "Read"),
-    "deleted":      _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
-    "failed":       _EventTexts(_OPERATOR, "bad",   "Failed"),
-    "uncertain":    _EventTexts(_WAYPOST,  "warn",  "Unconfirmed: may have been sent"),
-    SEND_ATTEMPTED: _EventTexts(_OPERATOR, "warn",  "Attempt failed"),
-    "billed":       _EventTexts(_OPERATOR, "quiet", "Pricing received"),
-    "payment":      _EventTexts(_OPERATOR, "info",  "Payment updated"),
-    "status":       _EventTexts(_OPERATOR, "quiet", "Status ignored"),
-    NOT_FETCHED:    _EventTexts(_OPERATOR, "quiet", "Media not fetched"),
+    # event, actor, tone, title
+    "enqueued": _EventTexts(_OPERATOR, "quiet", "Accepted by operator"),
+    "sent": _EventTexts(_OPERATOR, "quiet", "Sent to recipient"),
+    "delivered": _EventTexts(_OPERATOR, "good", "Delivered"),
+    "read": _EventTexts(_OPERATOR, "info", "Read"),
+    "deleted": _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
+    "failed": _EventTexts(_OPERATOR, "bad", "Failed"),
+    "uncertain": _EventTexts(_WAYPOST, "warn", "Unconfirmed: may have been sent"),
+    SEND_ATTEMPTED: _EventTexts(_OPERATOR, "warn", "Attempt failed"),
+    "billed": _EventTexts(_OPERATOR, "quiet", "Pricing received"),
+    "payment": _EventTexts(_OPERATOR, "info", "Payment updated"),
+    "status": _EventTexts(_OPERATOR, "quiet", "Status ignored"),
+    NOT_FETCHED: _EventTexts(_OPERATOR, "quiet", "Media not fetched"),
 }
-# fmt: on
 
 
 def build_steps(

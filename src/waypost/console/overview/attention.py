@@ -140,12 +140,16 @@ def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
 _TEMPLATE_PROBLEMS: Final = {  # severity, what happened, what to do
     "REJECTED": ("warning", "was rejected", "Fix the problem that the reviewer named, then submit it again."),
     "FAILED": ("warning", "could not be submitted", "Fix the problem that the operator named, then submit it again."),
-    "PAUSED": ("error", "is paused", "It resumes automatically after some hours. Improve its text, or it may be disabled."),
+    "PAUSED": (
+        "error",
+        "is paused",
+        "It resumes automatically after some hours. Improve its text, or it may be disabled.",
+    ),
     "DISABLED": ("error", "is disabled", "It was paused too often. Create a new template."),
     "FLAGGED": ("warning", "is flagged", "Its quality is low. It is paused if the quality does not improve."),
     "LOCKED": ("warning", "is locked", "Check it in the operator's console."),
     "APPROVED": ("warning", "has low quality", "Send it to fewer people or improve its text, or it may be paused."),
-}  # fmt: skip
+}
 
 
 def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
@@ -174,5 +178,13 @@ def _expiring_secrets(overview: AppOverview) -> Iterator[AttentionItem]:
 
 
 _CHECKS: Final[tuple[Callable[[AppOverview], Iterator[AttentionItem]], ...]] = (
-    _failed_checks, _missing_number, _failing_receivers, _dead_letters, _limited_requests, _template_problems, _failed_messages, _delayed_messages, _expiring_secrets,
-)  # fmt: skip
+    _failed_checks,
+    _missing_number,
+    _failing_receivers,
+    _dead_letters,
+    _limited_requests,
+    _template_problems,
+    _failed_messages,
+    _delayed_messages,
+    _expiring_secrets,
+)

@@ -30,22 +30,54 @@ class PartnerField:
 _PLAIN: Final = {"autocomplete": "off", "maxlength": 150}
 _ID: Final = {"autocomplete": "off", "maxlength": 64, "inputmode": "numeric", "spellcheck": "false"}
 
-# fmt: off
 _PARTNER_FIELDS: Final = (  # Source: admin/setup/document.py
-    #            name                   label                 hint                                          error if it is empty
-    PartnerField("name",                "Partner",            "The company or team. Others do not see it.",  "Enter a name for the partner.", _PLAIN),
-    PartnerField("email",               "E-mail address",     "Its login. No other partner may have it.",    "Enter an e-mail address.",      {"autocomplete": "off", "maxlength": 254, "inputmode": "email"}),
+    # name, label, hint, error if it is empty
+    PartnerField(
+        "name",
+        label="Partner",
+        hint="The company or team. Others do not see it.",
+        required_text="Enter a name for the partner.",
+        attributes=_PLAIN,
+    ),
+    PartnerField(
+        "email",
+        label="E-mail address",
+        hint="Its login. No other partner may have it.",
+        required_text="Enter an e-mail address.",
+        attributes={"autocomplete": "off", "maxlength": 254, "inputmode": "email"},
+    ),
 )
 _PASSWORD: Final = PartnerField(
-    "password", "Password", "For the console and the partner API. Empty: one is generated, and shown once.", "",
-    {"autocomplete": "new-password", "maxlength": 256},
+    "password",
+    label="Password",
+    hint="For the console and the partner API. Empty: one is generated, and shown once.",
+    required_text="",
+    attributes={"autocomplete": "new-password", "maxlength": 256},
 )
 _APP_FIELDS: Final = (
-    PartnerField("app_name",            "App",                "It has one number, with its templates, messages and callbacks.", "Enter a name for the app.", _PLAIN),
-    PartnerField("phone_number",        "Number",             "With country code, 8 to 15 digits.",          "Enter the number of the app.",       {"autocomplete": "off", "maxlength": 24, "inputmode": "tel"}),
+    PartnerField(
+        "app_name",
+        label="App",
+        hint="It has one number, with its templates, messages and callbacks.",
+        required_text="Enter a name for the app.",
+        attributes=_PLAIN,
+    ),
+    PartnerField(
+        "phone_number",
+        label="Number",
+        hint="With country code, 8 to 15 digits.",
+        required_text="Enter the number of the app.",
+        attributes={"autocomplete": "off", "maxlength": 24, "inputmode": "tel"},
+    ),
 )
 _KEY_FIELDS: Final = (
-    PartnerField("key_name",            "Name of the API key", "The key itself is generated, and shown once.", "Enter a name for the key, such as where it is used.", {"autocomplete": "off", "maxlength": 100}),
+    PartnerField(
+        "key_name",
+        label="Name of the API key",
+        hint="The key itself is generated, and shown once.",
+        required_text="Enter a name for the key, such as where it is used.",
+        attributes={"autocomplete": "off", "maxlength": 100},
+    ),
 )
 SIMULATOR_FIELDS: Final = (*_PARTNER_FIELDS, _PASSWORD, *_APP_FIELDS, *_KEY_FIELDS)
 """Fields of a partner at the simulator, where the number and the accounts are created with it."""
@@ -53,12 +85,23 @@ OPERATOR_FIELDS: Final = (
     *_PARTNER_FIELDS,
     _PASSWORD,
     *_APP_FIELDS,
-    PartnerField("phone_number_id",     "Number ID",          "ID of that number at the operator.",           "Enter the ID of the number at the operator.", _ID),
-    PartnerField("business_account_id", "Business account",   "ID of the account with the number at the operator.", "Enter the ID of the business account.", _ID),
+    PartnerField(
+        "phone_number_id",
+        label="Number ID",
+        hint="ID of that number at the operator.",
+        required_text="Enter the ID of the number at the operator.",
+        attributes=_ID,
+    ),
+    PartnerField(
+        "business_account_id",
+        label="Business account",
+        hint="ID of the account with the number at the operator.",
+        required_text="Enter the ID of the business account.",
+        attributes=_ID,
+    ),
     *_KEY_FIELDS,
 )
 """Fields of a partner whose number exists at an operator."""
-# fmt: on
 
 
 def is_at_simulator(tools: PageTools) -> bool:

@@ -194,20 +194,77 @@ async def change_number(tools: PageTools, page_request: PageRequest) -> Response
     )
 
 
-# fmt: off
 PHONE_ACTIONS: Final = (
-    #           path                       name                                  call       body                          notice
-    PhoneActionRow("/phones/{phone}/offline",  "turn the phone off or on",            "",          _flags("is_offline"),                                                       _choose_notice("is_offline", "The phone is offline.", "The phone is online.")),
-    PhoneActionRow("/phones/{phone}/owner",    "name, user name, user id",            "",          _owner,                                                                     "Saved.", notifies=True),
-    PhoneActionRow("/phones/{phone}/settings", "how it receives and reads messages",  "",          _message_settings,                                                          "Saved.", notifies=True),
-    PhoneActionRow(f"{CHAT_PATH}/block",       "block or unblock the business",       "block",     _flags("blocks"),                                                           _choose_notice("blocks", "Blocked. The business is not notified.", "Unblocked.")),
-    PhoneActionRow(f"{CHAT_PATH}/report",      "report the business",                 "report",    _flags("blocks"),                                                           "Reported. The business is not notified.", notifies=True),
-    PhoneActionRow(f"{CHAT_PATH}/marketing",   "stop or resume marketing",            "marketing", _flags("wants"),                                                            _choose_notice("wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."), notifies=True),
-    PhoneActionRow(f"{ITEM_PATH}/read",        "read the chat of a message",          "read",      _empty_body,                                                                "Read."),
-    PhoneActionRow(f"{ITEM_PATH}/tap",         "tap a button",                        "tap",       _tap,                                                                       "Tapped."),
-    PhoneActionRow(f"{ITEM_PATH}/respond",     "submit a flow",                       "respond",   lambda fields: {"response": _decode_object(fields, "response")},            "Submitted."),
-    PhoneActionRow(f"{ITEM_PATH}/order",       "send an order",                       "messages",  lambda fields: {"type": "order", "order": _decode_object(fields, "order")}, "Ordered."),
-    PhoneActionRow(f"{ITEM_PATH}/pay",         "pay an order, or fail the payment",   "pay",       _payment,                                                                   lambda body: _PAYMENT_NOTICES[body["status"]]),
-    PhoneActionRow(f"{ITEM_PATH}/location",    "respond to a request for a location", "messages",  lambda fields: {"type": "location", "location": parse_location(fields)},    "Sent."),
+    # path, name, call, body, notice
+    PhoneActionRow(
+        "/phones/{phone}/offline",
+        does="turn the phone off or on",
+        call="",
+        body=_flags("is_offline"),
+        notice=_choose_notice("is_offline", "The phone is offline.", "The phone is online."),
+    ),
+    PhoneActionRow("/phones/{phone}/owner", "name, user name, user id", "", _owner, "Saved.", notifies=True),
+    PhoneActionRow(
+        "/phones/{phone}/settings",
+        does="how it receives and reads messages",
+        call="",
+        body=_message_settings,
+        notice="Saved.",
+        notifies=True,
+    ),
+    PhoneActionRow(
+        f"{CHAT_PATH}/block",
+        does="block or unblock the business",
+        call="block",
+        body=_flags("blocks"),
+        notice=_choose_notice("blocks", "Blocked. The business is not notified.", "Unblocked."),
+    ),
+    PhoneActionRow(
+        f"{CHAT_PATH}/report",
+        does="report the business",
+        call="report",
+        body=_flags("blocks"),
+        notice="Reported. The business is not notified.",
+        notifies=True,
+    ),
+    PhoneActionRow(
+        f"{CHAT_PATH}/marketing",
+        does="stop or resume marketing",
+        call="marketing",
+        body=_flags("wants"),
+        notice=_choose_notice(
+            "wants", "Marketing resumed. The business is notified.", "Marketing stopped. The business is notified."
+        ),
+        notifies=True,
+    ),
+    PhoneActionRow(f"{ITEM_PATH}/read", "read the chat of a message", "read", _empty_body, "Read."),
+    PhoneActionRow(f"{ITEM_PATH}/tap", "tap a button", "tap", _tap, "Tapped."),
+    PhoneActionRow(
+        f"{ITEM_PATH}/respond",
+        does="submit a flow",
+        call="respond",
+        body=lambda fields: {"response": _decode_object(fields, "response")},
+        notice="Submitted.",
+    ),
+    PhoneActionRow(
+        f"{ITEM_PATH}/order",
+        does="send an order",
+        call="messages",
+        body=lambda fields: {"type": "order", "order": _decode_object(fields, "order")},
+        notice="Ordered.",
+    ),
+    PhoneActionRow(
+        f"{ITEM_PATH}/pay",
+        does="pay an order, or fail the payment",
+        call="pay",
+        body=_payment,
+        notice=lambda body: _PAYMENT_NOTICES[body["status"]],
+    ),
+    PhoneActionRow(
+        f"{ITEM_PATH}/location",
+        does="respond to a request for a location",
+        call="messages",
+        body=lambda fields: {"type": "location", "location": parse_location(fields)},
+        notice="Sent.",
+    ),
 )
-# fmt: on

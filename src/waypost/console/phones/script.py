@@ -64,10 +64,21 @@ async def _page(
     wrong_row: int | None = None,
 ) -> Response:  # fmt: skip
     return await client.tools.page(
-        client.page_request, "phones/script.html", 400 if wrong else 200,
-        phone=client.phone, state=state, rows=rows, seed=seed, text=text, wrong=wrong, wrong_row=wrong_row,
-        presets=[preset for preset in SCRIPT_PRESETS if preset.steps], events=STEP_EVENTS, effects=STEP_EFFECTS, options=STEP_OPTIONS,
-    )  # fmt: skip
+        client.page_request,
+        "phones/script.html",
+        400 if wrong else 200,
+        phone=client.phone,
+        state=state,
+        rows=rows,
+        seed=seed,
+        text=text,
+        wrong=wrong,
+        wrong_row=wrong_row,
+        presets=[preset for preset in SCRIPT_PRESETS if preset.steps],
+        events=STEP_EVENTS,
+        effects=STEP_EFFECTS,
+        options=STEP_OPTIONS,
+    )
 
 
 def _format_json(steps: list[Any]) -> str:

@@ -21,21 +21,19 @@ MAX_FILE_BYTES: Final = 100 * 1024 * 1024
 FILE_KINDS: Final = ("auto", "image", "video", "audio", "document", "sticker")
 _INVALID_LOCATION: Final = "Latitude or longitude is not valid."
 
-# fmt: off
 FORWARDING_FLAGS: Final = {  # forwarding flags of a message. Source: operator's facts 7.4, `context`
-    "":          {},
+    "": {},
     "forwarded": {"forwarded": True},
-    "often":     {"forwarded": True, "frequently_forwarded": True},
+    "often": {"forwarded": True, "frequently_forwarded": True},
 }
 DEFAULT_FILE_KINDS: Final = (  # prefix of a file's MIME type, and the default kind of its message. Source: operator's facts 6.1
     ("image/webp", "sticker"),
     ("image/jpeg", "image"),
-    ("image/png",  "image"),
-    ("video/",     "video"),
-    ("audio/",     "audio"),
-    ("",           "document"),
+    ("image/png", "image"),
+    ("video/", "video"),
+    ("audio/", "audio"),
+    ("", "document"),
 )
-# fmt: on
 
 
 async def send_text(tools: PageTools, page_request: PageRequest) -> Response:

@@ -38,12 +38,19 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     got: dict[str, Any] = json.loads(entry.response) if entry.response else {}
     app = next((app for app in page_request.apps if app.id == entry.app_id), None)
     return await tools.page(
-        page_request, "requests/entry.html",
-        entry=entry, sent=sent, got=got, title=tools.services.operation_titles().get(entry.route, entry.route), app=app,
-        message_id=_message_id(got) if app is not None else "", show_text=tools.services.show_text,
+        page_request,
+        "requests/entry.html",
+        entry=entry,
+        sent=sent,
+        got=got,
+        title=tools.services.operation_titles().get(entry.route, entry.route),
+        app=app,
+        message_id=_message_id(got) if app is not None else "",
+        show_text=tools.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
-        operation=make_operation_id(entry.route), curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
-    )  # fmt: skip
+        operation=make_operation_id(entry.route),
+        curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
+    )
 
 
 def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) -> str:
@@ -56,7 +63,10 @@ def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) 
     """
     query = urlencode({name: _format_value(value) for name, value in sent["query"].items()})
     lines = [
-        f"curl -X {entry.route.partition(' ')[0]} {shlex.quote(base_url + sent['path'] + ('?' + query if query else ''))}"
+        (
+            f"curl -X {entry.route.partition(' ')[0]} "
+            f"{shlex.quote(base_url + sent['path'] + ('?' + query if query else ''))}"
+        )
     ]
     header = _CREDENTIAL_HEADERS.get(sent["credential"])
     lines += [header] if header is not None else []

@@ -18,14 +18,26 @@ _LIFETIME_MARGIN_MS: Final = 30_000
 """Added to a lifetime of one hour, so that it is not shorter when the API checks it."""
 _SETTINGS_PATH: Final = "/apps/{app_id}/settings"
 
-# fmt: off
 APP_ACTIONS: Final = (  # the path names the key
-    #         path                                name          call                                            page   notice
-    ActionRow(_SETTINGS_PATH + "/keys/{key_id}/revoke",    "revoke a key", "DELETE /partner/app/{app_id}/apikey/{key_id}", _SETTINGS_PATH, "Key revoked.", missing="The app has no such key."),
-    ActionRow(_SETTINGS_PATH + "/tokens/{key_id}/revoke",  "revoke a token", "POST /partner/app/{app_id}/token/revoke",      _SETTINGS_PATH, "Token revoked.",
-              body=lambda fields: {"id": fields["key_id"]}, missing="The app has no such token."),
+    # path, name, call, page, notice
+    ActionRow(
+        _SETTINGS_PATH + "/keys/{key_id}/revoke",
+        does="revoke a key",
+        call="DELETE /partner/app/{app_id}/apikey/{key_id}",
+        page=_SETTINGS_PATH,
+        notice="Key revoked.",
+        missing="The app has no such key.",
+    ),
+    ActionRow(
+        _SETTINGS_PATH + "/tokens/{key_id}/revoke",
+        does="revoke a token",
+        call="POST /partner/app/{app_id}/token/revoke",
+        page=_SETTINGS_PATH,
+        notice="Token revoked.",
+        body=lambda fields: {"id": fields["key_id"]},
+        missing="The app has no such token.",
+    ),
 )
-# fmt: on
 
 
 async def change_app(tools: PageTools, page_request: PageRequest) -> Response:

@@ -30,7 +30,10 @@ async def show_audit(tools: PageTools, page_request: PageRequest) -> Response:
     entries = rows[:ENTRIES_PER_PAGE]
     app_names = {app.id: app.name for app in page_request.apps}
     return await tools.page(
-        page_request, "settings/audit.html",
-        rows=[make_audit_row(entry, app_names) for entry in entries], shows_all=shows_all, outcome=outcome if outcome in _OUTCOMES else "",
+        page_request,
+        "settings/audit.html",
+        rows=[make_audit_row(entry, app_names) for entry in entries],
+        shows_all=shows_all,
+        outcome=outcome if outcome in _OUTCOMES else "",
         older=entries[-1].id if len(rows) > ENTRIES_PER_PAGE else None,
-    )  # fmt: skip
+    )

@@ -65,9 +65,14 @@ def _revoked_tokens_notice(response: Mapping[str, Any]) -> str:
 
 
 REVOKE_CLIENT_SECRET: Final = ActionRow(
-    f"{CLIENT_SECRETS_PATH}/{{secret_id}}/revoke", "revoke a secret", "DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
-    CLIENT_SECRETS_PATH, "Client secret {secret_id:.8} revoked.", _revoked_tokens_notice, missing="You have no such client secret.",
-)  # fmt: skip
+    f"{CLIENT_SECRETS_PATH}/{{secret_id}}/revoke",
+    does="revoke a secret",
+    call="DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
+    page=CLIENT_SECRETS_PATH,
+    notice="Client secret {secret_id:.8} revoked.",
+    hint=_revoked_tokens_notice,
+    missing="You have no such client secret.",
+)
 
 
 def _parse_day_end(day: str, zone: DisplayZone) -> int | None:

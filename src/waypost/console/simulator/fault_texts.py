@@ -19,41 +19,47 @@ class FaultTexts:
     unit: str = ""
 
 
-# fmt: off
 FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
-    # on and kind                    title                              happens
-    ("call", "error"):         FaultTexts("Return an error",              "fails with error {}", "error code of the operator"),
-    ("call", "fail"):          FaultTexts("Accept a message and fail it", "is accepted, and fails later with error {}", "error code of the operator"),
-    ("call", "timeout"):       FaultTexts("No response",                  "gets no response"),
-    ("call", "reset"):         FaultTexts("Break the connection",         "loses its connection {} it is processed", "before or after the call is processed"),
-    ("call", "slow_ms"):       FaultTexts("Slow response",                "gets its response {} late", "ms of real time"),
-    ("call", "garbage"):       FaultTexts("Garbage response",             "gets a garbage response ({})", "kind of response"),
-    ("webhook", "drop"):       FaultTexts("Drop an update",               "is dropped"),
-    ("webhook", "delay_ms"):   FaultTexts("Delay an update",              "is delayed by {}", "ms by the clock"),
-    ("webhook", "duplicate"):  FaultTexts("Duplicate an update",          "is duplicated ({} extra)", "number of duplicates"),
-    ("webhook", "reorder"):    FaultTexts("Reorder updates",              "is swapped with the next one"),
-    ("webhook", "batch"):      FaultTexts("Batch updates",                "is batched with others, {} per POST", "updates per POST"),
-    ("webhook", "wrong_signature"): FaultTexts("Wrong signature",         "is signed with a wrong secret"),
-    ("webhook", "unsigned"):   FaultTexts("Missing signature",            "is not signed"),
-    ("webhook", "garbage"):    FaultTexts("Garbage before an update",     "is preceded by a POST that is not JSON"),
+    # on and kind, title, happens
+    ("call", "error"): FaultTexts("Return an error", "fails with error {}", "error code of the operator"),
+    ("call", "fail"): FaultTexts(
+        "Accept a message and fail it",
+        effect="is accepted, and fails later with error {}",
+        unit="error code of the operator",
+    ),
+    ("call", "timeout"): FaultTexts("No response", "gets no response"),
+    ("call", "reset"): FaultTexts(
+        "Break the connection",
+        effect="loses its connection {} it is processed",
+        unit="before or after the call is processed",
+    ),
+    ("call", "slow_ms"): FaultTexts("Slow response", "gets its response {} late", "ms of real time"),
+    ("call", "garbage"): FaultTexts("Garbage response", "gets a garbage response ({})", "kind of response"),
+    ("webhook", "drop"): FaultTexts("Drop an update", "is dropped"),
+    ("webhook", "delay_ms"): FaultTexts("Delay an update", "is delayed by {}", "ms by the clock"),
+    ("webhook", "duplicate"): FaultTexts("Duplicate an update", "is duplicated ({} extra)", "number of duplicates"),
+    ("webhook", "reorder"): FaultTexts("Reorder updates", "is swapped with the next one"),
+    ("webhook", "batch"): FaultTexts("Batch updates", "is batched with others, {} per POST", "updates per POST"),
+    ("webhook", "wrong_signature"): FaultTexts("Wrong signature", "is signed with a wrong secret"),
+    ("webhook", "unsigned"): FaultTexts("Missing signature", "is not signed"),
+    ("webhook", "garbage"): FaultTexts("Garbage before an update", "is preceded by a POST that is not JSON"),
 }
 FAULT_OPTION_TEXTS: Final = {
-    # member           label                        in a sentence
-    "subcode":       ("Subcode",                 "subcode {}"),
-    "status":        ("HTTP status",             "HTTP {}"),
-    "details":       ("Error details",           "\"{}\""),
+    # member, label, in a sentence
+    "subcode": ("Subcode", "subcode {}"),
+    "status": ("HTTP status", "HTTP {}"),
+    "details": ("Error details", '"{}"'),
     "retry_after_s": ("Retry-After, in seconds", "Retry-After {} s"),
-    "processed":     ("Call processed",          "processed: {}"),
+    "processed": ("Call processed", "processed: {}"),
 }
 FAULT_FILTER_TEXTS: Final = {
-    # member     label                              in a sentence
-    "app":      ("App at the operator", "of app {}"),
-    "waba_id":  ("Business account",    "of account {}"),
-    "number":   ("Business number",     "of number {}"),
-    "phone":    ("Phone",               "for phone {}"),
-    "template": ("Template",            "with template {}"),
+    # member, label, in a sentence
+    "app": ("App at the operator", "of app {}"),
+    "waba_id": ("Business account", "of account {}"),
+    "number": ("Business number", "of number {}"),
+    "phone": ("Phone", "for phone {}"),
+    "template": ("Template", "with template {}"),
 }
-# fmt: on
 
 
 def describe_fault(fault: dict[str, Any]) -> str:

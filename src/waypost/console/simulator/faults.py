@@ -135,13 +135,19 @@ async def _armed_pieces(tools: PageTools, page_request: PageRequest) -> list[Pag
     return render_fault_list(tools, page_request, await list_faults(tools))
 
 
-# fmt: off
 FAULT_ACTIONS: Final = (
-    #         path                         name              call                                page  notice
-    ActionRow(f"{FAULTS_PATH}/disarm",              "disarm all", "DELETE /control/faults",            FAULTS_PATH, "All faults disarmed."),
-    ActionRow(f"{FAULTS_PATH}/{{fault_id}}/disarm", "disarm one", "DELETE /control/faults/{fault_id}", FAULTS_PATH, "Disarmed.", render_elements=_armed_pieces, removed_ids=("fault-{fault_id}",)),
+    # path, name, call, page, notice
+    ActionRow(f"{FAULTS_PATH}/disarm", "disarm all", "DELETE /control/faults", FAULTS_PATH, "All faults disarmed."),
+    ActionRow(
+        f"{FAULTS_PATH}/{{fault_id}}/disarm",
+        does="disarm one",
+        call="DELETE /control/faults/{fault_id}",
+        page=FAULTS_PATH,
+        notice="Disarmed.",
+        render_elements=_armed_pieces,
+        removed_ids=("fault-{fault_id}",),
+    ),
 )
-# fmt: on
 
 
 async def arm_missing(tools: PageTools, body: object) -> tuple[list[dict[str, Any]], str]:

@@ -35,39 +35,115 @@ class SimulatorRule:
     choices: tuple[tuple[str, str], ...] = ()
 
 
-# fmt: off
 SIMULATOR_RULES: Final[tuple[tuple[str, tuple[SimulatorRule, ...]], ...]] = (  # Source: simulator/settings.py
-    ("Templates", (
-        SimulatorRule("review_delay_ms",   "seconds", "Review after", "From submission to automatic review.", "reviews are manual"),
-        SimulatorRule("marketing_words",   "words",   "Marketing words", "One per line. A UTILITY template that contains one is stored as MARKETING, or rejected."),
-        SimulatorRule("templates_at_most", "whole",   "Templates per account", "Each language counts."),
-        SimulatorRule("check_languages",   "flag",    "Accept only the operator's languages"),
-        SimulatorRule("check_references",  "flag",    "Uploads, media and flows must exist", "Those that a template or message refers to."),
-        SimulatorRule("strict",            "flag",    "Strict template rules", "At most 100 new templates per hour, no duplicate content, no names of the operator's samples."),
-    )),
-    ("Delivery", (
-        SimulatorRule("deliver_after_ms", "seconds", "Delivered after", "From sent to delivered, for phones without their own delay."),
-        SimulatorRule("read_after_ms",    "seconds", "Read after", "From delivered to read.", "messages are read manually"),
-        SimulatorRule("skips_delivered",  "flag",    "Skip the delivered status of read messages"),
-        SimulatorRule("window_at_once",   "flag",    "Reject messages outside the window at once", "Otherwise they are accepted and fail later."),
-    )),
-    ("Limits", (
-        SimulatorRule("limits",               "flag",   "Apply limits", "Throughput of a number, messages to one phone, edits of a template."),
-        SimulatorRule("calls_per_hour",       "whole",  "Management calls per hour", "Per account.", "the operator's own limit"),
-        SimulatorRule("throttle_status",      "choice", "Status for too many messages", "", "", (("429", "HTTP 429"), ("400", "HTTP 400, as sometimes observed"))),
-        SimulatorRule("send_retry_after",     "flag",   "Send Retry-After with 429"),
-        SimulatorRule("messaging_limit_code", "choice", "Error above the messaging limit", "", "", (("131048", "131048"), ("130429", "130429"))),
-    )),
-    ("Webhooks", (
-        SimulatorRule("batch_at_most",     "whole",   "Maximum updates per POST"),
-        SimulatorRule("gather_ms",         "seconds", "Time between two POSTs", "At least, in real time; under load, updates are batched."),
-        SimulatorRule("statuses_version",  "choice",  "Format of statuses", "", "", (("v24", "v24 and later"), ("v23", "v23 and earlier, with conversation"))),
-        SimulatorRule("statuses_contacts", "flag",    "Include contacts with statuses"),
-        SimulatorRule("user_ids",          "flag",    "Include business-scoped user IDs"),
-        SimulatorRule("contact_book",      "flag",    "Keep hidden numbers in a contact book"),
-    )),
+    (
+        "Templates",
+        (
+            SimulatorRule(
+                "review_delay_ms",
+                kind="seconds",
+                label="Review after",
+                hint="From submission to automatic review.",
+                empty="reviews are manual",
+            ),
+            SimulatorRule(
+                "marketing_words",
+                kind="words",
+                label="Marketing words",
+                hint="One per line. A UTILITY template that contains one is stored as MARKETING, or rejected.",
+            ),
+            SimulatorRule("templates_at_most", "whole", "Templates per account", "Each language counts."),
+            SimulatorRule("check_languages", "flag", "Accept only the operator's languages"),
+            SimulatorRule(
+                "check_references",
+                kind="flag",
+                label="Uploads, media and flows must exist",
+                hint="Those that a template or message refers to.",
+            ),
+            SimulatorRule(
+                "strict",
+                kind="flag",
+                label="Strict template rules",
+                hint="At most 100 new templates per hour, no duplicate content, no names of the operator's samples.",
+            ),
+        ),
+    ),
+    (
+        "Delivery",
+        (
+            SimulatorRule(
+                "deliver_after_ms",
+                kind="seconds",
+                label="Delivered after",
+                hint="From sent to delivered, for phones without their own delay.",
+            ),
+            SimulatorRule(
+                "read_after_ms", "seconds", "Read after", "From delivered to read.", "messages are read manually"
+            ),
+            SimulatorRule("skips_delivered", "flag", "Skip the delivered status of read messages"),
+            SimulatorRule(
+                "window_at_once",
+                kind="flag",
+                label="Reject messages outside the window at once",
+                hint="Otherwise they are accepted and fail later.",
+            ),
+        ),
+    ),
+    (
+        "Limits",
+        (
+            SimulatorRule(
+                "limits",
+                kind="flag",
+                label="Apply limits",
+                hint="Throughput of a number, messages to one phone, edits of a template.",
+            ),
+            SimulatorRule(
+                "calls_per_hour", "whole", "Management calls per hour", "Per account.", "the operator's own limit"
+            ),
+            SimulatorRule(
+                "throttle_status",
+                kind="choice",
+                label="Status for too many messages",
+                hint="",
+                empty="",
+                choices=(("429", "HTTP 429"), ("400", "HTTP 400, as sometimes observed")),
+            ),
+            SimulatorRule("send_retry_after", "flag", "Send Retry-After with 429"),
+            SimulatorRule(
+                "messaging_limit_code",
+                kind="choice",
+                label="Error above the messaging limit",
+                hint="",
+                empty="",
+                choices=(("131048", "131048"), ("130429", "130429")),
+            ),
+        ),
+    ),
+    (
+        "Webhooks",
+        (
+            SimulatorRule("batch_at_most", "whole", "Maximum updates per POST"),
+            SimulatorRule(
+                "gather_ms",
+                kind="seconds",
+                label="Time between two POSTs",
+                hint="At least, in real time; under load, updates are batched.",
+            ),
+            SimulatorRule(
+                "statuses_version",
+                kind="choice",
+                label="Format of statuses",
+                hint="",
+                empty="",
+                choices=(("v24", "v24 and later"), ("v23", "v23 and earlier, with conversation")),
+            ),
+            SimulatorRule("statuses_contacts", "flag", "Include contacts with statuses"),
+            SimulatorRule("user_ids", "flag", "Include business-scoped user IDs"),
+            SimulatorRule("contact_book", "flag", "Keep hidden numbers in a contact book"),
+        ),
+    ),
 )
-# fmt: on
 
 
 async def show_rules(tools: PageTools, page_request: PageRequest) -> Response:

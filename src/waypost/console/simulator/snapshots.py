@@ -23,14 +23,32 @@ SNAPSHOTS_PATH: Final = "/simulator/snapshots"
 _SNAPSHOT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 _SNAPSHOT_PATH: Final = f"{SNAPSHOTS_PATH}/{{name}}"
 
-# fmt: off
 SNAPSHOT_ACTIONS: Final = (
-    #         path               name                      call                                    page  notice
-    ActionRow(f"{_SNAPSHOT_PATH}/load", "load a snapshot",    "POST /control/snapshots/{name}/load", SNAPSHOTS_PATH, "Snapshot {name} loaded.", steps_aside=True),
-    ActionRow(f"{_SNAPSHOT_PATH}/drop", "delete a snapshot",  "DELETE /control/snapshots/{name}",    SNAPSHOTS_PATH, "Snapshot {name} deleted."),
-    ActionRow("/simulator/reset",       "reset to the start", "POST /control/reset",                 SNAPSHOTS_PATH, "Reset to the initial state.", steps_aside=True),
+    # path, name, call, page, notice
+    ActionRow(
+        f"{_SNAPSHOT_PATH}/load",
+        does="load a snapshot",
+        call="POST /control/snapshots/{name}/load",
+        page=SNAPSHOTS_PATH,
+        notice="Snapshot {name} loaded.",
+        steps_aside=True,
+    ),
+    ActionRow(
+        f"{_SNAPSHOT_PATH}/drop",
+        does="delete a snapshot",
+        call="DELETE /control/snapshots/{name}",
+        page=SNAPSHOTS_PATH,
+        notice="Snapshot {name} deleted.",
+    ),
+    ActionRow(
+        "/simulator/reset",
+        does="reset to the start",
+        call="POST /control/reset",
+        page=SNAPSHOTS_PATH,
+        notice="Reset to the initial state.",
+        steps_aside=True,
+    ),
 )
-# fmt: on
 
 
 async def show_snapshots(tools: PageTools, page_request: PageRequest) -> Response:

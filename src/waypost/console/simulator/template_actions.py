@@ -53,31 +53,29 @@ class OperatorAction:
     body: Callable[[Fields], Body] = _empty_body
 
 
-# fmt: off
 OPERATOR_ACTIONS: Final = {  # Source: operator's facts 3.1 to 3.3; the control API's calls of these names
-    #                              call                notice
-    "approve":          OperatorAction("approve",          "{} approved."),
-    "reject":           OperatorAction("reject",           "{} rejected.", _rejection),
-    "quality":          OperatorAction("quality",          "Quality of {} set.", lambda fields: {"score": fields.get("score", "")}),
-    "category":         OperatorAction("category",         "Category of {} changed.", _category),
-    "pause":            OperatorAction("pause",            "{} paused for low quality; the third pause disables it."),
-    "unpause":          OperatorAction("unpause",          "{} resumed."),
-    "disable":          OperatorAction("disable",          "{} disabled."),
-    "reinstate":        OperatorAction("reinstate",        "{} reinstated."),
-    "appeal":           OperatorAction("appeal",           "{} is in appeal and waits for review."),
-    "pend":             OperatorAction("pend",             "{} waits for review again."),
-    "flag":             OperatorAction("flag",             "{} flagged; it can still be sent."),
-    "lock":             OperatorAction("lock",             "{} locked against edits."),
-    "limit":            OperatorAction("limit",            "{} has reached its limit."),
-    "archive":          OperatorAction("archive",          "{} archived."),
-    "unarchive":        OperatorAction("unarchive",        "{} unarchived."),
+    # call, notice
+    "approve": OperatorAction("approve", "{} approved."),
+    "reject": OperatorAction("reject", "{} rejected.", _rejection),
+    "quality": OperatorAction("quality", "Quality of {} set.", lambda fields: {"score": fields.get("score", "")}),
+    "category": OperatorAction("category", "Category of {} changed.", _category),
+    "pause": OperatorAction("pause", "{} paused for low quality; the third pause disables it."),
+    "unpause": OperatorAction("unpause", "{} resumed."),
+    "disable": OperatorAction("disable", "{} disabled."),
+    "reinstate": OperatorAction("reinstate", "{} reinstated."),
+    "appeal": OperatorAction("appeal", "{} is in appeal and waits for review."),
+    "pend": OperatorAction("pend", "{} waits for review again."),
+    "flag": OperatorAction("flag", "{} flagged; it can still be sent."),
+    "lock": OperatorAction("lock", "{} locked against edits."),
+    "limit": OperatorAction("limit", "{} has reached its limit."),
+    "archive": OperatorAction("archive", "{} archived."),
+    "unarchive": OperatorAction("unarchive", "{} unarchived."),
     "pending-deletion": OperatorAction("pending-deletion", "{} is pending deletion."),
-    "delete":           OperatorAction("delete",           "{} deleted at the operator."),
-    "pace":             OperatorAction("pace",             "Messages with {} are held from now on.", _pace),
-    "release":          OperatorAction("release",          "Held messages with {} delivered."),
-    "drop":             OperatorAction("drop",             "Held messages with {} failed, and it is paused."),
+    "delete": OperatorAction("delete", "{} deleted at the operator."),
+    "pace": OperatorAction("pace", "Messages with {} are held from now on.", _pace),
+    "release": OperatorAction("release", "Held messages with {} delivered."),
+    "drop": OperatorAction("drop", "Held messages with {} failed, and it is paused."),
 }
-# fmt: on
 
 
 def _review_delay(fields: Fields) -> Body:

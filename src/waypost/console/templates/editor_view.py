@@ -162,10 +162,14 @@ async def _check_rules(tools: PageTools, page_request: PageRequest, editing: Edi
         text = error.explanation or error.message
         editing.violations = [
             {
-                "field": error.field, "rule": "readable", "says": label_text(text, error.field), "source": "decision 0077",
-                "remedy": label_text(text, error.field), "refused_by": "api",
+                "field": error.field,
+                "rule": "readable",
+                "says": label_text(text, error.field),
+                "source": "decision 0077",
+                "remedy": label_text(text, error.field),
+                "refused_by": "api",
             }
-        ]  # fmt: skip
+        ]
         return
     if editing.error in {finding["says"] for finding in response["findings"]}:
         editing.error = ""

@@ -29,42 +29,40 @@ class HistoryEntry:
     detail: str
 
 
-# fmt: off
 TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
-    #                  title                                  kind     who
-    TemplateEventKind.SUBMITTED:                 TemplateEventText("Submitted",                         "info",  "you"),
-    TemplateEventKind.ADOPTED:                   TemplateEventText("Added from the operator's library", "info",  "you"),
-    TemplateEventKind.FOUND:                     TemplateEventText("Found at the operator",             "info",  "operator"),
-    TemplateEventKind.CHANGED_AT_OPERATOR:       TemplateEventText("Edited at the operator",            "warn",  "operator"),
-    TemplateEventKind.EDITED:                    TemplateEventText("Edited",                            "info",  "you"),
-    TemplateEventKind.ACCEPTED:                  TemplateEventText("Accepted by the operator",          "quiet", "operator"),
-    TemplateEventKind.IN_REVIEW:                 TemplateEventText("Under review",                      "info",  "operator"),
-    TemplateEventKind.APPROVED:                  TemplateEventText("Approved",                          "good",  "operator"),
-    TemplateEventKind.REJECTED:                  TemplateEventText("Rejected",                          "bad",   "operator"),
-    TemplateEventKind.FAILED:                    TemplateEventText("Could not be submitted",            "bad",   "service"),
-    TemplateEventKind.EDIT_REJECTED:             TemplateEventText("Edit rejected",                      "bad",   "operator"),
-    TemplateEventKind.EDIT_FAILED:               TemplateEventText("Edit could not be submitted",       "bad",   "service"),
-    TemplateEventKind.PAUSED:                    TemplateEventText("Paused",                            "warn",  "operator"),
-    TemplateEventKind.RESUMED:                   TemplateEventText("Resumed",                           "good",  "operator"),
-    TemplateEventKind.DISABLED:                  TemplateEventText("Disabled",                          "bad",   "operator"),
-    TemplateEventKind.APPEALED:                  TemplateEventText("In appeal",                         "info",  "operator"),
-    TemplateEventKind.FLAGGED:                   TemplateEventText("Flagged",                           "warn",  "operator"),
-    TemplateEventKind.LOCKED:                    TemplateEventText("Locked",                            "warn",  "operator"),
-    TemplateEventKind.ARCHIVED:                  TemplateEventText("Archived",                          "quiet", "operator"),
-    TemplateEventKind.QUALITY_CHANGED:           TemplateEventText("Quality rated",                     "info",  "operator"),
-    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: TemplateEventText("Category change announced",         "warn",  "operator"),
-    TemplateEventKind.CATEGORY_CHANGED:          TemplateEventText("Category changed",                  "warn",  "operator"),
-    TemplateEventKind.DELETED:                   TemplateEventText("Deleted",                           "quiet", "you or operator"),
+    # title, kind, who
+    TemplateEventKind.SUBMITTED: TemplateEventText("Submitted", "info", "you"),
+    TemplateEventKind.ADOPTED: TemplateEventText("Added from the operator's library", "info", "you"),
+    TemplateEventKind.FOUND: TemplateEventText("Found at the operator", "info", "operator"),
+    TemplateEventKind.CHANGED_AT_OPERATOR: TemplateEventText("Edited at the operator", "warn", "operator"),
+    TemplateEventKind.EDITED: TemplateEventText("Edited", "info", "you"),
+    TemplateEventKind.ACCEPTED: TemplateEventText("Accepted by the operator", "quiet", "operator"),
+    TemplateEventKind.IN_REVIEW: TemplateEventText("Under review", "info", "operator"),
+    TemplateEventKind.APPROVED: TemplateEventText("Approved", "good", "operator"),
+    TemplateEventKind.REJECTED: TemplateEventText("Rejected", "bad", "operator"),
+    TemplateEventKind.FAILED: TemplateEventText("Could not be submitted", "bad", "service"),
+    TemplateEventKind.EDIT_REJECTED: TemplateEventText("Edit rejected", "bad", "operator"),
+    TemplateEventKind.EDIT_FAILED: TemplateEventText("Edit could not be submitted", "bad", "service"),
+    TemplateEventKind.PAUSED: TemplateEventText("Paused", "warn", "operator"),
+    TemplateEventKind.RESUMED: TemplateEventText("Resumed", "good", "operator"),
+    TemplateEventKind.DISABLED: TemplateEventText("Disabled", "bad", "operator"),
+    TemplateEventKind.APPEALED: TemplateEventText("In appeal", "info", "operator"),
+    TemplateEventKind.FLAGGED: TemplateEventText("Flagged", "warn", "operator"),
+    TemplateEventKind.LOCKED: TemplateEventText("Locked", "warn", "operator"),
+    TemplateEventKind.ARCHIVED: TemplateEventText("Archived", "quiet", "operator"),
+    TemplateEventKind.QUALITY_CHANGED: TemplateEventText("Quality rated", "info", "operator"),
+    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: TemplateEventText("Category change announced", "warn", "operator"),
+    TemplateEventKind.CATEGORY_CHANGED: TemplateEventText("Category changed", "warn", "operator"),
+    TemplateEventKind.DELETED: TemplateEventText("Deleted", "quiet", "you or operator"),
 }
 FIELD_LABELS: Final[dict[str, str]] = {  # labels of the draft's fields
-    "content":        "body",
-    "example":        "sample values",
+    "content": "body",
+    "example": "sample values",
     "example_header": "header sample",
-    "example_media":  "media sample",
-    "media_url":      "sample URL",
-    "template_type":  "type",
+    "example_media": "media sample",
+    "media_url": "sample URL",
+    "template_type": "type",
 }
-# fmt: on
 _TEXT_BY_EVENT: Final = {kind.value: text for kind, text in TEMPLATE_EVENT_TEXTS.items()}
 
 

@@ -73,22 +73,36 @@ class StatusText:
     fix_hint: str = ""
 
 
-# fmt: off
 STATUS_TEXTS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
-    S.PENDING:           StatusText("The operator is reviewing it.", "Most reviews take minutes, some up to a day."),
-    S.APPROVED:          StatusText("It can be sent."),
-    S.REJECTED:          StatusText("The operator rejected it; it cannot be sent.", "Fix what the reason says, and submit the edit for another review."),
-    S.FAILED:            StatusText("It could not be submitted to the operator.", "Check the reason, then edit it to submit it again, or delete it."),
-    S.PAUSED:            StatusText("The operator paused it because of negative feedback from recipients.", "It resumes automatically after some hours. Make its purpose clearer, and send it to fewer people."),
-    S.DISABLED:          StatusText("The operator disabled it permanently because of negative feedback.", "Create a new template with another name."),
-    S.IN_APPEAL:         StatusText("An appeal against the operator's decision is in progress.", "Wait for the decision."),
-    S.FLAGGED:           StatusText("Its quality is low. It can still be sent, but may be paused soon.", "Send it to fewer people, and only to those who expect it."),
-    S.LOCKED:            StatusText("The operator locked it: it cannot be sent or edited.", "Wait until it is unlocked."),
-    S.ARCHIVED:          StatusText("It was archived because it was not used for a long time.", "Unarchive it at the operator, or create a new template."),
+    S.PENDING: StatusText("The operator is reviewing it.", "Most reviews take minutes, some up to a day."),
+    S.APPROVED: StatusText("It can be sent."),
+    S.REJECTED: StatusText(
+        "The operator rejected it; it cannot be sent.",
+        "Fix what the reason says, and submit the edit for another review.",
+    ),
+    S.FAILED: StatusText(
+        "It could not be submitted to the operator.", "Check the reason, then edit it to submit it again, or delete it."
+    ),
+    S.PAUSED: StatusText(
+        "The operator paused it because of negative feedback from recipients.",
+        "It resumes automatically after some hours. Make its purpose clearer, and send it to fewer people.",
+    ),
+    S.DISABLED: StatusText(
+        "The operator disabled it permanently because of negative feedback.", "Create a new template with another name."
+    ),
+    S.IN_APPEAL: StatusText("An appeal against the operator's decision is in progress.", "Wait for the decision."),
+    S.FLAGGED: StatusText(
+        "Its quality is low. It can still be sent, but may be paused soon.",
+        "Send it to fewer people, and only to those who expect it.",
+    ),
+    S.LOCKED: StatusText("The operator locked it: it cannot be sent or edited.", "Wait until it is unlocked."),
+    S.ARCHIVED: StatusText(
+        "It was archived because it was not used for a long time.",
+        "Unarchive it at the operator, or create a new template.",
+    ),
     S.SANDBOX_REQUESTED: StatusText("It was requested in a sandbox."),
-    S.DELETED:           StatusText("It is deleted. This page stays available for the traces of its messages."),
+    S.DELETED: StatusText("It is deleted. This page stays available for the traces of its messages."),
 }
-# fmt: on
 
 
 TEMPLATE_PAGE: Final = "templates/show.html"

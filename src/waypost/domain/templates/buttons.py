@@ -94,19 +94,27 @@ class ButtonKindRow:
     initial: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-# fmt: off
 BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", buttonSupported; facts 3.1, 3.2
-    #                                        code    required                 editor fields
-    ButtonKind.CATALOG:      ButtonKindRow("CLG",  (),                       ("text",)),  # the service sets its text
-    ButtonKind.COPY_CODE:    ButtonKindRow("CC",   ("example",),             ("text", "example"), {"text": "Copy offer code"}),
-    ButtonKind.FLOW:         ButtonKindRow("FLOW", ("text", "flow_id"),      ("text", "flow_id", "flow_action", "navigate_screen", "icon"), {"flow_action": "NAVIGATE"}),
-    ButtonKind.MPM:          ButtonKindRow("MPM",  (),                       ("text",)),  # as for CATALOG
-    ButtonKind.OTP:          ButtonKindRow("OTP",  ("otp_type", "text"),     ("otp_type", "text", "autofill_text"), {"otp_type": OtpType.COPY_CODE.value, "text": "Copy code"}),
-    ButtonKind.PHONE_NUMBER: ButtonKindRow("PN",   ("text", "phone_number"), ("text", "phone_number")),
-    ButtonKind.QUICK_REPLY:  ButtonKindRow("QR",   ("text",),                ("text",)),
-    ButtonKind.URL:          ButtonKindRow("URL",  ("text", "url"),          ("text", "url")),
+    # code, required, editor fields
+    ButtonKind.CATALOG: ButtonKindRow("CLG", (), ("text",)),  # the service sets its text
+    ButtonKind.COPY_CODE: ButtonKindRow("CC", ("example",), ("text", "example"), {"text": "Copy offer code"}),
+    ButtonKind.FLOW: ButtonKindRow(
+        "FLOW",
+        required=("text", "flow_id"),
+        editor_fields=("text", "flow_id", "flow_action", "navigate_screen", "icon"),
+        initial={"flow_action": "NAVIGATE"},
+    ),
+    ButtonKind.MPM: ButtonKindRow("MPM", (), ("text",)),  # as for CATALOG
+    ButtonKind.OTP: ButtonKindRow(
+        "OTP",
+        required=("otp_type", "text"),
+        editor_fields=("otp_type", "text", "autofill_text"),
+        initial={"otp_type": OtpType.COPY_CODE.value, "text": "Copy code"},
+    ),
+    ButtonKind.PHONE_NUMBER: ButtonKindRow("PN", ("text", "phone_number"), ("text", "phone_number")),
+    ButtonKind.QUICK_REPLY: ButtonKindRow("QR", ("text",), ("text",)),
+    ButtonKind.URL: ButtonKindRow("URL", ("text", "url"), ("text", "url")),
 }
-# fmt: on
 
 VIEW_ITEMS_BUTTON: Final = TemplateButton(ButtonKind.MPM, "View items")
 VIEW_CATALOG_BUTTON: Final = TemplateButton(ButtonKind.CATALOG, "View catalog")

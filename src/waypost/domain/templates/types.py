@@ -86,27 +86,46 @@ class TemplateTypeRow:
         return self.header in (HeaderFormat.MEDIUM, HeaderFormat.LOCATION)
 
 
-# fmt: off
-_IMAGE: Final = HeaderMedium(   "image",    False, True,  "image/jpeg,image/png", "JPEG or PNG, at most 5 MB.")
-_VIDEO: Final = HeaderMedium(   "video",    False, True,  "video/mp4",            "MP4, at most 16 MB.")
-_DOCUMENT: Final = HeaderMedium("document", True,  False, "application/pdf",      "PDF, at most 100 MB.")
-_GIF: Final = HeaderMedium(     "gif",      True,  False, "video/mp4",            "MP4 that is played again and again, at most 3.5 MB.", 3_500_000)
+_IMAGE: Final = HeaderMedium("image", False, True, "image/jpeg,image/png", "JPEG or PNG, at most 5 MB.")
+_VIDEO: Final = HeaderMedium("video", False, True, "video/mp4", "MP4, at most 16 MB.")
+_DOCUMENT: Final = HeaderMedium("document", True, False, "application/pdf", "PDF, at most 100 MB.")
+_GIF: Final = HeaderMedium(
+    "gif",
+    needs_sample=True,
+    in_cards=False,
+    accepts="video/mp4",
+    hint="MP4 that is played again and again, at most 3.5 MB.",
+    max_bytes=3_500_000,
+)
 
 TEMPLATE_TYPES: Final[Mapping[str, TemplateTypeRow]] = {  # Source: spec, "Create template", "Rules by type"; facts 3.1
-    TemplateType.TEXT:     TemplateTypeRow("Text",     HeaderFormat.TEXT, may_be_offer=True),
-    TemplateType.IMAGE:    TemplateTypeRow("Image",    HeaderFormat.MEDIUM, _IMAGE),
-    TemplateType.VIDEO:    TemplateTypeRow("Video",    HeaderFormat.MEDIUM, _VIDEO),
+    TemplateType.TEXT: TemplateTypeRow("Text", HeaderFormat.TEXT, may_be_offer=True),
+    TemplateType.IMAGE: TemplateTypeRow("Image", HeaderFormat.MEDIUM, _IMAGE),
+    TemplateType.VIDEO: TemplateTypeRow("Video", HeaderFormat.MEDIUM, _VIDEO),
     TemplateType.DOCUMENT: TemplateTypeRow("Document", HeaderFormat.MEDIUM, _DOCUMENT),
-    TemplateType.GIF:      TemplateTypeRow("GIF",      HeaderFormat.MEDIUM, _GIF),
-    TemplateType.LOCATION: TemplateTypeRow("Location",          HeaderFormat.LOCATION,
-                                           note="Each message has a location, which is shown as a map above the text."),
-    TemplateType.CAROUSEL: TemplateTypeRow("Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True),
-    TemplateType.CATALOG:  TemplateTypeRow("Catalogue",         HeaderFormat.NONE, added_button=VIEW_CATALOG_BUTTON, for_sales=True, cloud_only=True,
-                                           note="The button that shows the catalogue is added automatically."),
-    TemplateType.PRODUCT:  TemplateTypeRow("Products",          HeaderFormat.FIRST_LINE, added_button=VIEW_ITEMS_BUTTON, for_sales=True,
-                                           note="Each message lists the products; the button that shows them is added automatically."),
+    TemplateType.GIF: TemplateTypeRow("GIF", HeaderFormat.MEDIUM, _GIF),
+    TemplateType.LOCATION: TemplateTypeRow(
+        "Location", HeaderFormat.LOCATION, note="Each message has a location, which is shown as a map above the text."
+    ),
+    TemplateType.CAROUSEL: TemplateTypeRow(
+        "Carousel of cards", HeaderFormat.NONE, for_sales=True, cloud_only=True, has_cards=True
+    ),
+    TemplateType.CATALOG: TemplateTypeRow(
+        "Catalogue",
+        HeaderFormat.NONE,
+        added_button=VIEW_CATALOG_BUTTON,
+        for_sales=True,
+        cloud_only=True,
+        note="The button that shows the catalogue is added automatically.",
+    ),
+    TemplateType.PRODUCT: TemplateTypeRow(
+        "Products",
+        HeaderFormat.FIRST_LINE,
+        added_button=VIEW_ITEMS_BUTTON,
+        for_sales=True,
+        note="Each message lists the products; the button that shows them is added automatically.",
+    ),
 }
-# fmt: on
 _UNKNOWN: Final = TemplateTypeRow("", HeaderFormat.TEXT)
 
 

@@ -29,16 +29,27 @@ def _is_version(value: str) -> bool:
 _VISIBLE_ASCII_TEXT: Final = "visible ASCII characters, without spaces"
 _PRINTABLE_TEXT: Final = "printable text"
 
-# fmt: off
 CLOUD_ACCOUNT_FIELDS: Final = (
-    #            name            meaning                                       accepts      accepted
-    AccountField("version",      "API version of the operator.",              _is_version,       "such as v25.0", default=DEFAULT_API_VERSION),
-    AccountField("token",        "System user token for the operator's API.", _is_visible_ascii, _VISIBLE_ASCII_TEXT, is_secret=True),
-    AccountField("app_id",       "ID of your app at the operator.",           _is_visible_ascii, _VISIBLE_ASCII_TEXT),
-    AccountField("app_secret",   "Signs the app's webhooks.",                 _is_printable,     _PRINTABLE_TEXT, is_secret=True),
-    AccountField("verify_token", "Verify token of the webhook handshake.",    _is_printable,     _PRINTABLE_TEXT, is_secret=True, is_generated=True),
+    # name, meaning, accepts, accepted
+    AccountField("version", "API version of the operator.", _is_version, "such as v25.0", default=DEFAULT_API_VERSION),
+    AccountField(
+        "token",
+        meaning="System user token for the operator's API.",
+        accepts=_is_visible_ascii,
+        accepted=_VISIBLE_ASCII_TEXT,
+        is_secret=True,
+    ),
+    AccountField("app_id", "ID of your app at the operator.", _is_visible_ascii, _VISIBLE_ASCII_TEXT),
+    AccountField("app_secret", "Signs the app's webhooks.", _is_printable, _PRINTABLE_TEXT, is_secret=True),
+    AccountField(
+        "verify_token",
+        meaning="Verify token of the webhook handshake.",
+        accepts=_is_printable,
+        accepted=_PRINTABLE_TEXT,
+        is_secret=True,
+        is_generated=True,
+    ),
 )
-# fmt: on
 
 
 def cloud_account(

@@ -322,40 +322,164 @@ async def _subscribe(
     return await _override_url(calls, account, request)
 
 
-# fmt: off
-CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict([  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API", "Groups", "Payments onboarding APIs", "Receive payments via payment gateways on WhatsApp"
-    # numbers and business accounts
-    _exchange(account_calls.GetNumber,            "GET",    lambda request: request.number_id,                                  lambda response, _: number_status(response), query=lambda request, _: {"fields": _NUMBER}),
-    _exchange(account_calls.GetBusinessStatus,    "GET",    lambda request: request.business_account_id,                        direct_responses.business_status,   query=lambda request, _: {"fields": _BUSINESS_STATUS}, business=lambda request: request.business_account_id),
-    _exchange(account_calls.GetBusinessAccount,   "GET",    lambda request: request.business_account_id,                        direct_responses.operator_business, query=lambda request, _: {"fields": _BUSINESS}, business=lambda request: request.business_account_id),
-    _full_listing(account_calls.ListNumbers,     lambda request: f"{request.business_account_id}/phone_numbers",     direct_responses.operator_numbers,   name="phone numbers", query=lambda request, _: {"fields": _NUMBERS}, business=lambda request: request.business_account_id),
-    (account_calls.CheckToken,            _check_token),
-    # webhooks
-    (subscriptions_calls.GetSubscription, _get_subscription),
-    (subscriptions_calls.ListMissingFields, _list_missing_fields),
-    (subscriptions_calls.Subscribe, _subscribe),
-    _exchange(subscriptions_calls.Unsubscribe,    "DELETE", lambda request: f"{request.business_account_id}/subscribed_apps",   direct_responses.call_result,       business=lambda request: request.business_account_id),
-    # templates
-    _full_listing(templates_calls.ListTemplates, lambda request: f"{request.business_account_id}/message_templates", direct_responses.operator_templates, name="templates",     query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]), business=lambda request: request.business_account_id),
-    _exchange(templates_calls.GetTemplate,        "GET",    lambda request: request.template_id,                                direct_responses.operator_template, query=lambda request, _: {"fields": _TEMPLATE_FIELDS}),
-    _exchange(templates_calls.UnpauseTemplate,    "POST",   lambda request: f"{request.template_id}/unpause",                   direct_responses.call_result),
-    _exchange(templates_calls.ListLibrary,        "GET",    lambda request: "message_template_library",                         direct_responses.raw_list,          query=lambda request, _: _omit_empty(name=request.name, industry=request.industry, language=request.language, topic=request.topic, usecase=request.usecase)),
-    _exchange(templates_calls.GetLibraryTemplate, "GET",    lambda request: "message_template_library",                         direct_responses.library_template,  query=lambda request, _: {"name": request.name, "language": request.language}),
-    _exchange(templates_calls.CreateFromLibrary,  "POST",   lambda request: f"{request.business_account_id}/message_templates", direct_responses.created_template,  body=_library_template, business=lambda request: request.business_account_id),
-    # marketing messages
-    (marketing_calls.GetMarketingTerms,   _get_marketing_terms),
-    (marketing_calls.GetTemplateInsights, _get_template_insights),
-    # business profile, block list, components of chats
-    _exchange(profile_calls.MarkRead,             "POST",   lambda request: f"{request.number_id}/messages",                    direct_responses.call_result,       body=_read_receipt, category=CallCategory.MESSAGES),
-    # voice calls. Source: its page "Calling API"
-    _exchange(calling_calls.ApplyCallAction,      "POST",   lambda request: f"{request.number_id}/calls",                       direct_responses.call_result,       body=_call_action, category=CallCategory.MESSAGES),
-    # onboarding
-    _exchange(onboarding_calls.RegisterNumber,    "POST",   lambda request: f"{request.number_id}/register",                    direct_responses.call_result,       body=lambda request, _: {**_PRODUCT, "pin": request.pin, **({"data_localization_region": request.region} if request.region else {})}),
-    _exchange(onboarding_calls.DeregisterNumber,  "POST",   lambda request: f"{request.number_id}/deregister",                  direct_responses.call_result),
-    _exchange(onboarding_calls.RequestSync,       "POST",   lambda request: f"{request.number_id}/smb_app_data",                direct_responses.raw_object,        body=lambda request, _: {**_PRODUCT, "sync_type": request.sync_type.value}),
-
-    # media
-    _exchange(media_calls.GetMedium,              "GET",    lambda request: request.medium_id,                                  direct_responses.medium,            query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
-    _exchange(media_calls.DeleteMedium,           "DELETE", lambda request: request.medium_id,                                  direct_responses.call_result,       query=lambda request, _: {"phone_number_id": request.number_id}, category=CallCategory.MESSAGES),
-])
-# fmt: on
+CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
+    [  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API", "Groups", "Payments onboarding APIs", "Receive payments via payment gateways on WhatsApp"
+        # numbers and business accounts
+        _exchange(
+            account_calls.GetNumber,
+            "GET",
+            lambda request: request.number_id,
+            lambda response, _: number_status(response),
+            query=lambda request, _: {"fields": _NUMBER},
+        ),
+        _exchange(
+            account_calls.GetBusinessStatus,
+            "GET",
+            lambda request: request.business_account_id,
+            direct_responses.business_status,
+            query=lambda request, _: {"fields": _BUSINESS_STATUS},
+            business=lambda request: request.business_account_id,
+        ),
+        _exchange(
+            account_calls.GetBusinessAccount,
+            "GET",
+            lambda request: request.business_account_id,
+            direct_responses.operator_business,
+            query=lambda request, _: {"fields": _BUSINESS},
+            business=lambda request: request.business_account_id,
+        ),
+        _full_listing(
+            account_calls.ListNumbers,
+            lambda request: f"{request.business_account_id}/phone_numbers",
+            direct_responses.operator_numbers,
+            name="phone numbers",
+            query=lambda request, _: {"fields": _NUMBERS},
+            business=lambda request: request.business_account_id,
+        ),
+        (account_calls.CheckToken, _check_token),
+        # webhooks
+        (subscriptions_calls.GetSubscription, _get_subscription),
+        (subscriptions_calls.ListMissingFields, _list_missing_fields),
+        (subscriptions_calls.Subscribe, _subscribe),
+        _exchange(
+            subscriptions_calls.Unsubscribe,
+            "DELETE",
+            lambda request: f"{request.business_account_id}/subscribed_apps",
+            direct_responses.call_result,
+            business=lambda request: request.business_account_id,
+        ),
+        # templates
+        _full_listing(
+            templates_calls.ListTemplates,
+            lambda request: f"{request.business_account_id}/message_templates",
+            direct_responses.operator_templates,
+            name="templates",
+            query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]),
+            business=lambda request: request.business_account_id,
+        ),
+        _exchange(
+            templates_calls.GetTemplate,
+            "GET",
+            lambda request: request.template_id,
+            direct_responses.operator_template,
+            query=lambda request, _: {"fields": _TEMPLATE_FIELDS},
+        ),
+        _exchange(
+            templates_calls.UnpauseTemplate,
+            "POST",
+            lambda request: f"{request.template_id}/unpause",
+            direct_responses.call_result,
+        ),
+        _exchange(
+            templates_calls.ListLibrary,
+            "GET",
+            lambda request: "message_template_library",
+            direct_responses.raw_list,
+            query=lambda request, _: _omit_empty(
+                name=request.name,
+                industry=request.industry,
+                language=request.language,
+                topic=request.topic,
+                usecase=request.usecase,
+            ),
+        ),
+        _exchange(
+            templates_calls.GetLibraryTemplate,
+            "GET",
+            lambda request: "message_template_library",
+            direct_responses.library_template,
+            query=lambda request, _: {"name": request.name, "language": request.language},
+        ),
+        _exchange(
+            templates_calls.CreateFromLibrary,
+            "POST",
+            lambda request: f"{request.business_account_id}/message_templates",
+            direct_responses.created_template,
+            body=_library_template,
+            business=lambda request: request.business_account_id,
+        ),
+        # marketing messages
+        (marketing_calls.GetMarketingTerms, _get_marketing_terms),
+        (marketing_calls.GetTemplateInsights, _get_template_insights),
+        # business profile, block list, components of chats
+        _exchange(
+            profile_calls.MarkRead,
+            "POST",
+            lambda request: f"{request.number_id}/messages",
+            direct_responses.call_result,
+            body=_read_receipt,
+            category=CallCategory.MESSAGES,
+        ),
+        # voice calls. Source: its page "Calling API"
+        _exchange(
+            calling_calls.ApplyCallAction,
+            "POST",
+            lambda request: f"{request.number_id}/calls",
+            direct_responses.call_result,
+            body=_call_action,
+            category=CallCategory.MESSAGES,
+        ),
+        # onboarding
+        _exchange(
+            onboarding_calls.RegisterNumber,
+            "POST",
+            lambda request: f"{request.number_id}/register",
+            direct_responses.call_result,
+            body=lambda request, _: {
+                **_PRODUCT,
+                "pin": request.pin,
+                **({"data_localization_region": request.region} if request.region else {}),
+            },
+        ),
+        _exchange(
+            onboarding_calls.DeregisterNumber,
+            "POST",
+            lambda request: f"{request.number_id}/deregister",
+            direct_responses.call_result,
+        ),
+        _exchange(
+            onboarding_calls.RequestSync,
+            "POST",
+            lambda request: f"{request.number_id}/smb_app_data",
+            direct_responses.raw_object,
+            body=lambda request, _: {**_PRODUCT, "sync_type": request.sync_type.value},
+        ),
+        # media
+        _exchange(
+            media_calls.GetMedium,
+            "GET",
+            lambda request: request.medium_id,
+            direct_responses.medium,
+            query=lambda request, _: {"phone_number_id": request.number_id},
+            category=CallCategory.MESSAGES,
+        ),
+        _exchange(
+            media_calls.DeleteMedium,
+            "DELETE",
+            lambda request: request.medium_id,
+            direct_responses.call_result,
+            query=lambda request, _: {"phone_number_id": request.number_id},
+            category=CallCategory.MESSAGES,
+        ),
+    ]
+)

@@ -28,10 +28,10 @@ from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.contract import OperatorUpload
 
-# fmt: off
 COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
-    "media":  MEDIA_LIFE_MS - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
-    "handle": DAY_MS,                  # not documented; needed only while a template is submitted
+    "media": MEDIA_LIFE_MS
+    - DAY_MS,  # Source: operator's facts 6.1: 30 days; a day less, so that none expires in transit
+    "handle": DAY_MS,  # not documented; needed only while a template is submitted
 }
 MEDIA_HOSTS: Final = (  # hosts of media in addition to the operator's base URL; our token goes nowhere else
     "fbsbx.com",
@@ -39,7 +39,6 @@ MEDIA_HOSTS: Final = (  # hosts of media in addition to the operator's base URL;
     "facebook.com",
     "whatsapp.net",
 )
-# fmt: on
 MAX_HANDLE_CHARS: Final = 16 * 1024
 """A handle is part of the template's body; one of three lines has about six hundred characters."""
 TRANSFER_TIMEOUT_S: Final = 15 * 60

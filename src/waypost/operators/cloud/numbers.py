@@ -20,30 +20,58 @@ class _NumberCheck:
     fix_hint: str
 
 
-# fmt: off
 _CHECKS: Final = (  # Source: operator's facts 1, "Phone node", and 8; its page "Phone numbers"
-    #            field                       good values                                        serious   name                  fix hint
-    _NumberCheck("platform_type",            frozenset({"CLOUD_API"}),                            True,  "platform",     "register the number for the Cloud API in the operator's console"),
-    _NumberCheck("status",                   frozenset({"CONNECTED"}),                            True,  "status",       "register or verify the number in the operator's console"),
-    _NumberCheck("code_verification_status", frozenset({"VERIFIED"}),                             False, "verification", "verify the number by code in the operator's console"),
-    _NumberCheck("name_status",              frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}), False, "display name", "set a display name in the operator's console"),
-    _NumberCheck("quality_rating",           frozenset({"GREEN", "UNKNOWN", "NA"}),               False, "quality",      "send fewer unwanted messages; the messaging limit follows the quality"),
+    # field, good values, serious, name, fix hint
+    _NumberCheck(
+        "platform_type",
+        good_values=frozenset({"CLOUD_API"}),
+        is_serious=True,
+        name="platform",
+        fix_hint="register the number for the Cloud API in the operator's console",
+    ),
+    _NumberCheck(
+        "status",
+        good_values=frozenset({"CONNECTED"}),
+        is_serious=True,
+        name="status",
+        fix_hint="register or verify the number in the operator's console",
+    ),
+    _NumberCheck(
+        "code_verification_status",
+        good_values=frozenset({"VERIFIED"}),
+        is_serious=False,
+        name="verification",
+        fix_hint="verify the number by code in the operator's console",
+    ),
+    _NumberCheck(
+        "name_status",
+        good_values=frozenset({"APPROVED", "AVAILABLE_WITHOUT_REVIEW"}),
+        is_serious=False,
+        name="display name",
+        fix_hint="set a display name in the operator's console",
+    ),
+    _NumberCheck(
+        "quality_rating",
+        good_values=frozenset({"GREEN", "UNKNOWN", "NA"}),
+        is_serious=False,
+        name="quality",
+        fix_hint="send fewer unwanted messages; the messaging limit follows the quality",
+    ),
 )
 _STATUS_FIX_HINTS: Final = {  # by status, where the fix is not to register the number
-    "BANNED":       "read the operator's notices, and request a review in its console",
-    "RESTRICTED":   "read the operator's notices, and request a review in its console",
-    "FLAGGED":      "send fewer unwanted messages: the number has a week to recover its quality",
+    "BANNED": "read the operator's notices, and request a review in its console",
+    "RESTRICTED": "read the operator's notices, and request a review in its console",
+    "FLAGGED": "send fewer unwanted messages: the number has a week to recover its quality",
     "RATE_LIMITED": "wait: it cannot message more people today",
-    "DELETED":      "add the number again in the operator's console, or connect the app to another: waypost app connect",
-    "MIGRATED":     "connect the app to the number's new id: waypost app connect",
+    "DELETED": "add the number again in the operator's console, or connect the app to another: waypost app connect",
+    "MIGRATED": "connect the app to the number's new id: waypost app connect",
 }
 THROUGHPUT: Final = {  # messages a second. Source: operator's facts 8
     "STANDARD": 80,
-    "HIGH":     1000,
+    "HIGH": 1000,
 }
 _WEBHOOK_URL_PRECEDENCE: Final = ("phone_number", "whatsapp_business_account", "application")
 """Precedence of the webhook URLs that a number can have. Source: operator's facts 7.1, "One callback per app"."""
-# fmt: on
 
 
 def number_status(response: dict[str, Any]) -> NumberStatus:

@@ -170,7 +170,8 @@ class Flows:
             raise bad_parameter(f"Param name must have 1 to {MAX_FLOW_NAME_CHARS} characters.")
         if self.find_by_name(name, waba_id) is not None:
             raise bad_parameter(
-                "Flow name should be unique within one WhatsApp Business Account. Please select another name for your Flow."
+                "Flow name should be unique within one WhatsApp Business Account. Please select another name for "
+                "your Flow."
             )
         return name
 

@@ -233,12 +233,23 @@ def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
     return settings
 
 
-# fmt: off
 _PHONE_MEMBERS: Final = (
-    "phone", "name", "deliver_after_ms", "read_after_ms", "wa_id", "user_id", "username", "parent_user_id", "shows_number", "condition",
-    "sends_read_receipts", "has_chat_open", "is_offline", "stopped_marketing_of", "has_blocked",
+    "phone",
+    "name",
+    "deliver_after_ms",
+    "read_after_ms",
+    "wa_id",
+    "user_id",
+    "username",
+    "parent_user_id",
+    "shows_number",
+    "condition",
+    "sends_read_receipts",
+    "has_chat_open",
+    "is_offline",
+    "stopped_marketing_of",
+    "has_blocked",
 )
-# fmt: on
 
 
 def phone_view(services: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:

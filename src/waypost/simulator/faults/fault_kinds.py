@@ -99,76 +99,135 @@ class FaultKind:
 _IS_CARRIED_OUT: Final = FaultParameter("processed", "boolean")
 _GARBAGE_FORMS: Final = ("html", "truncated", "empty", "not_json")
 
-# fmt: off
 FAULT_KINDS: Final = (
-    FaultKind("call", FaultParameter("error", "whole", 0, _MAX_ERROR_CODE), (
+    FaultKind(
+        "call",
+        parameter=FaultParameter("error", "whole", 0, _MAX_ERROR_CODE),
+        extra_parameters=(
             FaultParameter("subcode", "whole", 0, _MAX_ERROR_CODE),
             FaultParameter("status", "whole", 400, 599),
             FaultParameter("details", "text", at_most=1000),
             FaultParameter("retry_after_s", "whole", 0, 86_400),
         ),
-        "The call fails with this error code and is not carried out. The default `status` is that of the code.",
-        "facts 5.1, 5.2"),
-    FaultKind("call", FaultParameter("fail", "whole", 0, _MAX_ERROR_CODE), (),
-        "The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
-        "facts 5.2, mode A", only_call="messages.send"),
-    FaultKind("call", FaultParameter("timeout", "true"), (_IS_CARRIED_OUT,),
-        "The call gets no response; it is carried out unless `processed` is false.",
-        "facts 5.1"),
-    FaultKind("call", FaultParameter("reset", "choice", choices=("before", "after")), (),
-        "The connection breaks without a response: before the call is carried out, or after it.",
-        "facts 5.1"),
-    FaultKind("call", FaultParameter("slow_ms", "whole", 1, _MAX_DELAY_MS), (),
-        "The call is carried out at once; its response is delayed by this real time.",
-        "facts 5.1"),
-    FaultKind("call", FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
-        (FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
-        "The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
+        effect="The call fails with this error code and is not carried out. The default `status` is that of the code.",
+        source="facts 5.1, 5.2",
+    ),
+    FaultKind(
+        "call",
+        parameter=FaultParameter("fail", "whole", 0, _MAX_ERROR_CODE),
+        extra_parameters=(),
+        effect="The message is accepted as usual; then a `failed` status with this code replaces `sent`.",
+        source="facts 5.2, mode A",
+        only_call="messages.send",
+    ),
+    FaultKind(
+        "call",
+        parameter=FaultParameter("timeout", "true"),
+        extra_parameters=(_IS_CARRIED_OUT,),
+        effect="The call gets no response; it is carried out unless `processed` is false.",
+        source="facts 5.1",
+    ),
+    FaultKind(
+        "call",
+        parameter=FaultParameter("reset", "choice", choices=("before", "after")),
+        extra_parameters=(),
+        effect="The connection breaks without a response: before the call is carried out, or after it.",
+        source="facts 5.1",
+    ),
+    FaultKind(
+        "call",
+        parameter=FaultParameter("slow_ms", "whole", 1, _MAX_DELAY_MS),
+        extra_parameters=(),
+        effect="The call is carried out at once; its response is delayed by this real time.",
+        source="facts 5.1",
+    ),
+    FaultKind(
+        "call",
+        parameter=FaultParameter("garbage", "choice", choices=_GARBAGE_FORMS),
+        extra_parameters=(FaultParameter("status", "whole", 200, 599), _IS_CARRIED_OUT),
+        effect="The response is an HTML page, truncated, empty, or not JSON; the default `status` is 502, "
         "and the call is carried out only if `processed` is true.",
-        "facts 5.1"),
-    FaultKind("update", FaultParameter("drop", "true"), (),
-        "The update is never sent.",
-        "facts 7.3"),
-    FaultKind("update", FaultParameter("delay_ms", "whole", 1, _WEEK_MS), (),
-        "The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
-        "facts 7.1"),
-    FaultKind("update", FaultParameter("duplicate", "whole", 1, 100), (),
-        "The update is sent again this many times, each time in its own POST.",
-        "facts 7.1"),
-    FaultKind("update", FaultParameter("reorder", "true"), (),
-        "The update is sent after the account's next one, or alone if there is none within 5 s.",
-        "facts 7.1"),
-    FaultKind("update", FaultParameter("batch", "whole", 2, 1000), (),
-        "The update waits until this many share one POST, or until the first has waited 5 s.",
-        "facts 7.1"),
-    FaultKind("post", FaultParameter("wrong_signature", "true"), (),
-        "The POST is signed with another secret; after a rejection it is retried as usual.",
-        "facts 7.1"),
-    FaultKind("post", FaultParameter("unsigned", "true"), (),
-        "The POST has no signature; after a rejection it is retried as usual.",
-        "facts 7.1"),
-    FaultKind("post", FaultParameter("garbage", "true"), (),
-        "A correctly signed POST that is not JSON is sent before the real one.",
-        "facts 7.1"),
+        source="facts 5.1",
+    ),
+    FaultKind("update", FaultParameter("drop", "true"), (), "The update is never sent.", "facts 7.3"),
+    FaultKind(
+        "update",
+        parameter=FaultParameter("delay_ms", "whole", 1, _WEEK_MS),
+        extra_parameters=(),
+        effect="The update is sent later by this time of the clock, with its original timestamp; others overtake it.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "update",
+        parameter=FaultParameter("duplicate", "whole", 1, 100),
+        extra_parameters=(),
+        effect="The update is sent again this many times, each time in its own POST.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "update",
+        parameter=FaultParameter("reorder", "true"),
+        extra_parameters=(),
+        effect="The update is sent after the account's next one, or alone if there is none within 5 s.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "update",
+        parameter=FaultParameter("batch", "whole", 2, 1000),
+        extra_parameters=(),
+        effect="The update waits until this many share one POST, or until the first has waited 5 s.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "post",
+        parameter=FaultParameter("wrong_signature", "true"),
+        extra_parameters=(),
+        effect="The POST is signed with another secret; after a rejection it is retried as usual.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "post",
+        parameter=FaultParameter("unsigned", "true"),
+        extra_parameters=(),
+        effect="The POST has no signature; after a rejection it is retried as usual.",
+        source="facts 7.1",
+    ),
+    FaultKind(
+        "post",
+        parameter=FaultParameter("garbage", "true"),
+        extra_parameters=(),
+        effect="A correctly signed POST that is not JSON is sent before the real one.",
+        source="facts 7.1",
+    ),
 )
 
 FAULT_TRIGGERS: Final = (
     # member                                        fires
-    (FaultParameter("always", "true"),               "each time"),
-    (FaultParameter("next", "whole", 1, 1_000_000),  "this many times, then never again"),
+    (FaultParameter("always", "true"), "each time"),
+    (FaultParameter("next", "whole", 1, 1_000_000), "this many times, then never again"),
     (FaultParameter("every", "whole", 2, 1_000_000), "at each multiple: with 3 the third time, the sixth, …"),
-    (FaultParameter("probability", "fraction", 0, 1),       "with this probability, drawn from `seed`, the fault's id and "
-                                                       "the number of evaluations"),
+    (
+        FaultParameter("probability", "fraction", 0, 1),
+        "with this probability, drawn from `seed`, the fault's id and the number of evaluations",
+    ),
 )
 
 STATUSES: Final = ("sent", "delivered", "read", "failed", "played", "deleted", "warning")  # facts 7.3
 TEMPLATE_FIELDS: Final = (  # Source: facts 3.3, 7.2
-    "message_template_status_update", "message_template_quality_update", "template_category_update",
+    "message_template_status_update",
+    "message_template_quality_update",
+    "template_category_update",
     "message_template_components_update",
 )
 OTHER_FIELDS: Final = (  # Source: facts 7.2; updates that the control API sends under a field's name
-    "account_alerts", "account_review_update", "account_update", "business_capability_update",
-    "flows", "messages", "phone_number_name_update", "phone_number_quality_update",
+    "account_alerts",
+    "account_review_update",
+    "account_update",
+    "business_capability_update",
+    "flows",
+    "messages",
+    "phone_number_name_update",
+    "phone_number_quality_update",
     "user_preferences",
 )
 INBOUND: Final = "message"
@@ -177,13 +236,12 @@ WEBHOOKS: Final = (*STATUSES, INBOUND, *TEMPLATE_FIELDS, *OTHER_FIELDS)
 
 FAULT_FILTERS: Final = {
     # member    accepted
-    "app":      "an app's id at the operator: digits",
-    "waba_id":  "a business account's id: digits",
-    "number":   "a business number's id or its digits",
-    "phone":    "a phone's digits, without +",
+    "app": "an app's id at the operator: digits",
+    "waba_id": "a business account's id: digits",
+    "number": "a business number's id or its digits",
+    "phone": "a phone's digits, without +",
     "template": "a template's name",
 }
-# fmt: on
 
 
 def find_fault_kind(on: str, what: dict[str, Any]) -> FaultKind:

@@ -14,26 +14,26 @@ from waypost.simulator.services import SimulatorServices
 DEBUG: Final = "debug_token"
 """The first path segment of the call that inspects a token."""
 
-# fmt: off
-_CALL_PERMISSIONS: Final[dict[tuple[type, str], str | None]] = {  # Source: facts 1, "Permissions"; all others need MANAGEMENT
-    # object   edge                          permission
-    (Number,         "messages"):                  MESSAGING,
-    (Number,         "marketing_messages"):        MESSAGING,
-    (Number,         "media"):                     MESSAGING,
-    (SimulatedMedia, ""):                          MESSAGING,
-    (Number,         "block_users"):               MESSAGING,
-    (Number,         "whatsapp_business_profile"): MESSAGING,
-    (Number,         "groups"):                    MESSAGING,
-    (Number,         "calls"):                     MESSAGING,
-    (SimulatedGroup, ""):                          MESSAGING,
-    (SimulatedGroup, "invite_link"):               MESSAGING,
-    (SimulatedGroup, "participants"):              MESSAGING,
-    (SimulatedGroup, "join_requests"):             MESSAGING,
-    (GraphApp,       "uploads"):                   None,
-    (GraphApp,       "subscriptions"):             None,
-    (UploadSession,  ""):                          None,
+_CALL_PERMISSIONS: Final[
+    dict[tuple[type, str], str | None]
+] = {  # Source: facts 1, "Permissions"; all others need MANAGEMENT
+    # object, edge, permission
+    (Number, "messages"): MESSAGING,
+    (Number, "marketing_messages"): MESSAGING,
+    (Number, "media"): MESSAGING,
+    (SimulatedMedia, ""): MESSAGING,
+    (Number, "block_users"): MESSAGING,
+    (Number, "whatsapp_business_profile"): MESSAGING,
+    (Number, "groups"): MESSAGING,
+    (Number, "calls"): MESSAGING,
+    (SimulatedGroup, ""): MESSAGING,
+    (SimulatedGroup, "invite_link"): MESSAGING,
+    (SimulatedGroup, "participants"): MESSAGING,
+    (SimulatedGroup, "join_requests"): MESSAGING,
+    (GraphApp, "uploads"): None,
+    (GraphApp, "subscriptions"): None,
+    (UploadSession, ""): None,
 }
-# fmt: on
 
 
 def permission_of(kind: type, edge: str) -> str | None:

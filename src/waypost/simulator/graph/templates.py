@@ -111,14 +111,14 @@ def _ids(value: object) -> list[str]:
     return ids
 
 
-# fmt: off
-_SUMMARY: Final[dict[str, Callable[[SimulatorServices, list[SimulatedTemplate]], Any]]] = {  # Source: facts 2.1, `summary`
-    "total_count":               lambda _, templates: len(templates),
-    "message_template_count":    lambda _, templates: len(templates),
-    "message_template_limit":    lambda services, _: services.settings.value.templates_at_most,
+_SUMMARY: Final[
+    dict[str, Callable[[SimulatorServices, list[SimulatedTemplate]], Any]]
+] = {  # Source: facts 2.1, `summary`
+    "total_count": lambda _, templates: len(templates),
+    "message_template_count": lambda _, templates: len(templates),
+    "message_template_limit": lambda services, _: services.settings.value.templates_at_most,
     "are_translations_complete": lambda _, __: True,
 }
-# fmt: on
 
 
 def _summary(services: SimulatorServices, templates: list[SimulatedTemplate], names: list[str]) -> dict[str, Any]:

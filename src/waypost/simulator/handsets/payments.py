@@ -23,13 +23,11 @@ from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.webhooks.outbox import Outbox, status_json
 
-# fmt: off
 TRANSACTION_STATUSES: Final = {  # status of a payment: status of its transaction; Source: the operator's page "Payment status webhooks"
-    "pending":  "pending",
+    "pending": "pending",
     "captured": "success",
-    "failed":   "failed",
+    "failed": "failed",
 }
-# fmt: on
 _encode_payment: Final = msgspec.json.Encoder().encode
 
 

@@ -195,16 +195,16 @@ _ORDER_FORMAT: Final = (
     '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", "currency"}]}'
 )
 
-# fmt: off
-PHONE_MESSAGE_KINDS: Final[dict[str, Callable[[Any], PhoneMessage]]] = {  # Source: facts 7.4; the member of the request has the kind's name
-    "text":        build_text_message,
-    "location":    _location,
-    "contacts":    build_contacts_message,
-    "reaction":    _reaction,
-    "order":       _order,
+PHONE_MESSAGE_KINDS: Final[
+    dict[str, Callable[[Any], PhoneMessage]]
+] = {  # Source: facts 7.4; the member of the request has the kind's name
+    "text": build_text_message,
+    "location": _location,
+    "contacts": build_contacts_message,
+    "reaction": _reaction,
+    "order": _order,
     "unsupported": _unsupported,
 }
-# fmt: on
 
 
 def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMessage | None:

@@ -39,31 +39,77 @@ class SendingRestriction:
     only_marketing: bool = False
 
 
-# fmt: off
 SENDING_RESTRICTIONS: Final = {  # Source: facts 5.2, modes S and A; the names are ours
-    #                               code    later  status          details
-    "UNREGISTERED":       SendingRestriction(133010, False, "DISCONNECTED", "The phone number is not registered on the WhatsApp Business Platform."),
-    "DELETED":            SendingRestriction(33,     False, "DELETED",      "The business phone number has been deleted."),
-    "LOCKED":             SendingRestriction(131031, False, "BANNED",       "The WhatsApp Business account has been restricted or disabled for violating a policy."),
-    "POLICY_BLOCKED":     SendingRestriction(368,    False, "RESTRICTED",   "The WhatsApp Business account has been temporarily blocked for violating a policy."),
-    "ACCESS_DENIED":      SendingRestriction(131005, False, "CONNECTED",    "The permission was not granted or has been removed."),
-    "MAINTENANCE":        SendingRestriction(131057, False, "CONNECTED",    "The account is in maintenance mode, perhaps because its throughput is being upgraded."),
-    "UNAVAILABLE":        SendingRestriction(131016, False, "CONNECTED",    "A service is temporarily unavailable."),
-    "BAD_CERTIFICATE":    SendingRestriction(131045, False, "DISCONNECTED", "The message failed because of a phone number registration error."),
-    "MARKETING_DISABLED": SendingRestriction(131063, False, "CONNECTED",    "Marketing templates are disabled on Cloud API.", only_marketing=True),
-    "UNPAID":             SendingRestriction(131042, True,  "CONNECTED",    "There was an error related to the payment method."),
-    "NAME_NOT_APPROVED":  SendingRestriction(131037, True,  "CONNECTED",    "The 555 number needs an approved display name before it can send."),
-    "COUNTRY_RESTRICTED": SendingRestriction(130497, True,  "CONNECTED",    "The business may not message users in this country."),
-    "SPAM_LIMITED":       SendingRestriction(131048, True,  "FLAGGED",      "There are restrictions on how many messages can be sent from this number, because earlier ones were blocked or reported."),
+    # code, later, status, details
+    "UNREGISTERED": SendingRestriction(
+        133010,
+        fails_later=False,
+        status="DISCONNECTED",
+        details="The phone number is not registered on the WhatsApp Business Platform.",
+    ),
+    "DELETED": SendingRestriction(33, False, "DELETED", "The business phone number has been deleted."),
+    "LOCKED": SendingRestriction(
+        131031,
+        fails_later=False,
+        status="BANNED",
+        details="The WhatsApp Business account has been restricted or disabled for violating a policy.",
+    ),
+    "POLICY_BLOCKED": SendingRestriction(
+        368,
+        fails_later=False,
+        status="RESTRICTED",
+        details="The WhatsApp Business account has been temporarily blocked for violating a policy.",
+    ),
+    "ACCESS_DENIED": SendingRestriction(
+        131005, fails_later=False, status="CONNECTED", details="The permission was not granted or has been removed."
+    ),
+    "MAINTENANCE": SendingRestriction(
+        131057,
+        fails_later=False,
+        status="CONNECTED",
+        details="The account is in maintenance mode, perhaps because its throughput is being upgraded.",
+    ),
+    "UNAVAILABLE": SendingRestriction(131016, False, "CONNECTED", "A service is temporarily unavailable."),
+    "BAD_CERTIFICATE": SendingRestriction(
+        131045,
+        fails_later=False,
+        status="DISCONNECTED",
+        details="The message failed because of a phone number registration error.",
+    ),
+    "MARKETING_DISABLED": SendingRestriction(
+        131063,
+        fails_later=False,
+        status="CONNECTED",
+        details="Marketing templates are disabled on Cloud API.",
+        only_marketing=True,
+    ),
+    "UNPAID": SendingRestriction(131042, True, "CONNECTED", "There was an error related to the payment method."),
+    "NAME_NOT_APPROVED": SendingRestriction(
+        131037,
+        fails_later=True,
+        status="CONNECTED",
+        details="The 555 number needs an approved display name before it can send.",
+    ),
+    "COUNTRY_RESTRICTED": SendingRestriction(
+        130497, fails_later=True, status="CONNECTED", details="The business may not message users in this country."
+    ),
+    "SPAM_LIMITED": SendingRestriction(
+        131048,
+        fails_later=True,
+        status="FLAGGED",
+        details=(
+            "There are restrictions on how many messages can be sent from this number, because earlier ones were "
+            "blocked or reported."
+        ),
+    ),
 }
 
 TIERS: Final = {  # Source: facts 8, "Messaging limit": unique users outside the window in 24 hours
-    "TIER_250":  250,
-    "TIER_2K":   2_000,
-    "TIER_10K":  10_000,
+    "TIER_250": 250,
+    "TIER_2K": 2_000,
+    "TIER_10K": 10_000,
     "TIER_100K": 100_000,
 }
-# fmt: on
 
 
 class SendingLimits:

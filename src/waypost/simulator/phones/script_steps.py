@@ -138,21 +138,19 @@ def _is_probability(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
-# fmt: off
 _STEP_MEMBERS: Final[dict[str, tuple[Callable[[Any], bool], str]]] = {
-    # member       is valid                                                     accepted
-    "on":          (lambda value: value in STEP_TRIGGERS,                            ", ".join(STEP_TRIGGERS)),
-    "do":          (lambda value: value in STEP_ACTIONS,                             ", ".join(STEP_ACTIONS)),
-    "after_ms":    (_is_delay,                                                       "0 to 604800000, or [least, most]"),
-    "probability": (_is_probability,                                                 "0 to 1"),
-    "times":       (lambda value: _is_integer(value, 1_000_000) and value > 0,       "1 to 1000000"),
-    "text":        (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
-    "index":       (lambda value: _is_integer(value, 99),                            "0 to 99"),
-    "card":        (lambda value: _is_integer(value, 9),                             "0 to 9"),
-    "response":    (lambda value: object_or_none(value) is not None,                 "an object with the form's values"),
-    "for_ms":      (lambda value: _is_integer(value, 30 * _WEEK_MS),                 "0 to 18144000000"),
+    # member, is valid, accepted
+    "on": (lambda value: value in STEP_TRIGGERS, ", ".join(STEP_TRIGGERS)),
+    "do": (lambda value: value in STEP_ACTIONS, ", ".join(STEP_ACTIONS)),
+    "after_ms": (_is_delay, "0 to 604800000, or [least, most]"),
+    "probability": (_is_probability, "0 to 1"),
+    "times": (lambda value: _is_integer(value, 1_000_000) and value > 0, "1 to 1000000"),
+    "text": (lambda value: isinstance(value, str) and 0 < len(value) <= 4096, "1 to 4096 characters"),
+    "index": (lambda value: _is_integer(value, 99), "0 to 99"),
+    "card": (lambda value: _is_integer(value, 9), "0 to 9"),
+    "response": (lambda value: object_or_none(value) is not None, "an object with the form's values"),
+    "for_ms": (lambda value: _is_integer(value, 30 * _WEEK_MS), "0 to 18144000000"),
 }
-# fmt: on
 _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
 

@@ -133,8 +133,15 @@ class Scripts:
                 due_ms = None if arrives_ms is None else arrives_ms + planned_step.after_ms
                 action_json = encode_json(planned_step.action).decode()
                 action = PlannedAction(
-                    due_ms, planned_step.after_ms, phone, phone_number_id, wamid, script.owner, planned_step.step, action_json
-                )  # fmt: skip
+                    due_ms,
+                    after_ms=planned_step.after_ms,
+                    phone=phone,
+                    phone_number_id=phone_number_id,
+                    wamid=wamid,
+                    owner=script.owner,
+                    step=planned_step.step,
+                    act=action_json,
+                )
                 actions.append(action)
         if counted:
             self._uses.put({**earlier_uses, **counted}, phone, script.owner)

@@ -46,7 +46,10 @@ class Table(Generic[Row]):
         self._row_type = row_type
         self._order = order
         insert_columns = [column for column in row_type.__struct_fields__ if not (is_numbered and column in key)]
-        self._insert = f"INSERT INTO {name} ({', '.join(insert_columns)}) VALUES ({', '.join(f':{column}' for column in insert_columns)})"
+        self._insert = (
+            f"INSERT INTO {name} ({', '.join(insert_columns)}) VALUES "
+            f"({', '.join(f':{column}' for column in insert_columns)})"
+        )
         # A table WITHOUT ROWID must begin with the columns of its key, in the key's order: otherwise the
         # integrity check of SQLite 3.40 reports NULL values that do not exist.
         types = {member.name: _COLUMN_TYPES[member.type] for member in msgspec.structs.fields(row_type)}

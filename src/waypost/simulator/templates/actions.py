@@ -34,29 +34,27 @@ class PauseLevel:
     resume_after_ms: int | None
 
 
-# fmt: off
 TEMPLATE_ACTIONS: Final = {  # Source: facts 3.1 to 3.3
-    #                        status              event               reason  info
-    "appeal":           TemplateAction("IN_APPEAL",        "IN_APPEAL"),
-    "disable":          TemplateAction("DISABLED",         "DISABLED",         "NONE", ("DISABLED", "The template was disabled.")),
-    "flag":             TemplateAction("",                 "FLAGGED"),
-    "reinstate":        TemplateAction("APPROVED",         "REINSTATED"),
-    "unpause":          TemplateAction("APPROVED",         "APPROVED",         "NONE", ("UNPAUSE", "The pause is over.")),
-    "lock":             TemplateAction("",                 "LOCKED",           "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
-    "archive":          TemplateAction("ARCHIVED",         "ARCHIVED"),
-    "unarchive":        TemplateAction("APPROVED",         "UNARCHIVED"),
-    "limit":            TemplateAction("LIMIT_EXCEEDED",   "LIMIT_EXCEEDED"),
+    # status, event, reason, info
+    "appeal": TemplateAction("IN_APPEAL", "IN_APPEAL"),
+    "disable": TemplateAction("DISABLED", "DISABLED", "NONE", ("DISABLED", "The template was disabled.")),
+    "flag": TemplateAction("", "FLAGGED"),
+    "reinstate": TemplateAction("APPROVED", "REINSTATED"),
+    "unpause": TemplateAction("APPROVED", "APPROVED", "NONE", ("UNPAUSE", "The pause is over.")),
+    "lock": TemplateAction("", "LOCKED", "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
+    "archive": TemplateAction("ARCHIVED", "ARCHIVED"),
+    "unarchive": TemplateAction("APPROVED", "UNARCHIVED"),
+    "limit": TemplateAction("LIMIT_EXCEEDED", "LIMIT_EXCEEDED"),
     "pending-deletion": TemplateAction("PENDING_DELETION", "PENDING_DELETION", None),
-    "pend":             TemplateAction("PENDING",          "PENDING"),
+    "pend": TemplateAction("PENDING", "PENDING"),
 }
 PAUSE_LEVELS: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled
-    #    status      title           description                                     resume after
-    PauseLevel("PAUSED",   "FIRST_PAUSE",  "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
-    PauseLevel("PAUSED",   "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
-    PauseLevel("DISABLED", "DISABLED",     "Your template is disabled because of its quality.",           None),
+    # status, title, description, resume after
+    PauseLevel("PAUSED", "FIRST_PAUSE", "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
+    PauseLevel("PAUSED", "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
+    PauseLevel("DISABLED", "DISABLED", "Your template is disabled because of its quality.", None),
 )
 PACING_PAUSE: Final = PauseLevel("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused by pacing.", None)
-# fmt: on
 
 
 def decide_action(action: str, template: SimulatedTemplate) -> TemplateDecision:

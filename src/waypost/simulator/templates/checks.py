@@ -110,7 +110,10 @@ def _check_variable_names(component: str) -> Callable[[SubmittedTemplate], str |
             names = VARIABLE.findall(draft.component_text(component))
             wrong = [name for name in names if not _VARIABLE_NAME.fullmatch(name)]
             if wrong:
-                return f"The variable {{{{{wrong[0]}}}}} is not made of at most 32 lowercase letters, digits and underscores."
+                return (
+                    f"The variable {{{{{wrong[0]}}}}} is not made of at most 32 lowercase letters, digits and "
+                    "underscores."
+                )
             if len(set(names)) < len(names):
                 return "This template contains duplicate variable parameters."
         elif any(_VARIABLE_NAME.fullmatch(name) for name in variables(draft.component_text(component))):
@@ -132,7 +135,10 @@ def _too_little_text(draft: SubmittedTemplate) -> str | None:
     text = draft.component_text("BODY")
     count = len(variables(text))
     if count and draft.category != "AUTHENTICATION" and count_words(text) < 2 * count + 1:
-        return "This template has too many variables for its length. Reduce the number of variables or increase the message length."
+        return (
+            "This template has too many variables for its length. Reduce the number of variables or increase the "
+            "message length."
+        )
     return None
 
 

@@ -187,8 +187,9 @@ def _contains_text(template: SimulatedLibraryTemplate, filter_value: str | None)
     return not filter_value or any(filter_value.lower() in text.lower() for text in texts)
 
 
-# fmt: off
-_LIBRARY_FILTERS: Final[tuple[Callable[[SimulatedLibraryTemplate, Mapping[str, str]], bool], ...]] = (  # Source: the operator's page "Template library"
+_LIBRARY_FILTERS: Final[
+    tuple[Callable[[SimulatedLibraryTemplate, Mapping[str, str]], bool], ...]
+] = (  # Source: the operator's page "Template library"
     lambda template, query: _contains_text(template, query.get("search") or query.get("name_or_content")),
     lambda template, query: not query.get("name") or template.name == query["name"],
     lambda template, query: _matches_value(template.language, query.get("language")),
@@ -196,4 +197,3 @@ _LIBRARY_FILTERS: Final[tuple[Callable[[SimulatedLibraryTemplate, Mapping[str, s
     lambda template, query: _matches_value(template.usecase, query.get("usecase")),
     lambda template, query: _matches_value(template.industry, query.get("industry")),
 )
-# fmt: on

@@ -192,11 +192,11 @@ def _card_structure(card: SubmittedTemplate) -> tuple[Any, ...]:
     return frozenset(card.components_by_type), card.components_by_type["HEADER"]["format"], tuple(_button_types(card))
 
 
-# fmt: off
-SPECIAL_CHECKS: Final[tuple[Callable[[SubmittedTemplate], str | None], ...]] = (  # Source: facts 2.2, 2.3; no subcodes documented
+SPECIAL_CHECKS: Final[
+    tuple[Callable[[SubmittedTemplate], str | None], ...]
+] = (  # Source: facts 2.2, 2.3; no subcodes documented
     offer_malformed,
     catalog_malformed,
     flow_malformed,
     carousel_malformed,
 )
-# fmt: on

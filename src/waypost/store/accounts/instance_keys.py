@@ -51,14 +51,16 @@ class EncryptedColumn:
     owner: Callable[[Row[Any]], str]
 
 
-# fmt: off
 ENCRYPTED_COLUMNS: Final = (
-    #               table              column                               owner
+    # table, column, owner
     EncryptedColumn(operator_accounts, operator_accounts.c.encrypted_fields, lambda row: row.id),
-    EncryptedColumn(subscriptions,     subscriptions.c.encrypted_meta,       lambda row: row.app_id),
-    EncryptedColumn(idempotency_keys,  idempotency_keys.c.response,          lambda row: encryption_context(row.partner_id, row.route, row.key)),
+    EncryptedColumn(subscriptions, subscriptions.c.encrypted_meta, lambda row: row.app_id),
+    EncryptedColumn(
+        idempotency_keys,
+        column=idempotency_keys.c.response,
+        owner=lambda row: encryption_context(row.partner_id, row.route, row.key),
+    ),
 )
-# fmt: on
 
 
 class InstanceKeys:

@@ -169,9 +169,13 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
         return {}
     columns = ("callback_id", "at_ms", "duration_ms", "status", "error", "kind")
     first: _Select = select(
-        callbacks.c.id.label("callback_id"), callbacks.c.attempted_on_ms.label("at_ms"), callbacks.c.duration_ms,
-        callbacks.c.status, cast(null(), Text).label("error"), literal_column(f"'{AttemptKind.INITIAL.value}'", Text).label("kind"),
-    ).where(equals_any(callbacks.c.id, "ids"))  # fmt: skip
+        callbacks.c.id.label("callback_id"),
+        callbacks.c.attempted_on_ms.label("at_ms"),
+        callbacks.c.duration_ms,
+        callbacks.c.status,
+        cast(null(), Text).label("error"),
+        literal_column(f"'{AttemptKind.INITIAL.value}'", Text).label("kind"),
+    ).where(equals_any(callbacks.c.id, "ids"))
     others = (
         select(*(attempts.c[name] for name in columns))
         .where(equals_any(attempts.c.callback_id, "ids"))

@@ -36,12 +36,17 @@ MAX_NOTIFY_INTERVAL_S: Final = 0.016
 """Each time that payloads already wait when the pause is over, the next pause is twice as long, up to this:
 under load each notification costs the server and this process as much as several messages do."""
 
-# fmt: off
-UNAVAILABLE_SQLSTATES: Final = ("08", "53", "57P", "25006", "55000", "XX000")  # classes and codes of errors: not now, or not this server
+UNAVAILABLE_SQLSTATES: Final = (
+    "08",
+    "53",
+    "57P",
+    "25006",
+    "55000",
+    "XX000",
+)  # classes and codes of errors: not now, or not this server
 DAMAGE_SQLSTATES: Final = ("XX001", "XX002")  # a page, or an index. Source: postgresql.org, "PostgreSQL Error Codes"
 CONFLICT_SQLSTATES: Final = ("40001", "40P01", "55P03")
 MAX_OPENING_ATTEMPTS: Final = 8  # each waits for a lock for up to lock_timeout
-# fmt: on
 
 _CHECKSUM_FAILURES: Final = text(
     "SELECT checksum_failures FROM pg_stat_database WHERE datname = current_database()"

@@ -10,24 +10,22 @@ from waypost.base.telemetry.logs import log
 from waypost.store.connections.server import count_server_connections
 from waypost.store.contract import WrongStore
 
-# fmt: off
 SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
-    #  name                                   value    why
+    # name, value, why
     ("idle_in_transaction_session_timeout", "10s"),  # a process that hangs in a transaction delays reads of the others
-    ("lock_timeout",                        "8s"),   # a lock that is not obtained is a defect of ours, and becomes visible
-    ("timezone",                            "UTC"),
-    ("enable_seqscan",                      "off"),  # plans made while a table is small are kept while it grows (decision 0109)
-    ("client_min_messages",                 "warning"),  # a warning reports that a commit is on one server only
+    ("lock_timeout", "8s"),  # a lock that is not obtained is a defect of ours, and becomes visible
+    ("timezone", "UTC"),
+    ("enable_seqscan", "off"),  # plans made while a table is small are kept while it grows (decision 0109)
+    ("client_min_messages", "warning"),  # a warning reports that a commit is on one server only
 )
 CONNECT_PARAMETERS: Final = {  # an unreachable server is noticed within seconds
-    "connect_timeout":     5,
-    "tcp_user_timeout":    10_000,
-    "keepalives_idle":     5,
+    "connect_timeout": 5,
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 5,
     "keepalives_interval": 2,
-    "keepalives_count":    3,
-    "application_name":    "waypost",
+    "keepalives_count": 3,
+    "application_name": "waypost",
 }
-# fmt: on
 
 REQUIRE_FLUSH: Final = (
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'"

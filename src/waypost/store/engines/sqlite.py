@@ -23,15 +23,14 @@ from waypost.store.contract import DamageSearch, PayloadListener, StoreDamaged, 
 from waypost.store.revision import create_or_check_schema
 from waypost.store.writer import first_line
 
-# fmt: off
 PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statements"
-    #  name                value      why
-    ("journal_mode",       "WAL"),    # readers do not block the writer
-    ("synchronous",        "FULL"),   # a commit is on disk when it returns, power loss included
-    ("busy_timeout",       "5000"),   # a checkpoint may delay a reader for a moment
-    ("cache_size",         "-65536"), # 64 MiB for the writer's hot pages
-    ("temp_store",         "MEMORY"),
-    ("wal_autocheckpoint", "4000"),   # pages; fewer, larger checkpoints than the default of 1000
+    # name, value, why
+    ("journal_mode", "WAL"),  # readers do not block the writer
+    ("synchronous", "FULL"),  # a commit is on disk when it returns, power loss included
+    ("busy_timeout", "5000"),  # a checkpoint may delay a reader for a moment
+    ("cache_size", "-65536"),  # 64 MiB for the writer's hot pages
+    ("temp_store", "MEMORY"),
+    ("wal_autocheckpoint", "4000"),  # pages; fewer, larger checkpoints than the default of 1000
 )
 UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
     sqlite3.SQLITE_FULL,
@@ -40,8 +39,10 @@ UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors.
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_CANTOPEN,
 }
-DAMAGE_RESULT_CODES: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}  # Source: sqlite.org, "Result and Error Codes"
-# fmt: on
+DAMAGE_RESULT_CODES: Final = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_NOTADB,
+}  # Source: sqlite.org, "Result and Error Codes"
 
 MAX_NAMED_DAMAGE: Final = 5
 MAX_CHECKPOINT_ATTEMPTS: Final = 100

@@ -54,5 +54,6 @@ def check_folder(connection: Connection, folder: Path | str, name: str) -> None:
         raise WrongStore(
             f"{folder} is not the media folder that the other processes of this store use: set the same one "
             f"for all of them with --data, on a network file system if they run on several machines, or the same "
-            f"bucket with WAYPOST_MEDIA_URL (or, to use this one for the store, write {known} into {folder}/{NAME_FILE})"
+            f"bucket with WAYPOST_MEDIA_URL (or, to use this one for the store, write {known} into "
+            f"{folder}/{NAME_FILE})"
         )

@@ -209,16 +209,36 @@ def is_request_of(person: Person) -> ColumnElement[bool]:
     return or_(request_log.c.recipient.in_(person.names), *named)
 
 
-# fmt: off
 _PARTS: Final = {  # in this order
-    #                       table             key                                     condition
-    "recipient":       _ExportPart(recipients,       recipients.c.app_id,                    lambda person: recipients.c.id.in_(person.recipient_ids), is_indexed=True),
-    "user":            _ExportPart(app_users,        app_users.c.app_id,                     lambda person: and_(app_users.c.app_id.in_(select(apps.c.id)), app_users.c.phone_number.in_(person.names)), is_indexed=True),
-    "message":         _ExportPart(messages,         messages.c.id,                          is_message_of, _read_messages),
-    "inbound_message": _ExportPart(inbound_messages, inbound_messages.c.operator_message_id, lambda person: inbound_messages.c.recipient_id.in_(person.recipient_ids), _read_inbound_messages),
-    "callback":        _ExportPart(callbacks,        callbacks.c.id,                         lambda person: callbacks.c.subject.in_([str(recipient_id) for recipient_id in person.recipient_ids]), _read_callbacks),
-    "request":         _ExportPart(request_log,      request_log.c.id,                       is_request_of),
+    # table, key, condition
+    "recipient": _ExportPart(
+        recipients,
+        key=recipients.c.app_id,
+        condition=lambda person: recipients.c.id.in_(person.recipient_ids),
+        is_indexed=True,
+    ),
+    "user": _ExportPart(
+        app_users,
+        key=app_users.c.app_id,
+        condition=lambda person: and_(
+            app_users.c.app_id.in_(select(apps.c.id)), app_users.c.phone_number.in_(person.names)
+        ),
+        is_indexed=True,
+    ),
+    "message": _ExportPart(messages, messages.c.id, is_message_of, _read_messages),
+    "inbound_message": _ExportPart(
+        inbound_messages,
+        key=inbound_messages.c.operator_message_id,
+        condition=lambda person: inbound_messages.c.recipient_id.in_(person.recipient_ids),
+        read=_read_inbound_messages,
+    ),
+    "callback": _ExportPart(
+        callbacks,
+        key=callbacks.c.id,
+        condition=lambda person: callbacks.c.subject.in_([str(recipient_id) for recipient_id in person.recipient_ids]),
+        read=_read_callbacks,
+    ),
+    "request": _ExportPart(request_log, request_log.c.id, is_request_of),
 }
-# fmt: on
 EXPORT_KINDS: Final = tuple(_PARTS)
 """The kinds of records, in the order of an export."""

@@ -301,17 +301,15 @@ def _is_open_callback(ended_on_ms: int | None) -> bool:
 _CONTENTS: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, clear_contents)
 _MESSAGES: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, _delete_messages_and_traces)
 _CALLBACKS: Final = _IdTable(callbacks.c.id, callbacks.c.ended_on_ms, _is_open_callback, _delete_callbacks_and_attempts)
-# fmt: off
 PARTNER_RULES: Final = (  # Source: decision 0051. In this order
-    #           name          days                                           delete
-    PartnerRule("contents",   lambda keep: keep.bodies_days,                         partial(_delete_by_time, _CONTENTS)),
-    PartnerRule("messages",   lambda keep: keep.messages_days,                       partial(_delete_by_time, _MESSAGES)),
-    PartnerRule("callbacks",  lambda keep: keep.bodies_days,                         partial(_delete_by_time, _CALLBACKS)),
-    PartnerRule("webhooks",   lambda keep: keep.bodies_days,                         _delete_webhooks),
-    PartnerRule("items",      lambda keep: max(keep.bodies_days, keep.dedupe_days),  _delete_items),
-    PartnerRule("inbound",    lambda keep: keep.messages_days,                       _delete_inbound),
-    PartnerRule("received",   lambda keep: keep.bodies_days,                         _expire_received_files),
-    PartnerRule("requests",   lambda keep: min(keep.request_log_days, keep.bodies_days), _delete_requests),
-    PartnerRule("uploads",    lambda keep: keep.bodies_days,                         _expire_uploads),
+    # name, days, delete
+    PartnerRule("contents", lambda keep: keep.bodies_days, partial(_delete_by_time, _CONTENTS)),
+    PartnerRule("messages", lambda keep: keep.messages_days, partial(_delete_by_time, _MESSAGES)),
+    PartnerRule("callbacks", lambda keep: keep.bodies_days, partial(_delete_by_time, _CALLBACKS)),
+    PartnerRule("webhooks", lambda keep: keep.bodies_days, _delete_webhooks),
+    PartnerRule("items", lambda keep: max(keep.bodies_days, keep.dedupe_days), _delete_items),
+    PartnerRule("inbound", lambda keep: keep.messages_days, _delete_inbound),
+    PartnerRule("received", lambda keep: keep.bodies_days, _expire_received_files),
+    PartnerRule("requests", lambda keep: min(keep.request_log_days, keep.bodies_days), _delete_requests),
+    PartnerRule("uploads", lambda keep: keep.bodies_days, _expire_uploads),
 )
-# fmt: on

@@ -245,25 +245,34 @@ def delete_orphan_sequences(connection: Connection, _before_ms: int, after: str)
     return str(subscription_id)
 
 
-# fmt: off
 RETENTION_RULES: Final = (  # Source: decision 0051. In this order
-    #    name           days                                            delete             partitioned tables
-    RetentionRule("words",            lambda keep: keep.bodies_days,                          clear_message_contents),
-    RetentionRule("messages",         lambda keep: keep.messages_days,                        delete_old_messages),
-    RetentionRule("traces",           lambda keep: keep.messages_days,                        delete_orphan_trace_events, ("message_events",)),
-    RetentionRule("attempts",         lambda keep: min(keep.attempts_days, keep.bodies_days), delete_ended_attempts,      ("attempts",)),
-    RetentionRule("first attempts",   lambda keep: keep.attempts_days,                        clear_first_attempts,       (), lambda keep: keep.attempts_days < keep.bodies_days),
-    RetentionRule("callbacks",        lambda keep: keep.bodies_days,                          delete_ended_callbacks,     ("callbacks",)),
-    RetentionRule("inbound_webhooks", lambda keep: keep.bodies_days,                          delete_inbound_webhooks,    ("inbound_webhooks",)),
-    RetentionRule("items",            lambda keep: max(keep.bodies_days, keep.dedupe_days),   delete_webhook_items),
-    RetentionRule("inbound",          lambda keep: keep.messages_days,                        delete_inbound_messages),
-    RetentionRule("expired",          lambda keep: 0,                                         delete_expired_request_state),
-    RetentionRule("credentials",      lambda keep: keep.bodies_days,                          delete_expired_credentials),
-    RetentionRule("audit",            lambda keep: keep.audit_days,                           delete_audit_entries),
-    RetentionRule("requests",         lambda keep: min(keep.request_log_days, keep.bodies_days), delete_request_entries),
-    RetentionRule("sequences",        lambda keep: 0,                                         delete_orphan_sequences),
+    # name, days, delete, partitioned tables
+    RetentionRule("words", lambda keep: keep.bodies_days, clear_message_contents),
+    RetentionRule("messages", lambda keep: keep.messages_days, delete_old_messages),
+    RetentionRule("traces", lambda keep: keep.messages_days, delete_orphan_trace_events, ("message_events",)),
+    RetentionRule(
+        "attempts",
+        days=lambda keep: min(keep.attempts_days, keep.bodies_days),
+        delete_batch=delete_ended_attempts,
+        partitioned_tables=("attempts",),
+    ),
+    RetentionRule(
+        "first attempts",
+        days=lambda keep: keep.attempts_days,
+        delete_batch=clear_first_attempts,
+        partitioned_tables=(),
+        is_due=lambda keep: keep.attempts_days < keep.bodies_days,
+    ),
+    RetentionRule("callbacks", lambda keep: keep.bodies_days, delete_ended_callbacks, ("callbacks",)),
+    RetentionRule("inbound_webhooks", lambda keep: keep.bodies_days, delete_inbound_webhooks, ("inbound_webhooks",)),
+    RetentionRule("items", lambda keep: max(keep.bodies_days, keep.dedupe_days), delete_webhook_items),
+    RetentionRule("inbound", lambda keep: keep.messages_days, delete_inbound_messages),
+    RetentionRule("expired", lambda keep: 0, delete_expired_request_state),
+    RetentionRule("credentials", lambda keep: keep.bodies_days, delete_expired_credentials),
+    RetentionRule("audit", lambda keep: keep.audit_days, delete_audit_entries),
+    RetentionRule("requests", lambda keep: min(keep.request_log_days, keep.bodies_days), delete_request_entries),
+    RetentionRule("sequences", lambda keep: 0, delete_orphan_sequences),
 )
-# fmt: on
 OPEN_MESSAGE_STATES: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
 LAST_RUN_PROPERTY: Final = "retention turn"
 CLEARED_PROPERTY: Final = "retention words"

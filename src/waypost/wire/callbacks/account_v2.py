@@ -155,23 +155,32 @@ def _items(value: Any) -> list[Any]:
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
-# fmt: off
 MONTHS: Final = (  # in English, whatever the language of the process
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
 )
 _USER_ID_MEMBERS: Final = {"userid": "user_id", "parent_user_id": "parent_user_id"}  # Source: public page "BSUID"
 BAN_STATES: Final = {  # the operator's ban states. Source: facts 6.6, status-event; their pairing is ours
     "SCHEDULE_FOR_DISABLE": "ACCOUNT_DISABLE",
-    "DISABLE":              "DISABLE",
-    "REINSTATE":            "REINSTATE",
+    "DISABLE": "DISABLE",
+    "REINSTATE": "REINSTATE",
 }
 V2_ACCOUNT_KINDS: Final = {  # Source: facts 6.6, 6.8
-    # the operator's field                      type                inner type          payload
-    "account_review_update":       AccountKind("account-event",    "review-event",     _review),
-    "account_update":              AccountKind("account-event",    "status-event",     _status),
-    "phone_number_name_update":    AccountKind("account-event",    "pndn-event",       _display_name),
-    "phone_number_quality_update": AccountKind("account-event",    "tier-event",       _tier),
-    "business_capability_update":  AccountKind("account-event",    "capability-event", _capability),
-    "user_preferences":            AccountKind("preference-event", "user_preferences", _preferences),
+    # the operator's field, type, inner type, payload
+    "account_review_update": AccountKind("account-event", "review-event", _review),
+    "account_update": AccountKind("account-event", "status-event", _status),
+    "phone_number_name_update": AccountKind("account-event", "pndn-event", _display_name),
+    "phone_number_quality_update": AccountKind("account-event", "tier-event", _tier),
+    "business_capability_update": AccountKind("account-event", "capability-event", _capability),
+    "user_preferences": AccountKind("preference-event", "user_preferences", _preferences),
 }
-# fmt: on

@@ -198,32 +198,30 @@ def _items(value: Any) -> list[Any]:
     return cast(list[Any], value) if isinstance(value, list) else []
 
 
-# fmt: off
 _CARD_PARTS: Final = {  # of a contact card: members that it always has, and further ones. Source: facts 6.4; ledger row 47
     "name": (("first_name", "formatted_name", "last_name"), ("middle_name", "prefix", "suffix")),
-    "org":  (("company",),                                  ("department", "title")),
+    "org": (("company",), ("department", "title")),
 }
 _ORDER_ITEM_MEMBERS: Final = {  # of a product, and the operator's names of them. Source: ledger row 49; operator's facts 7.4
-    "id":       "product_retailer_id",
+    "id": "product_retailer_id",
     "currency": "currency",
-    "amount":   "item_price",
+    "amount": "item_price",
     "quantity": "quantity",
 }
 V2_INBOUND_KINDS: Final = {  # Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds not listed, have no format in version 2
-    # the operator's kind             `payload.type`     inner payload   `type`   more context
-    "text":            InboundKind("text",            _text),
-    "button":          InboundKind("quick_reply",     _tap),
-    "button_reply":    InboundKind("button_reply",    _choice),
-    "list_reply":      InboundKind("list_reply",      _list_choice),
-    "image":           InboundKind("image",           _medium),
-    "video":           InboundKind("video",           _medium),
-    "audio":           InboundKind("audio",           _medium),
-    "document":        InboundKind("file",            _medium),
-    "sticker":         InboundKind("sticker",         _medium),
-    "location":        InboundKind("location",        _location),
-    "contacts":        InboundKind("contact",         _contacts),
-    "reaction":        InboundKind("reaction",        _reaction),
-    "order":           InboundKind("text",            _order_text, "order", _order_context),
+    # the operator's kind, `payload.type`, inner payload, `type`, more context
+    "text": InboundKind("text", _text),
+    "button": InboundKind("quick_reply", _tap),
+    "button_reply": InboundKind("button_reply", _choice),
+    "list_reply": InboundKind("list_reply", _list_choice),
+    "image": InboundKind("image", _medium),
+    "video": InboundKind("video", _medium),
+    "audio": InboundKind("audio", _medium),
+    "document": InboundKind("file", _medium),
+    "sticker": InboundKind("sticker", _medium),
+    "location": InboundKind("location", _location),
+    "contacts": InboundKind("contact", _contacts),
+    "reaction": InboundKind("reaction", _reaction),
+    "order": InboundKind("text", _order_text, "order", _order_context),
     "request_welcome": InboundKind("request_welcome", None),
 }
-# fmt: on

@@ -7,20 +7,27 @@ where the operator gives no number: it is then all that identifies the user.
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-# fmt: off
 NUMBERS_OF_USER_IDS: Final = {  # members with a user id, and the member with the number of the same user. Source: ledger rows 36, 59, 73
-    "user_id":           "wa_id",
-    "from_user_id":      "from",
-    "to_user_id":        "to",
+    "user_id": "wa_id",
+    "from_user_id": "from",
+    "to_user_id": "to",
     "recipient_user_id": "recipient_id",
 }
 OTHER_USER_MEMBERS: Final = {  # removed in any case. Source: public page "BSUID"
-    "parent_user_id", "from_parent_user_id", "to_parent_user_id", "recipient_parent_user_id", "username",
+    "parent_user_id",
+    "from_parent_user_id",
+    "to_parent_user_id",
+    "recipient_parent_user_id",
+    "username",
 }
 FIELDS_WITH_USER_IDS: Final = {  # besides `messages`. Source: public page "BSUID"; the last three are ours
-    "user_preferences", "calls", "smb_message_echoes", "history", "group_participants_update", "message_echoes",
+    "user_preferences",
+    "calls",
+    "smb_message_echoes",
+    "history",
+    "group_participants_update",
+    "message_echoes",
 }
-# fmt: on
 
 
 def hide_user_ids(value: Any) -> Any:

@@ -54,17 +54,21 @@ _INVISIBLE: Final = " \t\r\n\u00a0\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe
 _GAP: Final = rf"[\s{_INVISIBLE}]*"
 _JSON_START: Final = re.compile(rf"""\{{{_GAP}(?:["'}}]|$)|\[{_GAP}(?:[\[{{"'\]]|$)""")
 """How an object or a list begins, single quotes included; a text such as `{name}, hello` or `[1] Yes` does not."""
-# fmt: off
 _MISTAKES: Final = (  # (how the text begins, what it is): texts that were meant as JSON
-    (re.compile(rf"""[bBuUrR]{{0,2}}['"`]{{1,3}}{_GAP}[\[{{]{_GAP}["'\\]"""), "JSON in quotes, or Python's b'...' of it"),
+    (
+        re.compile(rf"""[bBuUrR]{{0,2}}['"`]{{1,3}}{_GAP}[\[{{]{_GAP}["'\\]"""),
+        "JSON in quotes, or Python's b'...' of it",
+    ),
     (re.compile(rf"""[\[{{]{_GAP}(?:\\["'nrt]|&quot;|&#3[49];|&#x2[27];)"""), "JSON that was escaped twice"),
     (re.compile(r"%(?:25)*(?:7B|5B)", re.IGNORECASE), "JSON that was percent-encoded twice"),
     (re.compile(rf"\{{{_GAP}[\u2018-\u201f\u00ab]"), "JSON with typographic quotes"),
     (re.compile(rf"""\{{{_GAP}[A-Za-z_]+{_GAP}:{_GAP}["'\[{{]"""), "JSON whose names have no quotes"),
     (re.compile(r"\[object \w+\]"), "JavaScript's text of an object that was not encoded"),
-    (re.compile(rf"""[^{{]{{1,12}}\{{{_GAP}["'](?:type|text)["']{_GAP}:.*\}}\Z""", re.DOTALL), "JSON with other characters before it"),
+    (
+        re.compile(rf"""[^{{]{{1,12}}\{{{_GAP}["'](?:type|text)["']{_GAP}:.*\}}\Z""", re.DOTALL),
+        "JSON with other characters before it",
+    ),
 )
-# fmt: on
 _plain_decoder: Final = msgspec.json.Decoder(PlainMessage, strict=False)
 _any_kind_decoder: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
 

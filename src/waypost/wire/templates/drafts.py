@@ -20,8 +20,8 @@ MAX_CARDS_READ: Final = 20  # as MAX_BUTTONS_READ
 COPY_CODE_LABEL: Final = "Copy code"
 """The default label of a button that copies the code. Source: operator's facts 2.2."""
 _BUTTON_TYPES: Final = (
-    "one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE, or OTP for AUTHENTICATION, FLOW for MARKETING, MPM for templateType "
-    "PRODUCT, CATALOG for templateType CATALOG"
+    "one of QUICK_REPLY, URL, PHONE_NUMBER, COPY_CODE, or OTP for AUTHENTICATION, FLOW for MARKETING, MPM for "
+    "templateType PRODUCT, CATALOG for templateType CATALOG"
 )
 _CARD_BUTTON_TYPES: Final = "QUICK_REPLY, URL or PHONE_NUMBER"
 

@@ -77,10 +77,10 @@ def _template(content: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-# fmt: off
-CHANGES: Final[dict[str, Callable[[dict[str, Any]], Event]]] = {  # every other field is an account event. Source: operator's facts 3.3
-    "message_template_status_update":  _review,
+CHANGES: Final[
+    dict[str, Callable[[dict[str, Any]], Event]]
+] = {  # every other field is an account event. Source: operator's facts 3.3
+    "message_template_status_update": _review,
     "message_template_quality_update": _quality,
-    "template_category_update":        _category,
+    "template_category_update": _category,
 }
-# fmt: on

@@ -6,20 +6,20 @@ from waypost.domain.direct_calls.subscriptions import MissingWebhookField
 
 _LIMITS: Final = "no callbacks about limits and reviews"
 _SYNC_ONLY: Final = "quality, category and texts of templates are updated by a sync only"
-# fmt: off
 NEEDED_FIELDS: Final = (  # Source: operator's facts 7.2
-    MissingWebhookField("messages",                           "no statuses, no inbound messages", is_serious=True),
-    MissingWebhookField("message_template_status_update",     "templates stay PENDING until a sync", is_serious=False),
-    MissingWebhookField("message_template_quality_update",    _SYNC_ONLY, is_serious=False),
-    MissingWebhookField("template_category_update",           _SYNC_ONLY, is_serious=False),
+    MissingWebhookField("messages", "no statuses, no inbound messages", is_serious=True),
+    MissingWebhookField("message_template_status_update", "templates stay PENDING until a sync", is_serious=False),
+    MissingWebhookField("message_template_quality_update", _SYNC_ONLY, is_serious=False),
+    MissingWebhookField("template_category_update", _SYNC_ONLY, is_serious=False),
     MissingWebhookField("message_template_components_update", _SYNC_ONLY, is_serious=False),
-    MissingWebhookField("phone_number_quality_update",        _LIMITS, is_serious=False),
-    MissingWebhookField("account_update",                     _LIMITS, is_serious=False),
-    MissingWebhookField("account_alerts",                     _LIMITS, is_serious=False),
-    MissingWebhookField("business_capability_update",         _LIMITS, is_serious=False),
-    MissingWebhookField("user_preferences", "no callbacks about recipients who stopped marketing messages", is_serious=False),
+    MissingWebhookField("phone_number_quality_update", _LIMITS, is_serious=False),
+    MissingWebhookField("account_update", _LIMITS, is_serious=False),
+    MissingWebhookField("account_alerts", _LIMITS, is_serious=False),
+    MissingWebhookField("business_capability_update", _LIMITS, is_serious=False),
+    MissingWebhookField(
+        "user_preferences", "no callbacks about recipients who stopped marketing messages", is_serious=False
+    ),
 )
-# fmt: on
 FEATURE_FIELDS: Final = (
     "account_review_update",
     "account_settings_update",

@@ -16,17 +16,21 @@ TextColumn: Final = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 
 
-# fmt: off
 STORAGE_PARAMETERS: Final[dict[str, str]] = {  # of PostgreSQL's tables; as in store/schema.py
-    "queue_jobs": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000",
-    "leases": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, autovacuum_vacuum_cost_delay=0, fillfactor=50",
+    "queue_jobs": (
+        "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, "
+        "autovacuum_vacuum_cost_delay=0, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000"
+    ),
+    "leases": (
+        "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, autovacuum_vacuum_cost_delay=0, "
+        "fillfactor=50"
+    ),
     "processes": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=100, fillfactor=50",
     "rate_windows": "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=500, fillfactor=50",
     "sequences": "autovacuum_vacuum_scale_factor=0.05, fillfactor=80",
     "messages": "autovacuum_vacuum_scale_factor=0.01, autovacuum_analyze_scale_factor=0.02, fillfactor=85",
     "webhook_items": "autovacuum_vacuum_scale_factor=0.02",
 }
-# fmt: on
 
 
 def upgrade() -> None:
