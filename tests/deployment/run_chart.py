@@ -112,16 +112,26 @@ def validate(rendered: Mapping[str, str]) -> Counter[str]:
             kinds[item["kind"]] += 1
             if item["kind"] == "Ingress":
                 check_ingress(item)
+            if item["kind"] == "Deployment":
+                check_admin_port(item)
     return kinds
 
 
 def check_ingress(ingress: Any) -> None:
-    """Raise an error unless paths for the inside only lead to no pod, as nginx and Caddy respond 404 for them."""
+    """Raise an error unless everything goes to the port that responds with 404 for /admin and /metrics."""
     for rule in ingress["spec"]["rules"]:
-        services = {path["path"]: path["backend"]["service"]["name"] for path in rule["http"]["paths"]}
-        published = [path for path in ("/admin", "/metrics") if services.get(path, services["/"]) == services["/"]]
-        if published:
-            raise ValueError(f"Ingress {ingress['metadata']['name']}: publishes {', '.join(published)}")
+        backends = {path["path"]: path["backend"]["service"] for path in rule["http"]["paths"]}
+        if backends != {"/": {"name": ingress["metadata"]["name"], "port": {"name": "http"}}}:
+            raise ValueError(f"Ingress {ingress['metadata']['name']}: publishes {backends}")
+
+
+def check_admin_port(deployment: Any) -> None:
+    """Raise an error unless the admin API and the metrics have a port of their own, which the other then lacks."""
+    for container in deployment["spec"]["template"]["spec"]["containers"]:
+        settings = {each["name"]: each.get("value") for each in container["env"]}
+        ports = {each["name"]: str(each["containerPort"]) for each in container["ports"]}
+        if not ports["http"] != ports["admin"] == settings.get("WAYPOST_ADMIN_PORT"):
+            raise ValueError(f"Deployment {deployment['metadata']['name']}: no port of its own for the admin API")
 
 
 if __name__ == "__main__":
