@@ -277,9 +277,10 @@ ERASURE_PARTS: Final = tuple(_PARTS)
 """The parts, in the order of an erasure."""
 ERASED_TABLES: Final = (
     messages, message_events, callbacks, attempts, webhook_items, inbound_messages, inbound_webhooks, inbound_media,
-    idempotency_keys, request_log, rate_windows, audit_log, app_users, recipients, sequences, queue_jobs,
+    idempotency_keys, request_log, rate_windows, audit_log, app_users, recipients, sequences, queue_jobs, media,
 )  # fmt: skip
-"""The tables whose free space may hold what was erased, until it is compacted; ordering keys of jobs that have ended too."""
+"""The tables whose free space may hold what was erased, until it is compacted; ordering keys of jobs that have ended, and names of
+expired uploads, too."""
 
 
 def _window(
