@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from crashes.processes import free_port
-from tests.docs.repository import ROOT, name_of, pages, samples_of
+from tests.docs.repository import ROOT, journey_of, name_of, pages, samples_of
 from tests.support.polling import HANGS_AFTER_S
 from waypost.client.dev_variables import read_variables
 
@@ -32,6 +32,18 @@ def bodies_in(output: str) -> list[dict[str, Any]]:
             bodies += [] if "app" in body else [body]
             line = line[end:]
     return bodies
+
+
+def check_quick_start(output: str) -> None:
+    assert re.search(r"status +APPROVED", output)
+    assert re.search(r"button\.payload +bring-today", output)
+
+
+def check_existing_client(output: str) -> None:
+    bodies = bodies_in(output)
+    assert [template["status"] for body in bodies for template in body.get("templates", ())]
+    assert [body["subscription"]["tag"] for body in bodies if "subscription" in body] == ["my-receiver"]
+    assert re.search(r"event +text", output)
 
 
 def check_tutorial(output: str) -> None:
@@ -81,6 +93,24 @@ def check_travel_in_time(output: str) -> None:
     assert "state is reset" in lines
 
 
+def check_personal_data(output: str) -> None:
+    assert re.search(r"keep bodies days +7 +7 ", output)
+    assert re.search(r"\d+ records are in export-\d", output)
+    assert "of every partner? [y/N]" in output
+    assert "Aborted" not in output
+
+
+def check_secure_the_service(output: str) -> None:
+    assert re.search(r"universal token +ut_", output)
+    assert re.search(r"^[0-9a-f]{64}$", output, re.MULTILINE)
+
+
+def check_any_language(output: str) -> None:
+    [partner] = bodies_in(output)
+    assert {"API_KEY", "APP_ID"} <= set(partner["env"])
+    assert "ADMIN_TOKEN" not in partner["env"]
+
+
 def check_watch_it_run(output: str) -> None:
     assert output.startswith('{"status":"ok"')
     assert "# TYPE waypost_queue_depth gauge" in output
@@ -89,22 +119,51 @@ def check_watch_it_run(output: str) -> None:
 
 
 # fmt: off
-PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which docs/README.md lists them
+PAGES: Final[dict[Path, Callable[[str], None]]] = {  # in the order in which README.md and docs/README.md list them
+    ROOT / "README.md":                     check_quick_start,
     ROOT / "docs" / "tutorial.md":          check_tutorial,
+    HOW_TO / "point-an-existing-client.md": check_existing_client,
     HOW_TO / "retry-safely.md":             check_retry_safely,
     HOW_TO / "receive-callbacks.md":        check_receive_callbacks,
     HOW_TO / "use-the-simulator-alone.md":  check_simulator_alone,
     HOW_TO / "simulate-phones.md":          check_simulate_phones,
     HOW_TO / "simulate-failures.md":        check_simulate_failures,
     HOW_TO / "travel-in-time.md":           check_travel_in_time,
+    HOW_TO / "personal-data.md":            check_personal_data,
     HOW_TO / "watch-it-run.md":             check_watch_it_run,
+    HOW_TO / "secure-the-service.md":       check_secure_the_service,
+    HOW_TO / "test-from-any-language.md":   check_any_language,
+}
+ELSEWHERE: Final = {  # how-to pages whose commands are not pasted here: another test runs them, or the reason
+    "back-up-and-restore":      "test_storage_pages: the service has to stop",
+    "behind-a-proxy":           "test_behind_a_proxy in tests/processes: configurations, no commands",
+    "connect-the-cloud-api":    "test_connect_the_cloud_api: a service with an operator of its own",
+    "fill-a-template":          "test_fill_a_template: forms, no commands",
+    "media-in-a-bucket":        "needs a bucket",
+    "replace-the-secret-key":   "restarts every process with other keys; the command has tests of its own",
+    "respond-to-alerts":        "no commands to paste",
+    "run-in-a-container":       "needs Docker or Podman",
+    "run-on-kubernetes":        "needs a cluster",
+    "run-on-postgresql":        "test_storage_pages: needs a server",
+    "run-with-systemd":         "needs root and systemd",
+    "set-up-from-a-file":       "test_set_up_from_a_file: a store of its own",
+    "several-machines":         "no commands to paste: settings of several machines",
+    "test-your-integration":    "test_test_your_integration: programs, no commands",
+    "upgrade":                  "test_storage_pages: an older store",
+    "use-from-agents":          "test_use_from_agents: recorded tasks of an MCP client",
+    "use-the-command-line":     "test_use_the_command_line: a recorded session, compared line by line",
+    "use-the-console":          "pages of a browser, in tests/console",
+    "users-without-a-number":   "no commands to paste",
 }
 # fmt: on
 
 
 def commands_of(page: Path) -> list[str]:
-    """Return the blocks that a reader pastes beside a running `waypost dev`, without the one that starts it."""
-    blocks = samples_of(page, "sh")
+    """Return the blocks that a reader pastes beside a running `waypost dev`, without the one that starts it.
+
+    Of the README these are the quick start: installation and production have tests of their own.
+    """
+    blocks = [journey_of(page)] if page.name == "README.md" else samples_of(page, "sh")
     return [block for block in blocks if "make run" not in block and "waypost dev" not in block]
 
 
@@ -123,14 +182,18 @@ def test_pages_leave_each_other_a_working_state(running: Path) -> None:
         "PATH": os.environ["PATH"],
         "HOME": str(running),
         "SERVICE_URL": read_variables(running / "waypost-dev.env")["API_URL"],
+        "RECEIVER_URL": f"http://127.0.0.1:{free_port()}/callbacks",
         **{name: str(free_port()) for name in ("GRAPH_PORT", "WEBHOOK_PORT", "RECEIVER_PORT")},
     }
-    with (running / "printed.txt").open("w+", encoding="utf-8") as file:  # a pipe stays open with the listener
+    with (
+        subprocess.Popen(["yes"], stdout=subprocess.PIPE) as answers,  # to the question before an erasure
+        (running / "printed.txt").open("w+", encoding="utf-8") as file,  # a pipe stays open with the listener
+    ):
         shell = subprocess.Popen(
             ["bash", "-c", "\n".join(script)],
             cwd=running,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            stdin=answers.stdout,
             stdout=file,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -138,6 +201,7 @@ def test_pages_leave_each_other_a_working_state(running: Path) -> None:
         try:
             status = shell.wait(3 * HANGS_AFTER_S)
         finally:
+            answers.kill()
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(shell.pid, signal.SIGTERM)  # the listeners, and after a failure everything else
         file.seek(0)
@@ -152,6 +216,13 @@ def test_pages_leave_each_other_a_working_state(running: Path) -> None:
             check(output)
         except (AssertionError, ValueError, KeyError, IndexError) as error:
             pytest.fail(f"{title}: {error!r}\n{output}")
+
+
+def test_each_how_to_page_is_run_or_has_a_reason() -> None:
+    run = {page.stem for page in PAGES if page.parent == HOW_TO}
+
+    assert {page.stem for page in HOW_TO.glob("*.md")} == run | set(ELSEWHERE)
+    assert run & set(ELSEWHERE) == set()
 
 
 def test_response_that_a_page_prints_ends_its_line() -> None:
