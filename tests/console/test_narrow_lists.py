@@ -4,7 +4,9 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, Tabs
+from tests.console.support.addresses import fill_path, format_problems, list_routes
 from tests.console.support.scene import Scene
+from waypost.console.route import RouteKind
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -36,6 +38,14 @@ COVERED = """() => {
   }).map((field) => field.id || field.name || field.textContent);
 }"""
 """The fields whose first line the bar of a long form covers while they have the focus."""
+OVERLAPS = """() => {
+  const cards = [...document.querySelectorAll("main :is(.card, .list, h1, h2)")].filter((one) => one.checkVisibility());
+  const boxes = cards.map((one) => [one, one.getBoundingClientRect()]);
+  const isApart = (a, b) => a.right <= b.left + 1 || b.right <= a.left + 1 || a.bottom <= b.top + 1 || b.bottom <= a.top + 1;
+  return boxes.flatMap(([one, box], at) => boxes.slice(at + 1)
+    .filter(([other, its]) => !one.contains(other) && !other.contains(one) && !isApart(box, its))
+    .map(([other]) => `${one.textContent.trim().slice(0, 30)} and ${other.textContent.trim().slice(0, 30)}`));
+}"""
 TAB_LINES = """() => new Set([...document.querySelectorAll('.tabs a')].map((tab) => tab.offsetTop)).size"""
 
 
@@ -63,6 +73,19 @@ async def test_bar_of_a_long_form_stays_in_sight_and_covers_no_focus(
 
     await expect(tab.page.locator(".submit-bar .primary")).to_be_in_viewport(ratio=0.9)
     assert await tab.page.evaluate(COVERED) == []
+
+
+async def test_no_card_lies_over_another(scene: Scene, scene_tabs: Tabs) -> None:
+    tab = await scene_tabs("/", width=390, height=844)
+    overlaps: list[tuple[str, str]] = []
+    for row in list_routes(RouteKind.PAGE):
+        path = fill_path(row, scene.values)
+        await tab.go(path)
+        for width in (390, 800, 1440):
+            await tab.page.set_viewport_size({"width": width, "height": 844})
+            overlaps += [(f"{path} {width}", text) for text in await tab.page.evaluate(OVERLAPS)]
+
+    assert not overlaps, format_problems(overlaps)
 
 
 async def test_filters_unfold_with_the_keyboard(scene: Scene, scene_tabs: Tabs) -> None:

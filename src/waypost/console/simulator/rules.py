@@ -127,7 +127,7 @@ SIMULATOR_RULES: Final[tuple[tuple[str, tuple[SimulatorRule, ...]], ...]] = (  #
             SimulatorRule(
                 "gather_ms",
                 kind="seconds",
-                label="Time between two POSTs",
+                label="Time between POSTs",
                 hint="At least, in real time; under load, updates are batched.",
             ),
             SimulatorRule(
