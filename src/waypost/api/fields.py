@@ -130,7 +130,7 @@ def _field_reader(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo,
     if field is None:
         raise TypeError(f"{struct.__name__}.{each.name} needs an Annotated type with a Field")
     wire_name, type_ = each.encode_name, get_args(hint)[0]
-    may_be_none = get_origin(type_) is UnionType
+    may_be_none = get_origin(type_) is UnionType and NoneType in get_args(type_)
     if may_be_none:  # `list[str] | None`: None if it is absent
         [type_] = [option for option in get_args(type_) if option is not NoneType]
     accepted = field.accepted or field.meaning[:1].lower() + field.meaning[1:].rstrip(".")

@@ -25,7 +25,7 @@ from waypost.api.direct_calls import (
 )
 from waypost.api.fields import field_readers, read_fields
 from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.request_fields import REQUEST_FIELDS, RequestField
+from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField
 from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.responses import schema_of
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
@@ -303,7 +303,7 @@ class Operations:
                 "" if returns is None else _add_schema(returns, function),
                 source or self._source,
                 body_format if documented else BodyFormat.NOTHING,
-                _add_fields(documented),
+                _add_fields(documented, body_format),
                 _add_fields(parameters),
                 calls_operator,
                 (*_field_errors(documented, parameters), *errors, *(failures if calls_operator else ())),
@@ -341,13 +341,13 @@ def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
     return missing + tuple(code for reader in readers for code in reader.errors)
 
 
-def _add_fields(struct: type[Struct] | None) -> tuple[str, ...]:
+def _add_fields(struct: type[Struct] | None, body_format: BodyFormat | None = None) -> tuple[str, ...]:
     """Add the fields of a struct to the table of fields; return their keys there."""
     if struct is None:
         return ()
     rows = {
         f"{reader.wire_name}@{struct.__name__}": RequestField(
-            reader.type,
+            FieldType.OBJECT if body_format is BodyFormat.JSON and reader.type is FieldType.JSON else reader.type,
             reader.is_required or reader.field.is_required,
             reader.field.meaning,
             reader.field.example,

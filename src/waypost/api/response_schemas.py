@@ -98,14 +98,9 @@ _CHANGED_APP: Final = object_of(
 )  # fmt: skip
 # fmt: off
 RESPONSE_SCHEMAS: Final[dict[str, Schema]] = {  # Source: spec, "Resources and their fields"; facts 1.4, 3, 4.3, 8, 9
-    "submitted":      object_of(status=constant("submitted"), messageId=TEXT),
-    "success":        success_object(),
 
-    "link":           success_object(link=TEXT),
 
     # Sending. Source: spec, "Flow passthrough message"; facts 9.1, 9.3
-    "passthrough":    {"anyOf": [_PASSTHROUGH, object_of(success=constant(True))]},
-    "message_state":  success_object(message=_MESSAGE),
 
     # Media. Source: spec, "Media handles"; facts 8
 

@@ -7,19 +7,10 @@ from waypost.api.account import blocks, calling, groups, names, numbers, payment
 from waypost.api.apps import apps, identity, keys, settings, universal_tokens, users
 from waypost.api.auth.credentials import Credential
 from waypost.api.media import endpoints
-from waypost.api.messages.marketing import enable_marketing_messages, send_marketing_message, show_marketing_link
-from waypost.api.messages.passthrough import send_passthrough
-from waypost.api.messages.send import (
-    send_older_session_message,
-    send_partner_session_message,
-    send_partner_template_message,
-    send_session_message,
-    send_template_message,
-)
-from waypost.api.messages.status import post_event, put_message_read, show_message
+from waypost.api.messages import marketing, passthrough, send, status
 from waypost.api.onboarding import linked_apps, links, prefilled, registration
 from waypost.api.reports import deliveries, message_events
-from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.templates import analytics, check, create, edit, insights, library, lists, sync
 from waypost.domain.errors import ErrorCode
 
@@ -80,21 +71,12 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     *universal_tokens.operation.rows,
 
     # Sending
-    RouteRow("POST",   "/wa/api/v1/msg",                                     send_session_message,                _KEY,       "session",       (200, 400, 401),      "submitted",      "spec, Send session text message; facts 9.1", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   "/wa/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "spec, Send template message with postback texts; facts 9.2", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/msg",                                        send_partner_session_message,        _APP_TOKEN, "session",       (200, 400, 401),      "submitted",      "facts 9.1", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/template/msg",                               send_partner_template_message,       _APP_TOKEN, "send_template", (200, 400, 401),      "submitted",      "spec, Send template message (image, location); facts 9.2", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_KEY_TEMPLATES}/v1/msg",                           send_partner_template_message,       _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; by API key as public clients call it", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/v3/message",                                 send_passthrough,                    _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "passthrough",    "spec, Flow passthrough message; facts 9.3", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, calls_out=True, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, *_READ_ERRORS), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/onboarding/marketing/msg",                   send_marketing_message,              _APP_TOKEN, "partner_call",  (200, 400, 401),      "passthrough",    "ledger 1.7, `onboarding/marketing/msg`", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, ErrorCode.MM_LITE_OFF), idempotency=_ONE_TRANSACTION),
-    RouteRow("POST",   f"{_APP}/v3/mmlite/message",                          send_marketing_message,              _APP_TOKEN, "partner_call",  (200, 400, 401),      "passthrough",    "facts 9.3, MM Lite", BodyFormat.FORM_OR_JSON, _PASSTHROUGH, errors=(*_SEND_ERRORS, ErrorCode.CALLBACK_BILLING_OFF, ErrorCode.MM_LITE_OFF), idempotency=_ONE_TRANSACTION),
-    RouteRow("PUT",    f"{_KEY_MESSAGE}/read",                               put_message_read,                    _KEY,       "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts", calls_out=True, errors=_READ_ERRORS),
-    RouteRow("GET",    _KEY_MESSAGE,                                         show_message,                        _KEY,       "partner_call",  (200, 400, 401),      "message_state",  "facts 9.1; the response format is ours", errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)),
-    RouteRow("POST",   f"{_APP}/v1/event",                                   post_event,                          _APP_TOKEN, "partner_call",  (200, 400, 401, 503), "success",        "facts 9.1, read receipts; ledger 1.7, voice-event", _JSON, ("type@event", "message@event", "voice@event"), calls_out=True, errors=(ErrorCode.EVENT_NOT_SUPPORTED, ErrorCode.INVALID_JSON_PAYLOAD, ErrorCode.WRONG_TYPE, *_READ_ERRORS)),
+    *send.operation.rows,
+    *passthrough.operation.rows,
+    *marketing.operation.rows,
+    *status.operation.rows,
 
     # The deprecated paths of the messaging API. Source: facts 9.2; public clients; decision 0065
-    RouteRow("POST",   "/sm/api/v1/msg",                                     send_older_session_message,          _KEY,       "session",       (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SESSION, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
-    RouteRow("POST",   "/sm/api/v1/template/msg",                            send_template_message,               _KEY,       "send_template", (200, 400, 401),      "submitted",      "facts 9.2; public clients", BodyFormat.FORM_OR_JSON, _SEND, errors=(ErrorCode.INVALID_TEMPLATE, *_SEND_ERRORS), idempotency=_ONE_TRANSACTION, deprecated_s=_DEPRECATED_SINCE_S),
 
     # Media
     *endpoints.operation.rows,
@@ -112,8 +94,6 @@ ROUTES: Final = (  # Source: spec, "Endpoints"; facts 1.4, 3.5, 4.1
     *linked_apps.operation.rows,
 
     # Account, numbers, profile, flows
-    RouteRow("POST",   f"{_APP}/mmlite/msg/enable",                          enable_marketing_messages,           _APP_TOKEN, "mmlite",        (200, 400, 401, 503), "success",        "ledger 1.7, `mmlite/msg/enable`; facts 11", calls_out=True, errors=(ErrorCode.MM_LITE_OFF, *_DIRECT_CALL_ERRORS)),
-    RouteRow("GET",    f"{_APP}/mmlite/link",                                show_marketing_link,                 _APP_TOKEN, "partner_call",  (200, 400, 401),      "link",           "ledger 1.7, `mmlite/link`", query=("lang@marketing",), errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED)),
 
     *create.operation.rows,
     *lists.operation.rows,

@@ -1,16 +1,27 @@
-"""Endpoints of MM Lite: marketing templates that go through the operator's API for marketing messages.
+"""MM Lite: marketing templates that go through the operator's API for marketing messages.
 
 An app sends that way once its business account has accepted the operator's terms and `mmlite/msg/enable` was called.
 """
 
 from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any
+
+from msgspec import Struct
 
 from waypost.api.apps.apps import update_app
-from waypost.api.auth.authorisation import authorise_app
 from waypost.api.direct_calls import account_of, call_operator
-from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.messages.passthrough import accept_passthrough
-from waypost.api.services import Services
+from waypost.api.fields import Field
+from waypost.api.http.requests import ApiResponse
+from waypost.api.messages.passthrough import (
+    PASSTHROUGH_ERRORS,
+    AcceptedPassthrough,
+    PassthroughFields,
+    accept_passthrough,
+)
+from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.responses import Success, success
+from waypost.api.route import IdempotencyMode
 from waypost.domain.app import App, Hosting
 from waypost.domain.direct_calls.account import GetBusinessStatus
 from waypost.domain.direct_calls.marketing import GetMarketingTerms
@@ -20,7 +31,27 @@ from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough
 _ONBOARDED = "ONBOARDED"  # Source: ledger 1.9, `mmLiteStatus`
 
 
-async def send_marketing_message(services: Services, request: Request) -> ApiResponse:
+operation = Operations("ledger 1.7, `mmlite/msg/enable`; facts 11")
+_send_marketing = partial(
+    operation,
+    "POST",
+    returns=AcceptedPassthrough,
+    at_operator=False,
+    body=PassthroughFields,
+    errors=(*PASSTHROUGH_ERRORS, ErrorCode.MM_LITE_OFF),
+    idempotency=IdempotencyMode.ONE_TRANSACTION,
+)
+
+
+class TermsLanguage(Struct):
+    """The language of the terms."""
+
+    lang: Annotated[str, Field("The language of the operator's page.", "pt_BR")] = ""
+
+
+@_send_marketing(path=f"{APP}/v3/mmlite/message", source="facts 9.3, MM Lite")
+@_send_marketing(path=f"{APP}/onboarding/marketing/msg", source="ledger 1.7, `onboarding/marketing/msg`")
+async def send_marketing_message(call: AppCall) -> ApiResponse:
     """Accept a marketing template in the operator's own format; 200 means that it is on disk.
 
     Errors in this order: 401 wrong token, 429 too many, 400 the app is not enabled, 400 as for `v3/message`, 400
@@ -28,16 +59,16 @@ async def send_marketing_message(services: Services, request: Request) -> ApiRes
 
     Source: ledger 1.7, `onboarding/marketing/msg`; facts 9.3, MM Lite.
     """
-    app = await authorise_app(services, request)
-    check_enabled(app)
-    parsed = read_passthrough(request.members())
+    check_enabled(call.app)
+    parsed = read_passthrough(call.request.members())
     if isinstance(parsed, ReadReceipt) or parsed.content.type != "template":
         raise invalid_field("type", "template: marketing templates only")
     content = replace(parsed.content, is_marketing=True)
-    return await accept_passthrough(services, request, app, replace(parsed, content=content))
+    return await accept_passthrough(call, replace(parsed, content=content))
 
 
-async def enable_marketing_messages(services: Services, request: Request) -> ApiResponse:
+@operation("POST", f"{APP}/mmlite/msg/enable", Success, rate="mmlite", errors=(ErrorCode.MM_LITE_OFF,))
+async def enable_marketing_messages(call: AppCall) -> Success:
     """Send the app's marketing templates through the operator's API for them from now on.
 
     Errors in this order: 401 wrong token, 429 third in an hour, 400 no business account, 400 its owner has not accepted
@@ -45,8 +76,7 @@ async def enable_marketing_messages(services: Services, request: Request) -> Api
 
     Source: ledger 1.7, `mmlite/msg/enable`; facts 11.
     """
-    app = await authorise_app(services, request)
-    status = await call_operator(services, app, GetBusinessStatus(account_of(app)))
+    status = await call_operator(call.services, call.app, GetBusinessStatus(call.account))
     if status.marketing_messages != _ONBOARDED:
         raise ApiError(
             ErrorCode.MM_LITE_OFF,
@@ -57,11 +87,19 @@ async def enable_marketing_messages(services: Services, request: Request) -> Api
     def apply(stored: App) -> App:
         return replace(stored, preferences=replace(stored.preferences, marketing_messages=True))
 
-    await update_app(services, app, apply)
-    return ApiResponse({"status": "success"})
+    await update_app(call.services, call.app, apply)
+    return Success()
 
 
-async def show_marketing_link(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    f"{APP}/mmlite/link",
+    success(link=str),
+    source="ledger 1.7, `mmlite/link`",
+    at_operator=False,
+    errors=(ErrorCode.MM_LITE_NOT_LIVE, ErrorCode.APP_NOT_APPROVED),
+)
+async def show_marketing_link(call: AppCall, query: TermsLanguage) -> dict[str, Any]:
     """Return the link to the operator's page where the owner accepts the terms for marketing messages.
 
     Errors in this order: 401 wrong token, 429 too many, 400 a sandbox app or one of another hosting, 400 no business
@@ -69,14 +107,14 @@ async def show_marketing_link(services: Services, request: Request) -> ApiRespon
 
     Source: ledger 1.7, `mmlite/link`.
     """
-    app = await authorise_app(services, request)
+    services, _, app = call
     if not app.live or app.hosting is not Hosting.CLOUD:
         raise ApiError(
             ErrorCode.MM_LITE_NOT_LIVE,
             "The app must be live; the administrator makes it live with `waypost app connect`.",
         )
-    terms = GetMarketingTerms(account_of(app), (request.query("lang") or "").strip())
-    return ApiResponse({"link": await call_operator(services, app, terms), "status": "success"})
+    terms = GetMarketingTerms(account_of(app), query.lang.strip())
+    return {"link": await call_operator(services, app, terms), "status": "success"}
 
 
 def check_enabled(app: App) -> None:

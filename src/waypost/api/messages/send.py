@@ -1,11 +1,18 @@
-"""Endpoints that send session and template messages, in the messaging API and the partner API. The hot path."""
+"""Session and template messages, in the messaging API and the partner API. The hot path."""
 
 from dataclasses import replace
-from typing import Final
+from functools import partial
+from typing import Annotated, Final, Literal, NamedTuple, Self
 
-from waypost.api.auth.authorisation import KeyHolder, authorise_app, holder_may_use, holder_of_api_key
+from msgspec import Struct, field
+
+from waypost.api.auth.authorisation import KeyHolder, holder_may_use, holder_of_api_key
+from waypost.api.auth.credentials import Credential
+from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import record_message
+from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations
+from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.sampling import mark_id, sampled_by_sender
 from waypost.base.telemetry.tracing import TraceStep, tracer
@@ -18,14 +25,152 @@ from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
 from waypost.wire.messages.destinations import SendAddresses, read_addresses
 from waypost.wire.messages.message_records import submission_response
-from waypost.wire.messages.session_forms import is_about_products, read_session_message
-from waypost.wire.messages.template_forms import is_location_sample, json_text, read_template_send
+from waypost.wire.messages.session_forms import MessageObject, is_about_products, read_session_message
+from waypost.wire.messages.template_forms import (
+    PostbackText,
+    TemplateId,
+    TemplateMessage,
+    is_location_sample,
+    json_text,
+    read_template_send,
+)
 
 MAX_UNAUTHENTICATED_BYTES: Final = 64 * 1024
 """The limit of a body that is read although its credential is wrong."""
 
 
-async def send_session_message(services: Services, request: Request) -> ApiResponse:
+operation = Operations("facts 9.2; public clients", Credential.API_KEY, at_operator=False)
+
+
+class SentAddresses(Struct, kw_only=True, rename="camel"):
+    """The source and the destination of a message."""
+
+    channel: Annotated[str, Field("The channel: whatsapp, also when absent.", "whatsapp")] = ""
+    source: Annotated[
+        str,
+        Field(
+            "The app's phone number; required unless `src` is there. If the path names the app, its id is "
+            "accepted too.",
+            "15550001000",
+        ),
+    ] = ""
+    src: Annotated[str, Field("Another name of `source`.", "15550001000")] = ""
+    destination: Annotated[str, Field("The recipient's phone number: 8 to 15 digits.", "15550002001")]
+    app_name: Annotated[
+        str,
+        Field(
+            "The app's name; required for session messages with an API key. "
+            "If the path names the app, its id is accepted too.",
+            "WaypostDemo",
+        ),
+    ] = field(default="", name="src.name")
+
+
+class SessionFields(SentAddresses, kw_only=True):
+    """A free-form message."""
+
+    message: Annotated[
+        MessageObject,
+        Field(
+            "JSON text: the message, by its type. A text that is not a JSON object is sent as it is.",
+            '{"type":"text","text":"Hello"}',
+        ),
+    ]
+    disable_preview: Annotated[bool, Field("true shows no preview of a URL in the text.", "false")] = False
+
+
+class TemplateFields(SentAddresses, kw_only=True):
+    """A template message."""
+
+    template: Annotated[
+        TemplateId,
+        Field(
+            "JSON text: the template's id and the values of its variables, in order.",
+            '{"id":"01990000-0000-7000-8000-0000000000b1","params":["Ann","4711"]}',
+        ),
+    ]
+    message: Annotated[
+        TemplateMessage | None,
+        Field("JSON text: the media, location or cards that the template shows.", '{"type":"text","text":"Hi Ann"}'),
+    ] = None
+    postback_texts: Annotated[
+        list[PostbackText] | PostbackText,
+        Field(
+            "JSON text: the postback text of each quick reply, by the button's index from 0.",
+            '[{"index":0,"text":"ok-1"}]',
+        ),
+    ] = []
+    sandbox: Annotated[bool, Field("Stored and shown; no other effect.", "false")] = False
+
+
+class SubmittedMessage(Struct, rename="camel"):
+    """An accepted message. Source: spec, "Message submission result"."""
+
+    status: Literal["submitted"]
+    message_id: str
+
+
+_send = partial(operation, "POST", returns=SubmittedMessage, idempotency=IdempotencyMode.ONE_TRANSACTION)
+_ADDRESS_ERRORS: Final = (ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_DESTINATION, ErrorCode.INVALID_APP_DETAILS)
+_send_session = partial(
+    _send, rate="session", body=SessionFields, errors=(ErrorCode.NESTED_AUTHENTICATION_FAILED, *_ADDRESS_ERRORS)
+)
+_send_template = partial(
+    _send, rate="send_template", body=TemplateFields, errors=(ErrorCode.INVALID_TEMPLATE, *_ADDRESS_ERRORS)
+)
+
+
+class HolderCall(NamedTuple):
+    """A call of the holder of an API key, whose fields name the app."""
+
+    services: Services
+    request: Request
+    holder: KeyHolder
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `holder_of_api_key`.
+        """
+        return cls(services, request, await holder_of_api_key(services, request))
+
+
+class SessionHolderCall(HolderCall):
+    """A call for a session message, whose type says how the error of a credential is written."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `holder_of_api_key`.
+        """
+        try:
+            return await super().authorise(services, request)
+        except ApiError as error:
+            raise _nest_credential_error(request, error) from None
+
+
+class SessionCall(AppCall):
+    """The same, about the app in the path."""
+
+    @classmethod
+    async def authorise(cls, services: Services, request: Request) -> Self:
+        """Return the call.
+
+        Raises:
+            ApiError: as `authorise_app`.
+        """
+        try:
+            return await super().authorise(services, request)
+        except ApiError as error:
+            raise _nest_credential_error(request, error) from None
+
+
+@_send_session(path="/wa/api/v1/msg", source="spec, Send session text message; facts 9.1")
+async def send_session_message(call: SessionHolderCall) -> ApiResponse:
     """Accept a free-form message; 200 means that it is on disk with its outbound job.
 
     Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid app
@@ -33,24 +178,22 @@ async def send_session_message(services: Services, request: Request) -> ApiRespo
 
     Source: spec, "Send session text message"; facts 9.1.
     """
-    return await _send_by_key(services, request, needs_app_name=True)
+    return await _send_by_key(call, needs_app_name=True)
 
 
-async def send_older_session_message(services: Services, request: Request) -> ApiResponse:
+@_send_session(path="/sm/api/v1/msg", deprecated_s=OLDER_API_ENDED_S)
+async def send_older_session_message(call: SessionHolderCall) -> ApiResponse:
     """Accept a free-form message at the older path, where the source number names the app if `src.name` does not.
 
     A strict service requires the name. Errors as of the newer path.
 
     Source: facts 9.2; public clients; decision 0059.
     """
-    return await _send_by_key(services, request, needs_app_name=services.strict)
+    return await _send_by_key(call, needs_app_name=call.services.strict)
 
 
-async def _send_by_key(services: Services, request: Request, *, needs_app_name: bool) -> ApiResponse:
-    try:
-        holder = await holder_of_api_key(services, request)
-    except ApiError as error:
-        raise _nest_credential_error(request, error) from None
+async def _send_by_key(call: HolderCall, *, needs_app_name: bool) -> ApiResponse:
+    services, request, holder = call
     form = request.form_or_json()
     addresses = read_addresses(form)
     if needs_app_name and not addresses.app_name:
@@ -62,7 +205,8 @@ async def _send_by_key(services: Services, request: Request, *, needs_app_name: 
     return await accept_message(services, request, app, addresses.destination, content)
 
 
-async def send_partner_session_message(services: Services, request: Request) -> ApiResponse:
+@_send_session(path=f"{APP}/msg", source="facts 9.1", credential=Credential.APP_TOKEN)
+async def send_partner_session_message(call: SessionCall) -> ApiResponse:
     """Accept a free-form message through the partner API; the app's name is optional.
 
     Errors in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 invalid
@@ -70,10 +214,7 @@ async def send_partner_session_message(services: Services, request: Request) -> 
 
     Source: facts 9.1.
     """
-    try:
-        app = await authorise_app(services, request)
-    except ApiError as error:
-        raise _nest_credential_error(request, error) from None
+    services, request, app = call
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
@@ -81,7 +222,9 @@ async def send_partner_session_message(services: Services, request: Request) -> 
     return await accept_message(services, request, app, addresses.destination, content)
 
 
-async def send_template_message(services: Services, request: Request) -> ApiResponse:
+@_send_template(path="/sm/api/v1/template/msg", deprecated_s=OLDER_API_ENDED_S)
+@_send_template(path="/wa/api/v1/template/msg", source="spec, Send template message with postback texts; facts 9.2")
+async def send_template_message(call: HolderCall) -> ApiResponse:
     """Accept a template message with its parameters, media and postback texts.
 
     Without `src.name` the app is the one that has the source number (decision 0059); a strict service
@@ -90,7 +233,7 @@ async def send_template_message(services: Services, request: Request) -> ApiResp
 
     Source: spec, "Send template message with postback texts"; facts 9.2.
     """
-    holder = await holder_of_api_key(services, request)
+    services, request, holder = call
     form = request.form_or_json()
     addresses = read_addresses(form)
     app = await _find_app(services, holder, addresses)
@@ -102,7 +245,13 @@ async def send_template_message(services: Services, request: Request) -> ApiResp
     return await accept_message(services, request, app, addresses.destination, content, sandbox=form.flag("sandbox"))
 
 
-async def send_partner_template_message(services: Services, request: Request) -> ApiResponse:
+@_send_template(path=f"{KEY_APP}/template/v1/msg", source="facts 9.2; by API key as public clients call it")
+@_send_template(
+    path=f"{APP}/template/msg",
+    source="spec, Send template message (image, location); facts 9.2",
+    credential=Credential.APP_TOKEN,
+)
+async def send_partner_template_message(call: AppCall) -> ApiResponse:
     """Accept a template message through the partner API.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 invalid
@@ -111,7 +260,7 @@ async def send_partner_template_message(services: Services, request: Request) ->
     Source: spec, "Send template message (image, location) through the partner API". Clients omit the
         message of a TEXT template, and the app's name, because the path identifies the app (facts 9).
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     form = request.form_or_json()
     addresses = read_addresses(form, app.id)
     _check_app(app, addresses)
@@ -221,7 +370,8 @@ async def _read_template_content(services: Services, form: Form, app: App) -> tu
     if template is None or template.status is TemplateStatus.DELETED:
         raise ApiError(
             ErrorCode.INVALID_TEMPLATE,
-            "template.id must be the id of one of this app's templates: GET /partner/app/<APP_ID>/templates lists them.",
+            "template.id must be the id of one of this app's templates: GET /partner/app/<APP_ID>/templates "
+            "lists them.",
         )
     reject_violation(postback_error(content, template.draft))
     if app.preferences.marketing_messages and template.category is Category.MARKETING:

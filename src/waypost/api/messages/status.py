@@ -1,8 +1,15 @@
-"""Endpoints for read receipts and actions on calls, and for the status of a message."""
+"""Read receipts and actions on calls, and the status of a message."""
 
-from waypost.api.auth.authorisation import authorise_app
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import call_operator, number_of
-from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.fields import Field
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations
+from waypost.api.responses import Success, success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls.calling import ApplyCallAction
@@ -12,50 +19,114 @@ from waypost.store.console.conversations import mark_conversation_read
 from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.messages.messages import messages_by_ids
 from waypost.store.messages.received import find_inbound_message, find_inbound_with_sender
-from waypost.wire.calling import CallEvent
+from waypost.wire.calling import CallEvent, VoiceAction
 from waypost.wire.messages.message_records import message_record, received_record
-from waypost.wire.messages.passthrough import ReadReceipt, read_event
+from waypost.wire.messages.passthrough import ReadMessage, ReadReceipt, read_event
+
+operation = Operations("facts 9.1, read receipts")
+_MESSAGE: Final = f"{KEY_APP}/msg/{{message_id}}"
 
 
-async def put_message_read(services: Services, request: Request) -> ApiResponse:
+class SentEvent(Struct):
+    """An event about a message or a call; `wire/messages/passthrough.py` reads it."""
+
+    type: Annotated[
+        str, Field("The type of event: message-event or voice-event.", "message-event", is_required=True)
+    ] = ""
+    message: Annotated[
+        ReadMessage | None,
+        Field(
+            "The receipt; required for message-event.",
+            '{"messaging_product":"whatsapp","status":"read","message_id":"wamid.A"}',
+        ),
+    ] = None
+    voice: Annotated[
+        VoiceAction | None,
+        Field(
+            "An action on a call: accept and pre_accept with a session, reject or terminate; required for voice-event."
+        ),
+    ] = None
+
+
+class MessageRecord(Struct, rename="camel"):
+    """The status of a message."""
+
+    id: str
+    app_id: str
+    destination: str
+    type: Literal["session", "template", "message"]
+    status: Literal["submitted", "enqueued", "sent", "delivered", "read", "deleted", "failed", "received"]
+    created_on: int
+    modified_on: int
+    source: str | UnsetType = UNSET
+    whatsapp_message_id: str | UnsetType = UNSET
+    code: int | UnsetType = UNSET
+    reason: str | UnsetType = UNSET
+
+
+@operation(
+    "PUT", f"{_MESSAGE}/read", Success, credential=Credential.API_KEY, errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)
+)
+async def put_message_read(call: AppCall) -> Success:
     """Mark an inbound message as read. Source: facts 9.1, read receipts."""
-    app = await authorise_app(services, request)
-    await mark_read(services, app, ReadReceipt(request.path["message_id"]))
-    return ApiResponse({"status": "success"})
+    await mark_read(call.services, call.app, ReadReceipt(call.request.path["message_id"]))
+    return Success()
 
 
-async def post_event(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "POST",
+    f"{APP}/v1/event",
+    Success,
+    source="facts 9.1, read receipts; ledger 1.7, voice-event",
+    body=SentEvent,
+    body_format=BodyFormat.JSON,
+    errors=(
+        ErrorCode.EVENT_NOT_SUPPORTED,
+        ErrorCode.INVALID_JSON_PAYLOAD,
+        ErrorCode.WRONG_TYPE,
+        ErrorCode.MESSAGE_DOES_NOT_EXIST,
+    ),
+)
+async def post_event(call: AppCall) -> Success:
     """Mark an inbound message as read and optionally show a typing indicator, or act on a call.
 
     The operator knows which calls there are; its error for another one is passed on.
 
     Source: facts 9.1, `v1/event` and its two errors; ledger 1.7, voice-event.
     """
-    app = await authorise_app(services, request)
-    event = read_event(request.body)
+    event = read_event(call.request.body)
     if isinstance(event, CallEvent):
-        action = ApplyCallAction(number_of(app), event.call_id, event.action, event.session)
-        await call_operator(services, app, action)
+        action = ApplyCallAction(call.number, event.call_id, event.action, event.session)
+        await call_operator(call.services, call.app, action)
     else:
-        await mark_read(services, app, event)
-    return ApiResponse({"status": "success"})
+        await mark_read(call.services, call.app, event)
+    return Success()
 
 
-async def show_message(services: Services, request: Request) -> ApiResponse:
+@operation(
+    "GET",
+    _MESSAGE,
+    success(message=MessageRecord),
+    source="facts 9.1; the response format is ours",
+    credential=Credential.API_KEY,
+    at_operator=False,
+    errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,),
+)
+async def show_message(call: AppCall) -> dict[str, Any]:
     """Return the status of a message that the app sent or received.
 
     Source: facts 9.1 for the path; the response's format is ours.
     """
-    app = await authorise_app(services, request)
+    services, request, app = call
     message_id = request.path["message_id"]
     row = (await services.database.read(messages_by_ids, {message_id})).get(message_id)
     if row is not None and row.app_id == app.id:
         record = message_record(row, row.kind in TEMPLATE_MESSAGE_KINDS)
-        return ApiResponse({"status": "success", "message": record})
+        return {"status": "success", "message": record}
     received = await services.database.read(find_inbound_with_sender, app.id, message_id)
     if received is None:
         raise ApiError(ErrorCode.MESSAGE_DOES_NOT_EXIST, "The path must end in the id of a message of the app's.")
-    return ApiResponse({"status": "success", "message": received_record(received, app.phone_number)})
+    return {"status": "success", "message": received_record(received, app.phone_number)}
 
 
 async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:

@@ -1,7 +1,7 @@
 """Reads the `message` of a session form, by the table of kinds."""
 
 import re
-from typing import Any, Final, Union, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Union, get_type_hints
 
 import msgspec
 
@@ -45,7 +45,10 @@ def _build_message_type() -> type[msgspec.Struct]:
     return msgspec.defstruct("SessionMessage", [("type", str, "text"), *fields])
 
 
-SESSION_MESSAGE: Final = _build_message_type()
+if TYPE_CHECKING:
+    MessageObject = PlainMessage
+else:
+    MessageObject = _build_message_type()
 _KINDS_BY_TYPE: Final[dict[str, type[SessionContent]]] = {
     name: kind for kind in SESSION_KINDS for name in kind.wire_types
 }
@@ -70,7 +73,7 @@ _MISTAKES: Final = (  # (how the text begins, what it is): texts that were meant
     ),
 )
 _plain_decoder: Final = msgspec.json.Decoder(PlainMessage, strict=False)
-_any_kind_decoder: Final = msgspec.json.Decoder(SESSION_MESSAGE, strict=False)
+_any_kind_decoder: Final = msgspec.json.Decoder(MessageObject, strict=False)
 
 
 def read_session_message(form: Form) -> Content:
