@@ -25,7 +25,6 @@ from docs.statements import holders, statements
 from docs.testing_page import testing_parts
 from waypost.admin.operation import AdminRoute, AnyFields, field_meanings
 from waypost.admin.routes import ROUTES as ADMIN_ROUTES
-from waypost.api.request_fields import wire_name
 from waypost.api.routes import ROUTES
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.base.telemetry.tracing import TraceStep
@@ -260,7 +259,7 @@ def routes_page() -> str:
             f"`{row.path}`",
             row.credential,
             f"`{row.rate}`",
-            ", ".join(f"`{wire_name(name)}`" for name in row.fields) or "nothing",
+            ", ".join(f"`{field.name}`" for field in row.fields) or "nothing",
             ", ".join(map(str, row.statuses)),
             row.source,
         )

@@ -6,7 +6,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from waypost.api.request_fields import REQUEST_FIELDS, FieldType
+from waypost.api.fields import FieldType
+from waypost.api.routes import ROUTES
 from waypost.operations.openapi import format_of, json_schema
 
 SHORT_TEXTS = st.one_of(
@@ -21,12 +22,10 @@ def json_texts(known: Mapping[str, Sequence[Any]]) -> dict[str, st.SearchStrateg
         known: values that exist in the service, by member: ids, types, URLs.
     """
     strategies: dict[str, st.SearchStrategy[str]] = {}
-    for key, field in REQUEST_FIELDS.items():
-        if field.type is not FieldType.JSON:
-            continue
-        matching = values(json_schema(field) or {}, key, known).map(json.dumps)
+    for field in {field for row in ROUTES for field in (*row.fields, *row.query) if field.type is FieldType.JSON}:
+        matching = values(json_schema(field) or {}, field.key, known).map(json.dumps)
         usual = st.just(field.example) if field.example else matching
-        strategies[format_of(key)] = st.one_of(matching, matching, usual, usual, SHORT_TEXTS)
+        strategies[format_of(field)] = st.one_of(matching, matching, usual, usual, SHORT_TEXTS)
     return strategies
 
 

@@ -19,7 +19,7 @@ from tests.support.library_texts import LIBRARY_TEXTS
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
 from waypost.api.auth.credentials import Credential
-from waypost.api.request_fields import FieldType
+from waypost.api.fields import FieldType
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from tests.support.partner_seeding import store_partner
 from waypost.admin import provisioning
-from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo
@@ -104,7 +103,7 @@ values = st.text() | json_texts | st.sampled_from(
 
 
 def forms_of(row: RouteRow) -> st.SearchStrategy[bytes]:
-    names = st.sampled_from(row.fields) if row.fields else st.text()
+    names = st.sampled_from([field.name for field in row.fields]) if row.fields else st.text()
     pairs = st.lists(st.tuples(names | st.text(max_size=10), values), max_size=14)
     forms = pairs.map(lambda fields: urlencode(fields, errors="replace").encode())
     return forms | pairs.map(encode_multipart) | st.binary()
@@ -154,7 +153,8 @@ def test_any_request_gets_a_documented_response(
     if reply.status != 204:
         content: dict[str, Any] = json.loads(reply.body)
         if reply.status < 300:
-            assert list(jsonschema_rs.iter_errors(RESPONSE_SCHEMAS[row.response_schema], content)) == []
+            assert row.response_schema is not None
+            assert list(jsonschema_rs.iter_errors(row.response_schema, content)) == []
         else:
             assert content["status"] == "error"
             assert content["message"]

@@ -4,18 +4,52 @@ import datetime
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from waypost.api.request_fields import FieldType
 from waypost.domain.coercion import read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.wire.forms import read_json
 
 Fields = TypeVar("Fields", bound=msgspec.Struct)
+
+
+class FieldType(StrEnum):
+    """The type that a field's text is parsed as."""
+
+    TEXT = "text"
+    INTEGER = "integer"
+    BOOLEAN = "boolean"
+    JSON = "JSON text"
+    FILE = "file"
+    OBJECT = "object"  # of a JSON body
+
+
+@dataclass(frozen=True, slots=True)
+class RequestField:
+    """A field of a form, a JSON body or a query, as the reference describes it.
+
+    Attributes:
+        name: as it is sent.
+        key: the name with that of its struct, which no other field has.
+        required: True if the operation returns an error without it.
+        meaning: one sentence.
+        example: a value as it is sent in a form.
+        json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
+    """
+
+    name: str
+    key: str
+    type: FieldType
+    required: bool
+    meaning: str
+    example: str
+    json_type: Any = None
+
 
 _PLAIN_TYPES: Final = {
     str: FieldType.TEXT,
@@ -112,6 +146,22 @@ def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> F
         if text or (text is not None and reader.keeps_empty):
             values[reader.name] = reader.read(text or reader.field.empty)
     return struct(**values)
+
+
+def describe_fields(struct: type[msgspec.Struct], *, is_json: bool = False) -> tuple[RequestField, ...]:
+    """Return the fields of a struct for the reference; `is_json`: of a JSON body."""
+    return tuple(
+        RequestField(
+            reader.wire_name,
+            f"{reader.wire_name}@{struct.__name__}",
+            FieldType.OBJECT if is_json and reader.type is FieldType.JSON else reader.type,
+            reader.is_required or reader.field.is_required,
+            reader.field.meaning,
+            reader.field.example,
+            reader.json_type,
+        )
+        for reader in field_readers(struct)
+    )
 
 
 def keep_text(text: str, _field: str) -> str:

@@ -23,10 +23,8 @@ from waypost.api.direct_calls import (
     request_graph,
     unavailable_error,
 )
-from waypost.api.fields import field_readers, read_fields
+from waypost.api.fields import describe_fields, field_readers, read_fields
 from waypost.api.http.requests import ApiResponse, Request
-from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField
-from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.responses import schema_of
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
 from waypost.api.services import Services
@@ -300,11 +298,11 @@ class Operations:
                 credential or self._credential,
                 rate,
                 (),
-                "" if returns is None else _add_schema(returns, function),
+                None if returns is None else schema_of(returns),
                 source or self._source,
                 body_format if documented else BodyFormat.NOTHING,
-                _add_fields(documented, body_format),
-                _add_fields(parameters),
+                describe_fields(documented, is_json=body_format is BodyFormat.JSON) if documented else (),
+                describe_fields(parameters) if parameters else (),
                 calls_operator,
                 (*_field_errors(documented, parameters), *errors, *(failures if calls_operator else ())),
                 idempotency,
@@ -339,28 +337,3 @@ def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
     readers = [reader for struct in structs if struct is not None for reader in field_readers(struct)]
     missing = (ErrorCode.FIELD_MISSING,) if any(reader.is_required for reader in readers) else ()
     return missing + tuple(code for reader in readers for code in reader.errors)
-
-
-def _add_fields(struct: type[Struct] | None, body_format: BodyFormat | None = None) -> tuple[str, ...]:
-    """Add the fields of a struct to the table of fields; return their keys there."""
-    if struct is None:
-        return ()
-    rows = {
-        f"{reader.wire_name}@{struct.__name__}": RequestField(
-            FieldType.OBJECT if body_format is BodyFormat.JSON and reader.type is FieldType.JSON else reader.type,
-            reader.is_required or reader.field.is_required,
-            reader.field.meaning,
-            reader.field.example,
-            reader.json_type,
-        )
-        for reader in field_readers(struct)
-    }
-    REQUEST_FIELDS.update(rows)
-    return tuple(rows)
-
-
-def _add_schema(returns: Returned, function: Callable[..., Any]) -> str:
-    """Add the schema of a function's response to the table of schemas; return its key there."""
-    name = f"{function.__module__}.{function.__name__}"
-    RESPONSE_SCHEMAS[name] = schema_of(returns)
-    return name

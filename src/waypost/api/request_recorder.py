@@ -18,7 +18,6 @@ from waypost.api.auth.authorisation import tokens_of
 from waypost.api.auth.credentials import Credential
 from waypost.api.http.proxies import TrustedProxies, rate_limit_address
 from waypost.api.http.requests import UNCOUNTED, Request, Scope
-from waypost.api.request_fields import REQUEST_FIELDS, wire_name
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.base.clock import Clock
 from waypost.base.encryption import hash_secret
@@ -347,15 +346,14 @@ def _find_field(error: ApiError, row: RouteRow) -> str:
     if error.field or named is None:
         return error.field
     outer = re.split(r"[.\[]", named["field"], maxsplit=1)[0]
-    is_field = named["header"] or any(wire_name(key) == outer for key in (*row.fields, *row.query))
+    is_field = named["header"] or any(each.name == outer for each in (*row.fields, *row.query))
     return named["field"] if is_field else ""
 
 
 def _describe_accepted(error: ApiError, row: RouteRow) -> str:
-    """Return what would be accepted: what the error says, and the row of the table of request fields."""
+    """Return what would be accepted: what the error says, and what the reference says about the field."""
     name = re.split(r"[.\[]", _find_field(error, row), maxsplit=1)[0]
-    key = next((key for key in (*row.fields, *row.query) if wire_name(key) == name), None) if name else None
-    known = REQUEST_FIELDS.get(key) if key is not None else None
+    known = next((each for each in (*row.fields, *row.query) if each.name == name), None) if name else None
     if known is None or "." in _find_field(error, row):
         rule = _ACCEPTED.search(error.explanation)
         return error.accepted or (rule[1] if rule else "")

@@ -9,8 +9,7 @@ from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hi
 from msgspec import Struct, UnsetType, defstruct
 from msgspec.structs import fields
 
-from waypost.api.response_schemas import Schema, array_of, constant, enum_of, object_of
-
+Schema = dict[str, Any]
 _PLAIN_SCHEMAS: Final[dict[Any, Schema]] = {
     str: {"type": "string"},
     int: {"type": "integer"},
@@ -58,21 +57,23 @@ def schema_of(type_: Any) -> Schema:
         return _PLAIN_SCHEMAS[type_]
     origin, arguments = get_origin(type_), get_args(type_)
     if origin is Literal:
-        return constant(arguments[0]) if len(arguments) == 1 else enum_of(*arguments)
+        return {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
     if origin is list:
-        return array_of(schema_of(arguments[0]))
+        return {"type": "array", "items": schema_of(arguments[0])}
     if origin is dict:
-        return object_of(open=True)
+        return {"type": "object", "properties": {}, "required": [], "additionalProperties": True}
     if origin in (UnionType, Union):
         return _union_schema([option for option in arguments if option is not UnsetType])
     if isinstance(type_, type) and issubclass(type_, Struct):
         hints = get_type_hints(type_)
         members = fields(type_)
-        return object_of(
-            optional=tuple(each.encode_name for each in members if UnsetType in get_args(hints[each.name])),
-            open=issubclass(type_, OperatorObject),
-            **{each.encode_name: schema_of(hints[each.name]) for each in members},
-        )
+        optional = {each.name for each in members if UnsetType in get_args(hints[each.name])}
+        return {
+            "type": "object",
+            "properties": {each.encode_name: schema_of(hints[each.name]) for each in members},
+            "required": [each.encode_name for each in members if each.name not in optional],
+            "additionalProperties": issubclass(type_, OperatorObject),
+        }
     raise TypeError(f"a response cannot hold {type_!r}")
 
 

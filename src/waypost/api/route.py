@@ -1,11 +1,13 @@
 """The row type of the route table, and the error codes that follow from a row."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from waypost.api.auth.credentials import Credential
+from waypost.api.fields import RequestField
 from waypost.api.http.requests import ApiResponse, Request
+from waypost.api.responses import Schema
 from waypost.api.services import Services
 from waypost.domain.errors import ErrorCode
 
@@ -37,10 +39,10 @@ class RouteRow:
     Attributes:
         rate: its row in the table of rates. Every route has windows of its own, whichever row it names.
         body_format: the format of the body; a multipart body is left to the endpoint to stream.
-        fields: the fields that it reads from the body; each is a row in the table of fields.
+        fields: the fields that it reads from the body.
         query: likewise from the query.
         statuses: the statuses of its responses except 429, 413 and 500, which any route may return.
-        response_schema: the name of its successful response in the table of schemas; empty: no body.
+        response_schema: of its successful response; None: it has no body.
         calls_out: True if it may make an outgoing call before it responds (decision 0026).
         errors: its error codes in addition to those that follow from its credential, its body and its key.
         idempotency: its handling of an idempotency key.
@@ -56,11 +58,11 @@ class RouteRow:
     credential: Credential
     rate: str
     statuses: tuple[int, ...]
-    response_schema: str
+    response_schema: Schema | None = field(hash=False)
     source: str
     body_format: BodyFormat = BodyFormat.NOTHING
-    fields: tuple[str, ...] = ()
-    query: tuple[str, ...] = ()
+    fields: tuple[RequestField, ...] = ()
+    query: tuple[RequestField, ...] = ()
     calls_out: bool = False
     errors: tuple[ErrorCode, ...] = ()
     idempotency: IdempotencyMode = IdempotencyMode.NO_KEY

@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from waypost import __version__
+from waypost.api.fields import RequestField
 from waypost.api.operation_titles import operation_titles
-from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.base.telemetry.logs import log
@@ -165,7 +165,7 @@ def _words_of_operations() -> list[tuple[set[str], RouteRow]]:
 def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
     """Return the values of one page's template."""
     summary, description = openapi.endpoint_texts(row)
-    schema = RESPONSE_SCHEMAS.get(row.response_schema)
+    schema = row.response_schema
     is_file = schema is not None and openapi.is_file(schema)
     request = make_sample_request(row, server)
     return {
@@ -192,13 +192,13 @@ def _credential_headers(row: RouteRow) -> list[tuple[str, str]]:
     return [openapi.SCHEMES[name] for name in names]
 
 
-def _field_rows(names: tuple[str, ...]) -> list[dict[str, Any]]:
+def _field_rows(fields: tuple[RequestField, ...]) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
-    for name, field in openapi.fields_of(names).items():
+    for field in fields:
         schema = openapi.json_schema(field)
         rows.append(
             {
-                "name": name,
+                "name": field.name,
                 "type": field.type.value,
                 "required": field.required,
                 "meaning": field.meaning,

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the tables of routes, fields, shapes and errors, so that none can drift."""
+"""The OpenAPI document, made from the tables of routes and errors, so that none can drift."""
 
 import inspect
 import re
@@ -10,9 +10,8 @@ import msgspec
 
 from waypost import __version__
 from waypost.api.auth.credentials import Credential
+from waypost.api.fields import FieldType, RequestField
 from waypost.api.idempotency import MAX_KEY_CHARS
-from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField, wire_name
-from waypost.api.response_schemas import RESPONSE_SCHEMAS
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
 from waypost.api.routes import ROUTES
 from waypost.domain.rates import RATES, Rate, describe_limit
@@ -208,9 +207,9 @@ def path_parts(row: RouteRow) -> list[str]:
     return _PART.findall(row.path)
 
 
-def fields_of(names: Iterable[str]) -> dict[str, RequestField]:
-    """Return rows of the table of fields, by their names on the wire."""
-    return {wire_name(name): REQUEST_FIELDS[name] for name in names}
+def fields_of(fields: Iterable[RequestField]) -> dict[str, RequestField]:
+    """Return fields by their names."""
+    return {field.name: field for field in fields}
 
 
 def errors_of(row: RouteRow) -> dict[int, list[ErrorRow]]:
@@ -236,9 +235,9 @@ def is_file(schema: Mapping[str, Any]) -> bool:
     return schema.get("format") == "binary"
 
 
-def format_of(name: str) -> str:
-    """Return the name of the string format of a JSON text; `name` is the key of the table of fields."""
-    return f"waypost-{re.sub('[^a-z0-9]+', '-', name.lower())}"
+def format_of(field: RequestField) -> str:
+    """Return the name of the string format of a JSON text, which no other field has."""
+    return f"waypost-{re.sub('[^a-z0-9]+', '-', field.key.lower())}"
 
 
 def _operation(row: RouteRow, limit: str) -> dict[str, Any]:
@@ -282,13 +281,13 @@ def _path_parameters(row: RouteRow) -> list[dict[str, Any]]:
 def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
     return [
         {
-            "name": wire_name(key),
+            "name": field.name,
             "in": "query",
-            "required": REQUEST_FIELDS[key].required,
-            "description": REQUEST_FIELDS[key].meaning,
-            "schema": _field_schema(key),
+            "required": field.required,
+            "description": field.meaning,
+            "schema": _field_schema(field),
         }
-        for key in row.query
+        for field in row.query
     ]
 
 
@@ -310,7 +309,7 @@ def _header_parameters(row: RouteRow) -> list[dict[str, Any]]:
 
 
 def _required(row: RouteRow) -> list[str]:
-    return [wire_name(key) for key in row.fields if REQUEST_FIELDS[key].required]
+    return [field.name for field in row.fields if field.required]
 
 
 def _content(row: RouteRow) -> dict[str, Any]:
@@ -323,7 +322,7 @@ def _content(row: RouteRow) -> dict[str, Any]:
             kinds = [kind.value]
     schema: dict[str, Any] = {
         "type": "object",
-        "properties": {wire_name(key): _field_schema(key) for key in row.fields},
+        "properties": {field.name: _field_schema(field) for field in row.fields},
     }
     required = _required(row)
     if required:
@@ -331,8 +330,7 @@ def _content(row: RouteRow) -> dict[str, Any]:
     return {kind: {"schema": schema} for kind in kinds}
 
 
-def _field_schema(key: str) -> dict[str, Any]:
-    field = REQUEST_FIELDS[key]
+def _field_schema(field: RequestField) -> dict[str, Any]:
     schema: dict[str, Any] = {"description": field.meaning}
     match field.type:
         case FieldType.TEXT:
@@ -348,7 +346,7 @@ def _field_schema(key: str) -> dict[str, Any]:
         case FieldType.JSON:
             schema |= {
                 "type": "string",
-                "format": format_of(key),
+                "format": format_of(field),
                 "contentMediaType": "application/json",
                 "contentSchema": json_schema(field) or {},
             }
@@ -377,9 +375,9 @@ def _success_response(row: RouteRow, status: int) -> dict[str, Any]:
                 "schema": {"const": "true"},
             }
         }
-    if status == HTTPStatus.NO_CONTENT or not row.response_schema:
+    if status == HTTPStatus.NO_CONTENT or row.response_schema is None:
         return response
-    schema = RESPONSE_SCHEMAS[row.response_schema]
+    schema = row.response_schema
     if is_file(schema):
         response["content"] = {"*/*": {"schema": {}}}
         return response

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
 from waypost.api.auth.credentials import Credential
-from waypost.api.request_fields import REQUEST_FIELDS, FieldType, RequestField, wire_name
+from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.operations import openapi
 
@@ -47,7 +47,7 @@ def make_sample_request(row: RouteRow, server: str) -> SampleRequest:
     path = row.path
     for name in openapi.path_parts(row):
         path = path.replace(f"{{{name}}}", openapi.PATH_PARTS[name][1])
-    query = {wire_name(key): REQUEST_FIELDS[key].example for key in row.query if REQUEST_FIELDS[key].required}
+    query = {field.name: field.example for field in row.query if field.required}
     url = server + path + (f"?{urlencode(query)}" if query else "")
     shown = {name: field for name, field in openapi.fields_of(row.fields).items() if is_prefilled(name, field)}
     is_json = row.body_format is BodyFormat.JSON
