@@ -19,6 +19,7 @@ from waypost.assembly.http.pacing import (
     TOTAL_SHARE,
     MeasuredSteps,
     Pacing,
+    Turns,
 )
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
@@ -106,6 +107,23 @@ async def test_steps_of_a_measured_awaitable_return_raise_and_are_cancelled_like
     assert seen == ["cancelled"]
     assert len(spent) == 4  # up to each wait, and to the end
     assert all(seconds > 0 for seconds in spent)
+
+
+async def test_one_request_begins_in_a_turn_and_networks_take_turns() -> None:
+    turns, begun = Turns(), list[str]()
+
+    async def begin(network: str, name: str) -> None:
+        await turns.take(network)
+        begun.append(name)
+
+    first = [asyncio.create_task(begin("a", f"a{nth}")) for nth in range(4)]
+    await asyncio.sleep(0)
+    second = asyncio.create_task(begin("b", "b"))
+    first[2].cancel()
+    await asyncio.gather(*first, second, return_exceptions=True)
+    await begin("a", "last")
+
+    assert begun == ["a0", "a1", "b", "a3", "last"]
 
 
 class Body:

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol
 import msgspec
 
 from waypost.api.http.proxies import TrustedProxies, network_of, rate_limit_address
-from waypost.assembly.http.pacing import Pacing
+from waypost.assembly.http.pacing import Pacing, Turns
 from waypost.config import Settings
 
 MAX_HEADER_BYTES: Final = 64 * 1024
@@ -112,6 +112,7 @@ class Connections:
 
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
+        turns: of requests that may be ones that nobody pays for.
         paced_responses: number of responses that have waited until they were paid.
         is_draining: each connection ends with its next response, which says so.
     """
@@ -133,6 +134,7 @@ class Connections:
         self._idle: dict[OpenConnection, None] = {}  # the longest idle first
         self._arriving: dict[str, dict[OpenConnection, float]] = {}  # by network, with its start, the oldest first
         self._authenticated: set[OpenConnection] = set()
+        self.turns = Turns()
         self._pacing = Pacing(now_s)
         self._max_descriptors = _usable_descriptors(limits.reserved_descriptors)
 
@@ -210,7 +212,11 @@ class Connections:
 
     def charge(self, scope: MutableMapping[str, Any], spent_s: float) -> float:
         """Charge a client for processor time; return how long the response to its request has to wait, in s."""
-        return self._pacing.charge(network_of(self.limits.proxies.client_address(scope)), spent_s)
+        return self._pacing.charge(self.network_of_client(scope), spent_s)
+
+    def network_of_client(self, scope: MutableMapping[str, Any]) -> str:
+        """Return the network of a request's client, which may be behind a trusted proxy."""
+        return network_of(self.limits.proxies.client_address(scope))
 
     def begin_drain(self) -> None:
         """Let each connection end with its next response."""

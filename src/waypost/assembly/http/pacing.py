@@ -6,7 +6,9 @@ its response is sent when its network has paid for it, at a fixed share of the t
 whose requests are carried out wait for nothing. Source: decision 0069.
 """
 
+import asyncio
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Final
 
@@ -48,6 +50,41 @@ class Pacing:
         if len(self._paid_at_s) > MAX_NETWORKS:
             del self._paid_at_s[next(iter(self._paid_at_s))]
         return delay_s
+
+
+class Turns:
+    """Lets one request begin in a turn of the loop, of each network in turn.
+
+    So hundreds that arrive together delay nobody else by what they all take.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}  # by network; the first one has the next turn
+        self._is_taken = False
+
+    async def take(self, network: str) -> None:
+        """Return when a request of a network may begin: at once, if none has begun in this turn of the loop."""
+        loop = asyncio.get_running_loop()
+        if not self._is_taken:
+            self._is_taken = True
+            loop.call_soon(self._pass_on, loop)
+            return
+        turn = loop.create_future()
+        self._waiting.setdefault(network, deque()).append(turn)
+        await turn
+
+    def _pass_on(self, loop: asyncio.AbstractEventLoop) -> None:
+        while self._waiting:
+            network = next(iter(self._waiting))
+            turns = self._waiting.pop(network)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[network] = turns  # now the last
+            if not turn.done():
+                turn.set_result(None)
+                loop.call_soon(self._pass_on, loop)
+                return
+        self._is_taken = False
 
 
 class MeasuredSteps:

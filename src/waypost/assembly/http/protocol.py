@@ -346,6 +346,10 @@ class LimitedProtocol(HttpToolsProtocol):
                     await send(each)
                 held.clear()
 
+        connections = self._open_connections
+        await connections.turns.take(connections.network_of_client(scope))
+        if self.transport.is_closing():
+            return
         self._unpaid_s += REQUEST_COST_S
         await MeasuredSteps(self._application(scope, receive, send_when_paid), self._add_unpaid)
         if is_free:
