@@ -323,6 +323,32 @@ async def test_timing_counts_callbacks_that_are_not_delivered(console: ConsoleCl
     assert "3 of 5 callbacks delivered within" in page
 
 
+@pytest.mark.parametrize("kind", ["image", "file"])
+async def test_medium_has_the_name_of_its_own_kind_in_every_list(console: ConsoleClient, kind: str) -> None:
+    link = "https://media.example/a"
+    content = {"type": kind, "originalUrl": link, "previewUrl": link, "url": link, "filename": "a.pdf"}
+    fields = {
+        "channel": "whatsapp", "source": demo.SOURCE, "destination": demo.DESTINATION, "src.name": demo.APP_NAME,
+        "message": json.dumps(content),
+    }  # fmt: skip
+    sent = await console.api.form("POST", f"/partner/app/{console.app_id}/msg", fields)
+    await wait_for_state(console, sent["messageId"], "delivered")
+    label = {"image": "Image", "file": "Document"}[kind]
+    paths = (
+        LIST, f"{LIST}/{sent['messageId']}", f"/apps/{console.app_id}/conversations", f"/apps/{console.app_id}",
+        f"/phones?show={console.phone}",
+    )  # fmt: skip
+
+    pages = {path: await console.get(path) for path in paths}
+
+    assert [path for path, page in pages.items() if not re.search(rf"\b{label}\b", page)] == []
+    assert [path for path, page in pages.items() if re.search(r">\s*Media\s*<", page.partition("<main")[2])] == [
+        path
+        for path in paths
+        if path == LIST  # the filter by kind
+    ]
+
+
 async def test_media_link_that_the_simulator_does_not_fetch_is_said_in_page_command_and_tool(
     tabs: Tabs, console: ConsoleClient, tmp_path: Path
 ) -> None:

@@ -130,7 +130,7 @@ def _sent_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
             "direction": "to_phone",
             "state": state if state in _TICKED_STATES else "",
         },
-        what=name or kind_label(row["kind"]),
+        what=name or kind_label(row["kind"], row["content"]),
         state=state,
         unconfirmed=row["unconfirmed"],
         problem=delivery_problem(row),

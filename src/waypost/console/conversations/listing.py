@@ -92,7 +92,7 @@ def conversation_row(
     if is_sent and sent is not None:
         sight = TextVisibility(show_text, sent["holds_code"])
         line = short_text(sent["content"], MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS)
-        what = names.get(sent["template_id"] or "", kind_label(sent["kind"]))
+        what = names.get(sent["template_id"] or "", kind_label(sent["kind"], sent["content"]))
         text, state = redact_preview(line, sight), str(sent["state"])
         problem = explain_failure(sent["code"]).what if state == "failed" else ""
     elif received is not None:

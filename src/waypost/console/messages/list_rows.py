@@ -7,6 +7,7 @@ from typing import Any, Final
 from waypost.console.messages.filters import MESSAGE_KINDS, encode_cursor
 from waypost.console.messages.parameters import LabelledParameter, label_parameters
 from waypost.domain.message import TemplateSend
+from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Template
 from waypost.store.encoding import decode_retained_content
 from waypost.store.messages.lists import MessageCursor
@@ -74,9 +75,10 @@ def message_rows(rows: Iterable[Mapping[str, Any]], context: MessageListContext)
     return [_message_row(row, context) for row in rows]
 
 
-def kind_label(kind: str) -> str:
-    """Return the label of a stored kind."""
-    return _LABELS.get(kind, kind)
+def kind_label(kind: str, content: bytes = b"") -> str:
+    """Return the label of a stored kind; with the content, of a medium's own kind, such as `Image`."""
+    stored = decode_retained_content(kind, content) if kind == SessionMedia.stored_as else None
+    return stored.kind.capitalize() if isinstance(stored, SessionMedia) else _LABELS.get(kind, kind)
 
 
 def _message_row(row: Mapping[str, Any], context: MessageListContext) -> MessageListRow:
@@ -89,7 +91,7 @@ def _message_row(row: Mapping[str, Any], context: MessageListContext) -> Message
         cursor=encode_cursor(MessageCursor(row["accepted_on_ms"], row["id"])),
         destination=row["destination"],
         name=context.names.get(row["destination"], ""),
-        what=kind_label(row["kind"]) if template is None else template_label(template),
+        what=kind_label(row["kind"], row["content"]) if template is None else template_label(template),
         is_template=bool(row["template_id"]),
         parameters=parameters,
         text="" if parameters else redact_preview(short_text(row["content"], chars), sight),

@@ -20,6 +20,7 @@ from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import write_times_in_utc
 from waypost.domain.message import TemplateSend
+from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.parameters import split_parameters
 from waypost.domain.templates.rendering import render_body, render_footer
@@ -254,7 +255,10 @@ async def read_trace(
         raise NotFound("No message has this ID.")
     template_id = trace["template_id"]
     names = await read(template_names_by_ids, page_request.partner.id, [template_id]) if template_id else {}
-    trace["what"] = names.get(template_id) or kind_label(trace["kind"])
+    stored = None
+    if trace["kind"] == SessionMedia.stored_as:  # its content has the kind of the medium
+        stored = await read(app_message_content, page_request.partner.id, page_request.app.id, trace["id"])
+    trace["what"] = names.get(template_id) or kind_label(trace["kind"], stored[0].content if stored else b"")
     show_text = tools.services.show_text
     sight = TextVisibility(show_text, trace["holds_code"])
     trace["request"] = redact_request(trace["request"], sight) if trace["content_retained"] else None

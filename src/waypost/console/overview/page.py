@@ -106,7 +106,7 @@ async def _values(tools: PageTools, page_request: PageRequest, overview: AppOver
         "operator": data.operator,
         "receivers": data.receivers,
         "newest": [
-            {**row, "what": data.names.get(row["template_id"]) or kind_label(row["kind"])}
+            {**row, "what": data.names.get(row["template_id"]) or kind_label(row["kind"], row["content"])}
             for row in data.newest
         ],
     }  # fmt: skip

@@ -165,7 +165,9 @@ async def read_handset(tools: PageTools, page_request: PageRequest, selected: Se
         rows = await tools.services.database.read(newest)
         template_ids = [row["template_id"] for row in rows if row["template_id"]]
         names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, template_ids)
-        sent = [{**row, "label": names.get(row["template_id"]) or kind_label(row["kind"])} for row in rows]
+        sent = [
+            {**row, "label": names.get(row["template_id"]) or kind_label(row["kind"], row["content"])} for row in rows
+        ]
     return Handset(
         phone=selected.phone,
         state=_limit_to_partner(state, mine),

@@ -40,7 +40,7 @@ def messages_of_app(
     before: MessageCursor | None = None,
     at_most: int = 50,
 ) -> list[dict[str, Any]]:
-    """Return one page of the messages that an app has sent, newest first.
+    """Return one page of the messages that an app has sent, newest first, with their content.
 
     Args:
         connection: any.
@@ -53,7 +53,9 @@ def messages_of_app(
         before: return the page after the one that ended there.
         at_most: how many; never more than `MAX_PAGE_ROWS`.
     """
-    query = select(*LIST_COLUMNS).where(messages.c.app_id == app_id, messages.c.partner_id == partner_id)
+    query = select(*LIST_COLUMNS, messages.c.content).where(
+        messages.c.app_id == app_id, messages.c.partner_id == partner_id
+    )
     if destination is not None:
         name = recipients.c.phone_number if destination.isdecimal() else recipients.c.user_id
         person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
