@@ -53,6 +53,14 @@ async def test_message_is_sent_with_the_credential_of_the_session(tabs: Tabs, co
     ]
 
 
+async def test_operation_that_requires_a_universal_token_asks_for_it(tabs: Tabs) -> None:
+    tab = await tabs("/docs/post-partner-app-app-id-token")
+
+    await expect(tab.page.locator("#try-note")).to_contain_text("Type a universal token")
+    await expect(tab.page.locator("#try-typed")).to_contain_text("universal token")
+    await expect(tab.page.get_by_label("Use the credential of")).to_be_hidden()
+
+
 async def test_operation_of_a_partner_gets_a_partner_token(tabs: Tabs) -> None:
     tab = await tabs("/docs/get-partner-account-api-partnerApps")
     await expect(tab.page.get_by_label("Use the credential of")).to_be_visible()
