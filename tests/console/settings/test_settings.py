@@ -310,10 +310,10 @@ async def test_app_is_created_renamed_and_deleted(console: ConsoleClient) -> Non
 @pytest.mark.parametrize(
     ("name", "error"),
     [
-        ("short", "name must have 6 to 150 characters"),
-        ("Wa/post", "Invalid characters"),
-        (demo.APP_NAME, "Bot Already Exists"),
-        ("", "name"),
+        ("short", "Name must have 6 to 150 characters"),
+        ("Wa/post", "Name must hold letters, digits, spaces, - and _ only."),
+        (demo.APP_NAME, "Name is taken by another of your apps"),
+        ("", "Name is required"),
     ],
 )
 async def test_app_with_an_invalid_name_is_not_created(console: ConsoleClient, name: str, error: str) -> None:
@@ -363,8 +363,8 @@ async def test_additional_keys_are_two_at_most_and_work_until_they_are_revoked(c
         await console.post(f"{path}/keys/{key_id}/revoke")
 
     assert key not in page
-    assert "one is taken by an active one" in duplicate
-    assert "At most 2 may be active" in third
+    assert "Name one is taken by an active key" in duplicate
+    assert "At most 2 keys may be active per app" in third
     assert len(ids) == 2
     with pytest.raises(ApiResponseError):
         await api.json("GET", f"/partner/app/{console.app_id}/templates")

@@ -6,14 +6,15 @@ _ABOUT_THE_FORM = range(400, 500)
 
 
 def form_error(error: ApiResponseError) -> str:
-    """Return the text of an API error.
+    """Return the explanation of an API error, or its documented text if it has none.
 
     Raises:
         ApiResponseError: the error is not about the form.
     """
     if error.status not in _ABOUT_THE_FORM or error.status in (401, 403, 404):
         raise error
-    return f"{error.message} {error.explanation}".strip()
+    text = error.explanation or error.message
+    return text[:1].upper() + text[1:]
 
 
 def is_number_up_to(maximum: int, text: str, *, minimum: int = 1) -> bool:
