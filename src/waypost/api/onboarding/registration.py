@@ -7,13 +7,13 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.api.apps.apps import read_region
-from waypost.api.direct_calls import call_operator
-from waypost.api.fields import Field
+from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.responses import success
-from waypost.domain.direct_calls.onboarding import DeregisterNumber, RegisterNumber, RequestSync, SyncType
+from waypost.base.json_values import boolean_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 
+SYNC_TYPES: Final = ("smb_app_state_sync", "history")  # contacts, and messages. Source: ledger 1.3
 _PIN: Final = re.compile(r"[0-9]{6}", re.ASCII)
 
 
@@ -65,12 +65,11 @@ async def register_number(call: AppCall, fields: Registration) -> dict[str, Any]
 
     Source: ledger 1.3, `onboarding/register`; the operator's page "Registration".
     """
-    services, _, app = call
-    pin = fields.pin or services.secret_box.number_pin(call.number)
+    pin = fields.pin or call.services.secret_box.number_pin(call.number)
     if not _PIN.fullmatch(pin):
         raise invalid_field("pin", "6 digits")
-    result = await call_operator(services, app, RegisterNumber(call.number, pin, fields.region))
-    return {"status": "success", "success": result.success}
+    body = {"messaging_product": "whatsapp", "pin": pin, "data_localization_region": fields.region}
+    return _result(await call.graph("POST", f"{call.number}/register", omit_empty(body)))
 
 
 @_registration(path=f"{APP}/onboarding/deregister")
@@ -81,8 +80,11 @@ async def deregister_number(call: AppCall) -> dict[str, Any]:
 
     Source: ledger 1.3, `onboarding/deregister`; the operator's page "Registration".
     """
-    result = await call_operator(call.services, call.app, DeregisterNumber(call.number))
-    return {"status": "success", "success": result.success}
+    return _result(await call.graph("POST", f"{call.number}/deregister"))
+
+
+def _result(response: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "success", "success": boolean_of(response.get("success"), default=True)}
 
 
 @operation(
@@ -98,7 +100,7 @@ async def request_sync(call: AppCall, fields: RequestedSync) -> dict[str, Any]:
     Source: ledger 1.3, `coex/sync`.
     """
     text = fields.sync_type.strip().lower()
-    if text not in list(SyncType):
-        raise ApiError(ErrorCode.INVALID_SYNC_TYPE, f"syncType must be one of {', '.join(SyncType)}, in any case.")
-    response = await call_operator(call.services, call.app, RequestSync(call.number, SyncType(text)))
-    return {"status": "success", "data": response.raw}
+    if text not in SYNC_TYPES:
+        raise ApiError(ErrorCode.INVALID_SYNC_TYPE, f"syncType must be one of {', '.join(SYNC_TYPES)}, in any case.")
+    body = {"messaging_product": "whatsapp", "sync_type": text}
+    return {"status": "success", "data": await call.graph("POST", f"{call.number}/smb_app_data", body)}

@@ -36,13 +36,6 @@ def unsupported_call(request: OperatorCall[Any]) -> CallNotOffered:
 
 
 @dataclass(frozen=True, slots=True)
-class RawObject:
-    """An object that the partner gets unchanged from the operator."""
-
-    raw: dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class RawList:
     """A list that the partner gets unchanged from the operator."""
 

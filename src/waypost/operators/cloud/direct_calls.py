@@ -12,7 +12,6 @@ from waypost.domain.direct_calls import call as call_calls
 from waypost.domain.direct_calls import calling as calling_calls
 from waypost.domain.direct_calls import marketing as marketing_calls
 from waypost.domain.direct_calls import media as media_calls
-from waypost.domain.direct_calls import onboarding as onboarding_calls
 from waypost.domain.direct_calls import profile as profile_calls
 from waypost.domain.direct_calls import subscriptions as subscriptions_calls
 from waypost.domain.direct_calls import templates as templates_calls
@@ -438,31 +437,6 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             direct_responses.call_result,
             body=_call_action,
             category=CallCategory.MESSAGES,
-        ),
-        # onboarding
-        _exchange(
-            onboarding_calls.RegisterNumber,
-            "POST",
-            lambda request: f"{request.number_id}/register",
-            direct_responses.call_result,
-            body=lambda request, _: {
-                **_PRODUCT,
-                "pin": request.pin,
-                **({"data_localization_region": request.region} if request.region else {}),
-            },
-        ),
-        _exchange(
-            onboarding_calls.DeregisterNumber,
-            "POST",
-            lambda request: f"{request.number_id}/deregister",
-            direct_responses.call_result,
-        ),
-        _exchange(
-            onboarding_calls.RequestSync,
-            "POST",
-            lambda request: f"{request.number_id}/smb_app_data",
-            direct_responses.raw_object,
-            body=lambda request, _: {**_PRODUCT, "sync_type": request.sync_type.value},
         ),
         # media
         _exchange(

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
-from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList, RawObject
+from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList
 from waypost.domain.direct_calls.media import OperatorMedium
 from waypost.domain.direct_calls.subscriptions import MissingWebhookField, WebhookSubscription
 from waypost.domain.direct_calls.templates import (
@@ -42,11 +42,6 @@ def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     return [operator_number(item) for item in objects_in(items)]
 
 
-def raw_object(response: dict[str, Any], _: _AnyCall) -> RawObject:
-    """Return the whole response."""
-    return RawObject(response)
-
-
 def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | OperatorUnavailable:
     """Return the list of a response; one without a list proves nothing, least of all an empty list."""
     return (
@@ -54,11 +49,6 @@ def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | OperatorUnavail
         if isinstance(response.get("data"), list)
         else OperatorUnavailable(_NO_LIST)
     )
-
-
-def raw_list_page(response: dict[str, Any], _: _AnyCall) -> RawObject | OperatorUnavailable:
-    """Return the whole response, which must have a list."""
-    return RawObject(response) if isinstance(response.get("data"), list) else OperatorUnavailable(_NO_LIST)
 
 
 def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
