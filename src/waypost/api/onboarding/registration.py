@@ -69,7 +69,7 @@ async def register_number(call: AppCall, fields: Registration) -> dict[str, Any]
     if not _PIN.fullmatch(pin):
         raise invalid_field("pin", "6 digits")
     body = {"messaging_product": "whatsapp", "pin": pin, "data_localization_region": fields.region}
-    return _result(await call.graph("POST", f"{call.number}/register", omit_empty(body)))
+    return _registration_response(await call.graph("POST", f"{call.number}/register", omit_empty(body)))
 
 
 @_registration(path=f"{APP}/onboarding/deregister")
@@ -80,10 +80,10 @@ async def deregister_number(call: AppCall) -> dict[str, Any]:
 
     Source: ledger 1.3, `onboarding/deregister`; the operator's page "Registration".
     """
-    return _result(await call.graph("POST", f"{call.number}/deregister"))
+    return _registration_response(await call.graph("POST", f"{call.number}/deregister"))
 
 
-def _result(response: dict[str, Any]) -> dict[str, Any]:
+def _registration_response(response: dict[str, Any]) -> dict[str, Any]:
     return {"status": "success", "success": boolean_of(response.get("success"), default=True)}
 
 
