@@ -25,8 +25,9 @@ COMMENT: Final = re.compile(r"(^|\s)#(\s|$)")
 WRITTEN_FILE: Final = re.compile(r"(?:\btee |> ?)([\w.-]+\.\w+)")
 NAMES_WAYPOST: Final = re.compile(r"(\w+=\S+ |.*\$\()?waypost ")
 FINDS_WAYPOST: Final = ('export PATH="$PWD/.venv/bin:$PATH"', "../../README.md#running-in-production")
-FIRST_PAGES: Final = tuple(
-    ROOT / name for name in ("README.md", "docs/tutorial.md", "docs/how-to/point-an-existing-client.md")
+PAGES_WITH_COMMANDS: Final = (
+    *(ROOT / name for name in ("README.md", "docs/tutorial.md")),
+    *(page for page in pages() if page.parent.name == "how-to"),
 )
 BACKEND = """
 import pathlib
@@ -168,9 +169,9 @@ def test_production_journey_pasted_twice_keeps_its_secrets_and_serves_a_second_t
 
 
 def test_pages_leave_nothing_that_git_shows() -> None:
-    """What the first pages write into a checkout is ignored, so that a user's `git status` stays clean."""
+    """What pages write into a checkout is ignored, so that a user's `git status` stays clean."""
     files = ["waypost-dev.env", "waypost.env", "waypost-data/waypost.db", ".waypost/waypost.db", ".venv/bin/waypost"]
-    written = [name for page in FIRST_PAGES for name in WRITTEN_FILE.findall("".join(samples_of(page, "sh")))]
+    written = [name for page in PAGES_WITH_COMMANDS for name in WRITTEN_FILE.findall("".join(samples_of(page, "sh")))]
 
     ignored = subprocess.run(
         ["git", "check-ignore", *files, *written], cwd=ROOT, capture_output=True, text=True, check=False

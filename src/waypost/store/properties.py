@@ -40,7 +40,10 @@ def mark_demo(connection: Connection) -> bool:
     if is_demo(connection):
         return False
     if connection.execute(select(func.count()).select_from(partners)).scalar_one():
-        raise WrongStore("this store belongs to `waypost serve`; choose another folder with --data, or use --memory")
+        raise WrongStore(
+            "this store belongs to `waypost serve`; choose another folder with --data, use --memory, or a terminal in "
+            "which WAYPOST_DATA is not set"
+        )
     connection.execute(insert(store_properties), {"name": "kind", "value": DEMO})
     return True
 

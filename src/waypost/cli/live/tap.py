@@ -38,6 +38,9 @@ def tap(
         variables |= {"DESTINATION": phone} if phone else {}
         button = {"text": text, "index": index, "card": card}
         result = asyncio.run(tap_button(variables, button, message_id=message, wait_s=wait_s))
+    if not as_json:  # `send` prints our id of the message under `message id`
+        names = {"message_id": "operator_message_id", "wamid": "wamid_of_the_tap"}
+        result = {names.get(name, name): result[name] for name in ("message_id", "wamid", "button")}
     print_view(result, as_json=as_json)
 
 
