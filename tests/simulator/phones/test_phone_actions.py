@@ -16,6 +16,7 @@ BASE64 = base64.b64encode(CONTENT).decode()
 USER = "US.1349abc"
 ITEM = {"product_retailer_id": "sku", "quantity": 2, "item_price": 9.5, "currency": "USD"}
 ORDER = {"catalog_id": "1", "text": "Two, please", "product_items": [ITEM]}
+BO = {"name": {"formatted_name": "Bo"}}
 PLACE = {"latitude": 52.5, "longitude": 13.4}
 AD = {"source_url": "https://x.example/ad", "source_type": "ad", "source_id": "1", "headline": "New"}
 
@@ -188,6 +189,12 @@ INVALID: list[tuple[JsonObject, str]] = [
     ({"type": "location", "location": {**PLACE, "city": "Berlin"}}, "location.city"),
     ({"type": "contacts", "contacts": []}, "contacts"),
     ({"type": "contacts", "contacts": [{"name": {"formatted_name": 7}}]}, "contacts[0].name.formatted_name"),
+    ({"type": "contacts", "contacts": [{**BO, "phones": [{"phone": 15550001}]}]}, "contacts[0].phones[0].phone"),
+    ({"type": "contacts", "contacts": [BO, {**BO, "phones": {"phone": "1"}}]}, "contacts[1].phones"),
+    ({"type": "contacts", "contacts": [{**BO, "org": {"company": 7}}]}, "contacts[0].org.company"),
+    ({"type": "contacts", "contacts": [{**BO, "birthday": "1.2.1990"}]}, "contacts[0].birthday"),
+    ({"text": "Hi", "referral": {**AD, "source_id": 1}}, "referral.source_id"),
+    ({"text": "Hi", "referred_product": {"catalog_id": 1, "product_retailer_id": "2"}}, "referred_product.catalog_id"),
     ({"type": "reaction", "reaction": {"message_id": 7}}, "reaction.message_id"),
     ({"type": "reaction", "reaction": {"message_id": "wamid.1", "emoji": 7}}, "reaction.emoji"),
     ({"type": "reaction", "reaction": {"message_id": "wamid.1", "text": "x"}}, "reaction.text"),

@@ -1,25 +1,31 @@
 """Universal tokens stay listed after they were revoked, and nothing accepts them any more."""
 
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from tests.support.builders import PARTNER
-from waypost.domain.app import KeyStatus
+from waypost.domain.app import MAX_ENDED_TOKENS, AppKey, KeyStatus
 from waypost.store.accounts.credentials import (
-    MAX_ENDED_TOKENS,
     CredentialKind,
     add_universal_token,
     list_credentials,
     revoke_universal_token,
     universal_token,
 )
+from waypost.store.apps.keys import add_app_key, list_app_keys, revoke_app_key
 from waypost.store.database import Database
 
 AT_MS: Final = 1_700_000_000_000
 HASH: Final = "ab" * 32
 OLDER_LOOK_UP: Final = text("SELECT partner_id FROM universal_tokens WHERE hash = :hash AND expires_on_ms > :now_ms")
 """How a process of revision 8 or 9 decides whether it accepts a token: it does not know that tokens can be revoked."""
+
+
+def find_as_an_older_process(connection: Connection, parameters: dict[str, Any]) -> list[Any]:
+    """Return what a process of an older version finds."""
+    return list(connection.execute(OLDER_LOOK_UP, parameters))
 
 
 async def test_revoked_token_is_listed_and_accepted_by_no_process(database: Database) -> None:
@@ -30,7 +36,7 @@ async def test_revoked_token_is_listed_and_accepted_by_no_process(database: Data
     revoked = await database.write(revoke_universal_token, PARTNER.id, token_id, AT_MS + 10)
     again = await database.write(revoke_universal_token, PARTNER.id, token_id, AT_MS + 20)
     parameters = {"hash": HASH, "now_ms": AT_MS + 20}
-    by_an_older_process = await database.read(lambda connection: connection.execute(OLDER_LOOK_UP, parameters).all())
+    by_an_older_process = await database.read(find_as_an_older_process, parameters)
 
     assert (by_another, revoked, again) == (False, True, True)
     assert before == (PARTNER.id, AT_MS + 100)
@@ -55,3 +61,17 @@ async def test_revoked_tokens_leave_room_and_their_names_to_others(database: Dat
 
     created = [token.created_on_ms for token in listed]
     assert created == list(range(AT_MS + 2, AT_MS + MAX_ENDED_TOKENS + 3))
+
+
+async def test_app_keeps_a_hundred_ended_tokens_and_its_active_ones(database: Database) -> None:
+    for number in range(MAX_ENDED_TOKENS + 3):
+        key = AppKey(f"{number:032}", PARTNER.id, "app", f"job {number}", AT_MS + number, AT_MS + 10_000_000)
+        add = partial(add_app_key, key=key, key_hash=f"hash {number}", max_keys=3, now_ms=AT_MS + number)
+        await database.write(add)
+        if number:  # the first one stays
+            await database.write(partial(revoke_app_key, app_id="app", key_id=key.id, now_ms=AT_MS, minted=True))
+
+    listed = await database.read(partial(list_app_keys, app_id="app", minted=True))
+
+    assert [key.id for key in listed if key.revoked_on_ms is None] == [f"{0:032}"]
+    assert [int(key.id) for key in listed] == [0, *range(2, MAX_ENDED_TOKENS + 3)]

@@ -20,6 +20,7 @@ from waypost.simulator.handsets.phone_messages import (
     PHONE_MEDIA_KINDS,
     PHONE_MESSAGE_KINDS,
     build_message,
+    check_options,
 )
 from waypost.simulator.media import references
 from waypost.simulator.messages.interactive.orders import REVIEW_AND_PAY
@@ -154,6 +155,7 @@ async def send_content(
     Raises:
         ControlApiError: 400 for a missing or invalid member.
     """
+    check_options(body)
     if body.type in PHONE_MEDIA_KINDS:
         medium = body.media or PhoneMedia()
         if not medium.media_id and not (medium.content and medium.mime_type):

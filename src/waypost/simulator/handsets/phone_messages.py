@@ -12,6 +12,8 @@ from waypost.base.invalid_values import name_type
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.handsets.inbound_options import InboundOptions
+from waypost.simulator.messages.message_kinds import find_contact_defect
 from waypost.simulator.phones.phone import SimulatedPhone
 
 PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
@@ -77,6 +79,21 @@ def build_text_message(body: str) -> PhoneMessage:
     return PhoneMessage("text", {"text": {"body": body}}, {"text": body})
 
 
+def check_options(options: InboundOptions) -> None:
+    """Check the types of what a message from a phone refers to: an ad, or a product.
+
+    Raises:
+        InvalidPhoneMessage: a documented member has another type.
+
+    Source: facts 7.4.
+    """
+    for field, names in _REFERENCE_TEXTS.items():
+        content: dict[str, Any] = getattr(options, field) or {}
+        for name in names:
+            if name in content:
+                _check_text(f"{field}.{name}", content[name])
+
+
 def _check_text(path: str, value: object) -> None:
     if not isinstance(value, str):
         raise InvalidPhoneMessage(path, f"must be a text, not {name_type(value)}", "a text")
@@ -103,6 +120,11 @@ def build_contacts_message(cards: list[dict[str, Any]]) -> PhoneMessage:
             _check_text(f"contacts[{index}].name.formatted_name", name)
     if not names or not all(names):
         raise InvalidPhoneMessage("contacts", "every card needs a name", '[{"name": {"formatted_name": "Bo"}, ...}]')
+    for index, card in enumerate(cards):
+        if defect := find_contact_defect(card):
+            path, rule = defect
+            parts = "".join(f".{part}" if isinstance(part, str) else f"[{part}]" for part in path)
+            raise InvalidPhoneMessage(f"contacts[{index}]{parts}", rule, rule.removeprefix("must be "))
     rendered = {"text": ", ".join(map(str, names)), "contacts": cards}
     return PhoneMessage("contacts", {"contacts": cards}, rendered)
 
@@ -190,6 +212,21 @@ _CONTENT_MEMBERS: Final = {  # of the kinds whose content is an object. Source: 
     "unsupported": ("type",),
 }
 # fmt: on
+_REFERENCE_TEXTS: Final = {
+    "referred_product": ("catalog_id", "product_retailer_id"),
+    "referral": (
+        "source_url",
+        "source_type",
+        "source_id",
+        "headline",
+        "body",
+        "media_type",
+        "image_url",
+        "video_url",
+        "thumbnail_url",
+        "ctwa_clid",
+    ),
+}  # fmt: skip
 _CONTENT_TEXTS: Final = ("name", "address", "url", "message_id", "emoji", "catalog_id", "text", "type")
 _ORDER_FORMAT: Final = (
     '{"catalog_id", "text"?, "product_items": [{"product_retailer_id", "quantity", "item_price", "currency"}]}'

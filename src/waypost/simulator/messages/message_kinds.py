@@ -82,32 +82,37 @@ def _contacts(content: list[Any], _references: KnownReferences | None) -> Render
     if not cards or len(cards) < len(content) or not all(isinstance(name, str) and name for name in names):
         raise _missing_error("contacts[0]['name']['formatted_name']")
     for index, card in enumerate(cards):
-        _check_contact(f"contacts[{index}]", card)
+        if defect := find_contact_defect(card):
+            path, rule = defect
+            raise bad_parameter(f"Param contacts[{index}]{''.join(f'[{part!r}]' for part in path)} {rule}.")
     return {"text": ", ".join(map(str, names)), "contacts": content}
 
 
-def _check_contact(path: str, card: dict[str, Any]) -> None:
-    """Raise an error if a member that the table names is present, not null, and has another type."""
+def find_contact_defect(card: dict[str, Any]) -> tuple[tuple[str | int, ...], str] | None:
+    """Return the path and the rule of the first documented member of a contact card that has another type."""
     for name, members in _CONTACT_LISTS.items():
         if card.get(name) is not None and list_or_none(card[name]) is None:
-            raise bad_parameter(f"Param {path}['{name}'] must be an array.")
+            return (name,), "must be an array"
         for index, entry in enumerate(list_of(card.get(name))):
-            _check_texts(f"{path}['{name}'][{index}]", entry, members)
+            if defect := _find_text_defect((name, index), entry, members):
+                return defect
     for name, members in _CONTACT_OBJECTS.items():
-        if card.get(name) is not None:
-            _check_texts(f"{path}['{name}']", card[name], members)
+        if card.get(name) is not None and (defect := _find_text_defect((name,), card[name], members)):
+            return defect
     birthday = card.get("birthday")
     if birthday is not None and not _DATE.fullmatch(text_or_none(birthday) or ""):
-        raise bad_parameter(f"Param {path}['birthday'] must have the form YYYY-MM-DD.")
+        return ("birthday",), "must have the form YYYY-MM-DD"
+    return None
 
 
-def _check_texts(path: str, value: Any, members: tuple[str, ...]) -> None:
+def _find_text_defect(
+    path: tuple[str | int, ...], value: Any, members: tuple[str, ...]
+) -> tuple[tuple[str | int, ...], str] | None:
     fields = object_or_none(value)
     if fields is None:
-        raise bad_parameter(f"Param {path} must be an object.")
-    for name in members:
-        if not isinstance(fields.get(name), str | None):
-            raise bad_parameter(f"Param {path}['{name}'] must be a string.")
+        return path, "must be an object"
+    wrong = (name for name in members if not isinstance(fields.get(name), str | None))
+    return next((((*path, name), "must be a string") for name in wrong), None)
 
 
 def _reaction(content: dict[str, Any], _references: KnownReferences | None) -> RenderedMessage:

@@ -10,14 +10,12 @@ from typing import Final
 
 from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, select, update
 
-from waypost.domain.app import KeyStatus
+from waypost.domain.app import MAX_ENDED_TOKENS, KeyStatus
 from waypost.domain.partner import PartnerCredential
 from waypost.store.sql import upsert
 from waypost.store.tables import api_keys, client_secrets, partner_tokens, universal_tokens
 
 MAX_UNIVERSAL_TOKENS: Final = 3  # active at once. Source: ledger C4
-MAX_ENDED_TOKENS: Final = 100
-"""Universal tokens of a partner that stay listed after their end: three a minute can be made, the list has no pages."""
 CREDENTIAL_ID_CHARS: Final = 16
 """How many characters of a credential's hash are its id."""
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from waypost.domain.app import AppKey, KeyStatus
+from waypost.domain.app import MAX_ENDED_TOKENS, AppKey, KeyStatus
 from waypost.store.tables import app_keys
 from waypost.store.typed_rows import RowReader
 
@@ -38,12 +38,16 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
         DuplicateKeyName: an active one of its kind has its name.
         TooManyKeys: the maximum is reached.
     """
-    active = [other for other in _same_kind_keys(connection, key) if other.status(now_ms) is KeyStatus.ACTIVE]
+    others = _same_kind_keys(connection, key)
+    active = [other for other in others if other.status(now_ms) is KeyStatus.ACTIVE]
     names = {other.name for other in active}
     if len(active) >= max_keys:
         raise TooManyKeys(key.app_id)
     if key.name in names:
         raise DuplicateKeyName(key.name)
+    ended = [other.id for other in others if other.status(now_ms) is not KeyStatus.ACTIVE]
+    if len(ended) > MAX_ENDED_TOKENS:
+        connection.execute(delete(app_keys).where(app_keys.c.id.in_(ended[:-MAX_ENDED_TOKENS])))
     if not key.name:
         free = ("key", *(f"key {number}" for number in range(2, max_keys + 2)))
         key = replace(key, name=next(name for name in free if name not in names))
