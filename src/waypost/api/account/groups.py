@@ -180,8 +180,14 @@ async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
     return {**_PRODUCT, **group, "status": "success"}
 
 
-@operation("PUT", _GROUP, GroupRequest, body=GroupChange,
-    body_format=BodyFormat.MULTIPART, errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE))  # fmt: skip
+@operation(
+    "PUT",
+    _GROUP,
+    GroupRequest,
+    body=GroupChange,
+    body_format=BodyFormat.MULTIPART,
+    errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE),
+)
 async def change_group(call: AppCall) -> GroupRequest:
     """Change subject, description or picture of a group, by a multipart form."""
     texts, picture = await _read_form_in_time(call.request)

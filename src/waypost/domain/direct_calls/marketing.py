@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from waypost.domain.direct_calls.call import OperatorCall, RawList
+from waypost.domain.direct_calls.call import OperatorCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,18 +15,3 @@ class GetMarketingTerms(OperatorCall[str]):
 
     business_account_id: str
     language: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GetTemplateInsights(OperatorCall[RawList]):
-    """Get the statistics of a marketing template; empty if the operator has none.
-
-    Attributes:
-        template_id: the operator's.
-        date_preset: the operator's name of the period.
-        fields: the operator's names of the statistics.
-    """
-
-    template_id: str
-    date_preset: str
-    fields: tuple[str, ...]

@@ -8,7 +8,6 @@ from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import account as account_calls
-from waypost.domain.direct_calls import call as call_calls
 from waypost.domain.direct_calls import calling as calling_calls
 from waypost.domain.direct_calls import marketing as marketing_calls
 from waypost.domain.direct_calls import media as media_calls
@@ -26,7 +25,6 @@ from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.numbers import number_status
 from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import CallCategory
-from waypost.operators.cloud.tolerant_json import parse_text
 from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
 
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
@@ -242,28 +240,6 @@ async def _get_marketing_terms(
     return f"{_MARKETING_TERMS}?{urlencode(query)}"
 
 
-async def _get_template_insights(
-    calls: CloudHttpClient, account: OperatorAccount, request: marketing_calls.GetTemplateInsights
-) -> object:
-    """Return the insights of the ad that the operator links to a template.
-
-    Source: the operator's page "Viewing metrics".
-    """
-
-    async def get(path: str, query: dict[str, str]) -> dict[str, Any] | Outcome:
-        return await calls(account, "GET", path, None, query, timeout_s=OPERATOR_CALL_TIMEOUT_S)
-
-    template = await get(request.template_id, {"fields": "ad_id"})
-    if not isinstance(template, dict):
-        return template
-    ad_id = parse_text(template.get("ad_id"))
-    if not ad_id:
-        return call_calls.RawList([])
-    query = {"date_preset": request.date_preset, "fields": ",".join(request.fields)}
-    insights = await get(f"{ad_id}/insights", query)
-    return direct_responses.raw_list(insights, request) if isinstance(insights, dict) else insights
-
-
 _, _request_token_status = _exchange(
     account_calls.CheckToken,
     "GET",
@@ -419,7 +395,6 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
         ),
         # marketing messages
         (marketing_calls.GetMarketingTerms, _get_marketing_terms),
-        (marketing_calls.GetTemplateInsights, _get_template_insights),
         # business profile, block list, components of chats
         _exchange(
             profile_calls.MarkRead,
