@@ -93,10 +93,12 @@ async def test_wrong_token_is_looked_for_where_it_came_from(pipeline: PipelineHa
         return error.decode()
 
     of_dev = await error_of()
+    elsewhere = await error_of(WAYPOST_ADMIN_TOKEN=ADMIN_TOKEN, WAYPOST_PORT="9")
     of_variable = await error_of(WAYPOST_ADMIN_TOKEN="of-yesterday-with-more-than-32-characters", **url)
     of_file = await error_of(WAYPOST_ADMIN_TOKEN_FILE=file, **url)
 
     assert of_dev.endswith("; check that ADMIN_TOKEN in waypost-dev.env is right\n")
+    assert elsewhere.startswith("waypost: no service responds at http://127.0.0.1:9: set WAYPOST_ADMIN_URL")
     assert of_variable.endswith("; check that WAYPOST_ADMIN_TOKEN is right\n")
     assert of_file.endswith(f"; check that WAYPOST_ADMIN_TOKEN_FILE ({file}) is right\n")
 

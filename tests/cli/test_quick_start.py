@@ -76,7 +76,7 @@ ERRORS: Final = (
     (("tap",),                                                         2, "give the text of a button or --index, as in `waypost tap 'Yes please'`"),
     (("tap", "Yes", "--index", "0"),                                   2, "give the text of a button or --index"),
     (("tap", "--index", "-1"),                                         2, "'--index'"),
-    (("tap", "Yes", "--wait", "0"),                                    1, "no such message has arrived on this phone"),
+    (("tap", "Yes", "--wait", "0"),                                    1, "no message with what this needs, such as a button, has arrived on this phone"),
     (("tap", "Yes", "--message", "nosuch"),                            1, "There is no message nosuch"),
 )
 # fmt: on
@@ -89,7 +89,9 @@ async def test_error_names_the_rule_and_what_is_accepted(
     assert text in await waypost(*command, exit_code=exit_code)
 
 
-async def test_rejected_template_ends_the_wait_with_the_reason(pipeline: PipelineHarness, waypost: Any) -> None:
+async def test_rejected_template_ends_the_wait_with_the_reason(
+    pipeline: PipelineHarness, waypost: Any, env_file: Path
+) -> None:
     await pipeline.control("PUT", "settings", {"review_delay_ms": None})
     created = await waypost("template", "create", "parcel", "Hello")
     pending = await waypost("template", "wait", created["id"], "--timeout", "0", exit_code=1)
@@ -106,6 +108,10 @@ async def test_rejected_template_ends_the_wait_with_the_reason(pipeline: Pipelin
 
     await poll_until(is_rejected)
 
+    command = ["template", "list", "--env-file", str(env_file)]
+    listed = (await asyncio.to_thread(CliRunner().invoke, commands, command)).stdout.splitlines()
+    assert listed[0].split() == ["NAME", "STATUS", "CATEGORY", "TYPE", "LANGUAGE", "REASON", "ID"]
+    assert len(listed) == 3  # one has no reason
     assert "the template parcel is PENDING after 0 s; accepted: a longer time" in pending
     assert "the template parcel is REJECTED: " in await waypost("template", "wait", "parcel", exit_code=1)
 

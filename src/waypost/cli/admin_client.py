@@ -109,6 +109,11 @@ def _demo_credentials(env_file: Path) -> tuple[str | None, str | None]:
 
 
 async def _call_on_store(settings: "Settings", call: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
+    if settings.secret_key is None and settings.admin_token is not None:
+        raise MissingVariable(
+            f"no service responds at {service_url(settings)}: set WAYPOST_ADMIN_URL to its address, or "
+            "WAYPOST_SECRET_KEY to open its store"
+        )
     if settings.secret_key is None:
         raise MissingVariable(
             "set WAYPOST_ADMIN_TOKEN to reach a running service, or WAYPOST_SECRET_KEY to open its store; "

@@ -28,7 +28,8 @@ def list_all(
     """List templates: their names, ids and statuses."""
     filters = {"status": status} if status else {}
     rows = _run(env_file, lambda variables: list_templates(variables, **filters))
-    print_view({"templates": rows}, as_json=as_json)
+    shown = rows if as_json else [{"reason": None, **row} for row in rows]  # only rejected ones have it
+    print_view({"templates": shown}, as_json=as_json)
 
 
 @template.command("create")

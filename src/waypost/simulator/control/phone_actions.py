@@ -336,11 +336,10 @@ async def _wait_for_message(
     else:
         matches = find_matches(await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=is_complete))
     if not matches:
+        accepted = "a wamid of its inbox, or the id that the send returned; a longer wait_ms for one that is on its way"
         rule = "no such message has arrived on this phone"
-        accepted = (
-            "a wamid of its inbox, the id that the send returned, or none for the newest with buttons; "
-            "wait_ms for one that is on its way"
-        )
+        if message_id is None:
+            rule = "no message with what this needs, such as a button, has arrived on this phone"
         raise ControlApiError("message_id", rule, accepted, status=404)
     return matches[-1]
 
