@@ -49,6 +49,15 @@ async def test_revoked_token_is_listed_and_accepted_by_no_process(database: Data
     assert token.status(AT_MS + 20) is KeyStatus.REVOKED
 
 
+async def test_expired_token_that_is_revoked_stays_expired(database: Database) -> None:
+    token_id = await database.write(add_universal_token, PARTNER.id, HASH, AT_MS, "prod", AT_MS + 100)
+
+    is_known = await database.write(revoke_universal_token, PARTNER.id, token_id, AT_MS + 100)
+
+    (token,) = await database.read(list_credentials, CredentialKind.UNIVERSAL_TOKEN, PARTNER.id)
+    assert (is_known, token.status(AT_MS + 100), token.revoked_on_ms) == (True, KeyStatus.EXPIRED, None)
+
+
 async def test_revoked_tokens_leave_room_and_their_names_to_others(database: Database) -> None:
     for number in range(MAX_ENDED_TOKENS + 3):
         hash_of_it, at_ms = f"{number:064x}"[::-1], AT_MS + number

@@ -162,15 +162,15 @@ def revoke_credential(
 
 
 def revoke_universal_token(connection: Connection, partner_id: int, token_id: str, now_ms: int) -> bool:
-    """Revoke a universal token, unless it is revoked already; it stays listed. False: the partner has no such token.
+    """Revoke a universal token if it is active; it stays listed. False: the partner has no such token.
 
     Of its hash only the id stays, so that no process accepts the token, not even one of a version that does not
     know that tokens stay listed.
     """
-    values = {"hash": token_id, "revoked_on_ms": func.coalesce(universal_tokens.c.revoked_on_ms, now_ms)}
-    return (
-        connection.execute(update(universal_tokens).where(_is_token(partner_id, token_id)).values(values)).rowcount > 0
-    )
+    is_token, columns = _is_token(partner_id, token_id), universal_tokens.c
+    is_active = columns.revoked_on_ms.is_(None) & (columns.expires_on_ms > now_ms)
+    connection.execute(update(universal_tokens).where(is_token, is_active).values(hash=token_id, revoked_on_ms=now_ms))
+    return connection.execute(select(columns.hash).where(is_token)).first() is not None
 
 
 def revoke_api_key(connection: Connection, key_hash: str) -> int | None:

@@ -82,14 +82,15 @@ def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
-    """Revoke one of an app's credentials; return it as it was before, or None if there is none."""
+    """Revoke one of an app's credentials if it is active; return it as it was before, or None if there is none."""
     chosen = (app_keys.c.app_id == app_id) & (app_keys.c.id == key_id) & _is_minted(minted)
     row = connection.execute(select(app_keys).where(chosen)).one_or_none()
     if row is None:
         return None
-    if row.revoked_on_ms is None:
+    key = _read_app_key(row)
+    if key.status(now_ms) is KeyStatus.ACTIVE:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
-    return _read_app_key(row)
+    return key
 
 
 def revoke_minted_tokens(connection: Connection, app_id: str, now_ms: int) -> int:
