@@ -50,6 +50,7 @@ class RouteRow:
         other_app: its error for a valid credential and an app in the path that is not the caller's.
         deprecated_s: since when its path is deprecated, in seconds since the epoch: every response then
             has the header `Deprecation`. Source: RFC 9745.
+        section: the heading that it has in the reference.
     """
 
     method: str
@@ -69,6 +70,7 @@ class RouteRow:
     wrong_credential: ErrorCode = ErrorCode.AUTHENTICATION_FAILED
     other_app: ErrorCode = ErrorCode.NOT_FOR_THIS_APP
     deprecated_s: int | None = None
+    section: str = ""
 
     @property
     def deprecation(self) -> tuple[bytes, bytes] | None:

@@ -137,7 +137,7 @@ def _sections() -> list[dict[str, Any]]:
     titles = operation_titles()
     sections: dict[str, list[dict[str, str]]] = {}
     for row in ROUTES:
-        sections.setdefault(openapi.section_of(row), []).append(
+        sections.setdefault(row.section, []).append(
             {
                 "id": openapi.operation_id(row),
                 "method": row.method,

@@ -60,46 +60,6 @@ SCHEMES: Final = {
     "appTokenHeader": ("token", "The app token of the app in the path, in the other header."),
     "apiKey": ("apikey", "An API key of the account, or the app token of one app."),
 }
-SECTION_HEADINGS: Final = {  # modules of the API, and the heading of their routes
-    "login": "Login and tokens",
-    "apps.keys": "Login and tokens",
-    "apps.universal_tokens": "Login and tokens",
-    "apps.apps": "Apps",
-    "apps.settings": "App settings",
-    "apps.identity": "App settings",
-    "apps.users": "Users of an app",
-    "messages.send": "Sending",
-    "messages.passthrough": "Sending",
-    "messages.marketing": "Marketing messages",
-    "messages.status": "Sending",
-    "templates.create": "Templates",
-    "templates.lists": "Templates",
-    "templates.edit": "Templates",
-    "templates.sync": "Templates",
-    "templates.check": "Template check",
-    "templates.analytics": "Template analytics",
-    "templates.insights": "Template analytics",
-    "templates.library": "Template library",
-    "media.endpoints": "Media",
-    "account.usage": "Account",
-    "account.profile": "Business profile",
-    "account.blocks": "Blocked users",
-    "account.names": "Names of a number",
-    "account.usernames": "Names of a number",
-    "account.numbers": "Health and ratings",
-    "account.calling": "Calls",
-    "account.groups": "Groups",
-    "account.payments": "Payments",
-    "flows": "Flows",
-    "subscriptions": "Subscriptions",
-    "onboarding.linked_apps": "Onboarding",
-    "onboarding.links": "Onboarding",
-    "onboarding.prefilled": "Onboarding",
-    "onboarding.registration": "Onboarding",
-    "reports.deliveries": "Subscriptions",
-    "reports.message_events": "Event logs of messages",
-    "unsupported": "Not supported",
-}
 IDEMPOTENCY_HEADER: Final = (
     "Idempotency-Key",
     "Optional: a text of your own for this request, best a random UUID. A request that repeats it within 24 hours, "
@@ -138,7 +98,7 @@ def make_document(server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: b
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "servers": [{"url": server}],
-        "tags": [{"name": name} for name in dict.fromkeys(section_of(row) for row in ROUTES)],
+        "tags": [{"name": name} for name in dict.fromkeys(row.section for row in ROUTES)],
         "paths": paths,
         "components": {
             "securitySchemes": {
@@ -182,11 +142,6 @@ def make_document(server: str, *, rates: Mapping[str, Rate] = RATES, rates_on: b
             },
         },
     }
-
-
-def section_of(row: RouteRow) -> str:
-    """Return the heading of a route, by the module of its endpoint."""
-    return SECTION_HEADINGS[row.endpoint.__module__.removeprefix("waypost.api.")]
 
 
 def operation_id(row: RouteRow) -> str:
@@ -244,7 +199,7 @@ def _operation(row: RouteRow, limit: str) -> dict[str, Any]:
     summary, description = endpoint_texts(row)
     operation: dict[str, Any] = {
         "operationId": operation_id(row),
-        "tags": [section_of(row)],
+        "tags": [row.section],
         "summary": summary,
         "description": "\n\n".join(part for part in (description, limit) if part),
         "parameters": [*_path_parameters(row), *_query_parameters(row), *_header_parameters(row)],
