@@ -106,6 +106,7 @@ async def test_callback_that_fails_shows_each_attempt_and_its_waiting_job(pipeli
 
     assert "attempt 1, initial: status 500 after" in printed
     assert "waits in queue callbacks at " in printed
+    assert "to retry it now: waypost callbacks retry 1" in printed
 
 
 @pytest.mark.parametrize("arguments", [(), ("--json",)], ids=["text", "json"])

@@ -85,6 +85,8 @@ def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
             + (f": {response}" if response else "")
         )
     yield from _describe_job(callback["waiting"], "    waits")
+    if callback["waiting"] is not None and callback["attempts"]:
+        yield f"    to retry it now: waypost callbacks retry {callback['subscription_id']}"
 
 
 def _describe_job(job: Mapping[str, Any] | None, prefix: str) -> Iterator[str]:
