@@ -79,7 +79,8 @@ def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[in
         fail(f"{host}:{port} did not respond within {timeout_s:g} s")
     except (OSError, http.client.HTTPException) as error:
         fail(
-            f"{host}:{port} cannot be reached ({error_text(error)}); start the service, or check WAYPOST_HOST and WAYPOST_PORT"
+            f"{host}:{port} cannot be reached ({error_text(error)}); start the service, or check WAYPOST_HOST and "
+            "WAYPOST_PORT"
         )
     finally:
         connection.close()

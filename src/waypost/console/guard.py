@@ -229,7 +229,10 @@ async def _error_response(tools: PageTools, page_request: PageRequest, error: Ex
         case _:
             _log.exception("defect", path=page_request.request.url.path)
             status, text = 500, "Something went wrong on our side."
-            hint = "Nothing was saved. Try again; if it fails again, report time and address: the service's log has the details."
+            hint = (
+                "Nothing was saved. Try again; if it fails again, report time and address: the service's log has "
+                "the details."
+            )
     if page_request.is_quiet or row.kind in (RouteKind.PART, RouteKind.LIVE):
         return JSONResponse({"message": text, "hint": hint}, status)
     try:

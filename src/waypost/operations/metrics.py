@@ -197,80 +197,342 @@ def _single_sample(value: float | Histogram) -> Samples:
 _C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
 _QUEUE: Final = ("queue",)
 
-# fmt: off
 METRICS: Final = (  # Source: decision 0046
-    #         name                         kind labels               scope      meaning
+    # name, kind labels, scope, meaning
     # 1 api
-    MetricRow("requests_total",   _C, ("route", "status"), "process", "Requests, by the status of the response.", _request_samples),
-    MetricRow("errors_total",     _C, ("route", "code"),   "process", "Requests that got an error, by error code; `defect` is ours.", _error_samples),
-    MetricRow("request_seconds",  _H, ("route",),          "process", "Time from a request's headers to its response.", _request_time_samples),
-    MetricRow("request_log_entries_total", _C, ("result",), "process", "Requests for the request log: written, or left out because the queue, the partner's part of it or the limit of requests without a credential was full, or the store could not be written.",
-              lambda context: [((result,), count) for result, count in sorted(context.services.request_log.items())]),
-    MetricRow("quota_rejections_total", _C, ("quota",),    "process", "Messages rejected because their partner had as many messages or callbacks waiting as its quota allows.",
-              lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)]),
-    MetricRow("partners_at_quota", _G, ("quota",),         "process", "Partners of which this process has rejected messages because of a quota within the last minute.",
-              lambda context: [((name,), context.services.quotas.partners_at_quota(name)) for name in (MESSAGES, CALLBACKS)]),
+    MetricRow(
+        "requests_total",
+        kind=_C,
+        labels=("route", "status"),
+        scope="process",
+        meaning="Requests, by the status of the response.",
+        read=_request_samples,
+    ),
+    MetricRow(
+        "errors_total",
+        kind=_C,
+        labels=("route", "code"),
+        scope="process",
+        meaning="Requests that got an error, by error code; `defect` is ours.",
+        read=_error_samples,
+    ),
+    MetricRow(
+        "request_seconds",
+        kind=_H,
+        labels=("route",),
+        scope="process",
+        meaning="Time from a request's headers to its response.",
+        read=_request_time_samples,
+    ),
+    MetricRow(
+        "request_log_entries_total",
+        kind=_C,
+        labels=("result",),
+        scope="process",
+        meaning=(
+            "Requests for the request log: written, or left out because the queue, the partner's part of it or "
+            "the limit of requests without a credential was full, or the store could not be written."
+        ),
+        read=lambda context: [((result,), count) for result, count in sorted(context.services.request_log.items())],
+    ),
+    MetricRow(
+        "quota_rejections_total",
+        kind=_C,
+        labels=("quota",),
+        scope="process",
+        meaning="Messages rejected because their partner had as many messages or callbacks waiting as its quota allows.",
+        read=lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)],
+    ),
+    MetricRow(
+        "partners_at_quota",
+        kind=_G,
+        labels=("quota",),
+        scope="process",
+        meaning="Partners of which this process has rejected messages because of a quota within the last minute.",
+        read=lambda context: [
+            ((name,), context.services.quotas.partners_at_quota(name)) for name in (MESSAGES, CALLBACKS)
+        ],
+    ),
     # 2 queue
-    MetricRow("queue_jobs_total", _C, ("queue", "event"),  "process", "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect of ours, and made dead letters.", _job_samples),
-    MetricRow("queue_in_flight",           _G, _QUEUE,               "process", "Jobs being worked.",
-              lambda context: [((_queue_label(stage.queue_name),), stage.active_jobs) for stage in context.services.stages]),
-    MetricRow("queue_slots",               _G, _QUEUE,               "process", "Maximum number of jobs worked at once.",
-              lambda context: [((_queue_label(stage.queue_name),), context.services.queue.plans[stage.queue_name].in_flight) for stage in context.services.stages]),
-    MetricRow("queue_jobs_in_memory",      _G, _QUEUE,               "process", "Jobs read from the store and not ended.",
-              lambda context: [((_queue_label(stage.queue_name),), context.services.queue.count_jobs_in_memory(stage.queue_name)) for stage in context.services.stages]),
-    MetricRow("queue_claim_lag_seconds",   _H, _QUEUE,               "process", "Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
-              lambda context: [((_queue_label(queue),), counts.lag_s) for queue, counts in context.services.queue.counts.items()]),
-    MetricRow("queue_loop_busy_seconds",   _G, _QUEUE,               "process", "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that it is stuck.",
-              lambda context: [((_queue_label(stage.queue_name),), stage.loop_busy_s) for stage in context.services.stages]),
-    MetricRow("queue_leases",              _G, _QUEUE,               "process", "Shards of the queue that this process works, out of 256.",
-              lambda context: [((_queue_label(queue),), len(shards)) for queue, shards in context.services.queue.shards.held.items()]),
-    MetricRow("queue_depth",               _G, ("queue", "state"),   "store",   "Jobs by state; at most 20,000 of a queue are counted.", _depth_samples),
-    MetricRow("queue_depth_is_capped",     _G, _QUEUE,               "store",   "1 where the queue has more jobs than are counted.",
-              lambda context: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(context)]),
-    MetricRow("queue_oldest_due_seconds",  _G, _QUEUE,               "store",   "How long the longest waiting job has been due, among those counted.", _oldest_due_samples),
+    MetricRow(
+        "queue_jobs_total",
+        kind=_C,
+        labels=("queue", "event"),
+        scope="process",
+        meaning=(
+            "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect "
+            "of ours, and made dead letters."
+        ),
+        read=_job_samples,
+    ),
+    MetricRow(
+        "queue_in_flight",
+        kind=_G,
+        labels=_QUEUE,
+        scope="process",
+        meaning="Jobs being worked.",
+        read=lambda context: [
+            ((_queue_label(stage.queue_name),), stage.active_jobs) for stage in context.services.stages
+        ],
+    ),
+    MetricRow(
+        "queue_slots",
+        kind=_G,
+        labels=_QUEUE,
+        scope="process",
+        meaning="Maximum number of jobs worked at once.",
+        read=lambda context: [
+            ((_queue_label(stage.queue_name),), context.services.queue.plans[stage.queue_name].in_flight)
+            for stage in context.services.stages
+        ],
+    ),
+    MetricRow(
+        "queue_jobs_in_memory",
+        kind=_G,
+        labels=_QUEUE,
+        scope="process",
+        meaning="Jobs read from the store and not ended.",
+        read=lambda context: [
+            ((_queue_label(stage.queue_name),), context.services.queue.count_jobs_in_memory(stage.queue_name))
+            for stage in context.services.stages
+        ],
+    ),
+    MetricRow(
+        "queue_claim_lag_seconds",
+        kind=_H,
+        labels=_QUEUE,
+        scope="process",
+        meaning="Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
+        read=lambda context: [
+            ((_queue_label(queue),), counts.lag_s) for queue, counts in context.services.queue.counts.items()
+        ],
+    ),
+    MetricRow(
+        "queue_loop_busy_seconds",
+        kind=_G,
+        labels=_QUEUE,
+        scope="process",
+        meaning=(
+            "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that "
+            "it is stuck."
+        ),
+        read=lambda context: [
+            ((_queue_label(stage.queue_name),), stage.loop_busy_s) for stage in context.services.stages
+        ],
+    ),
+    MetricRow(
+        "queue_leases",
+        kind=_G,
+        labels=_QUEUE,
+        scope="process",
+        meaning="Shards of the queue that this process works, out of 256.",
+        read=lambda context: [
+            ((_queue_label(queue),), len(shards)) for queue, shards in context.services.queue.shards.held.items()
+        ],
+    ),
+    MetricRow(
+        "queue_depth",
+        kind=_G,
+        labels=("queue", "state"),
+        scope="store",
+        meaning="Jobs by state; at most 20,000 of a queue are counted.",
+        read=_depth_samples,
+    ),
+    MetricRow(
+        "queue_depth_is_capped",
+        kind=_G,
+        labels=_QUEUE,
+        scope="store",
+        meaning="1 where the queue has more jobs than are counted.",
+        read=lambda context: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(context)],
+    ),
+    MetricRow(
+        "queue_oldest_due_seconds",
+        kind=_G,
+        labels=_QUEUE,
+        scope="store",
+        meaning="How long the longest waiting job has been due, among those counted.",
+        read=_oldest_due_samples,
+    ),
     # 3 and 4, dispatch and operator
-    MetricRow("operator_messages_total",   _C, ("outcome", "code"),  "process", "Messages sent to the operator, by outcome and by the thousand of its error code.",
-              lambda context: _call_samples(context.services.dispatch.counts)),
-    MetricRow("operator_call_seconds",     _H, ("outcome",),         "process", "Response time of the operator for one message.",
-              lambda context: _call_time_samples(context.services.dispatch.counts)),
+    MetricRow(
+        "operator_messages_total",
+        kind=_C,
+        labels=("outcome", "code"),
+        scope="process",
+        meaning="Messages sent to the operator, by outcome and by the thousand of its error code.",
+        read=lambda context: _call_samples(context.services.dispatch.counts),
+    ),
+    MetricRow(
+        "operator_call_seconds",
+        kind=_H,
+        labels=("outcome",),
+        scope="process",
+        meaning="Response time of the operator for one message.",
+        read=lambda context: _call_time_samples(context.services.dispatch.counts),
+    ),
     # 5 events
-    MetricRow("webhooks_total",            _C, ("result",),          "process", "Webhooks from the operator, by result.", _webhook_samples),
-    MetricRow("webhook_items_total",       _C, (),                   "process", "Statuses, messages and changes in the webhooks that were stored.",
-              lambda context: _single_sample(context.services.webhook.counts["items"])),
-    MetricRow("unreadable_webhook_items_total", _C, (),              "process", "Parts of webhooks that could not be read: each became a dead letter.",
-              lambda context: _single_sample(context.services.webhook.counts["unreadable items"])),
-    MetricRow("events_ignored_total",      _C, ("reason",),          "process", "Events that concern nobody here, by reason.",
-              lambda context: [((reason,), context.services.ingest.ignored[reason]) for reason in IgnoredEvent]),
-    MetricRow("events_total",              _C, ("event",),           "process", "Events applied, by kind; a status by its state.",
-              lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())]),
+    MetricRow("webhooks_total", _C, ("result",), "process", "Webhooks from the operator, by result.", _webhook_samples),
+    MetricRow(
+        "webhook_items_total",
+        kind=_C,
+        labels=(),
+        scope="process",
+        meaning="Statuses, messages and changes in the webhooks that were stored.",
+        read=lambda context: _single_sample(context.services.webhook.counts["items"]),
+    ),
+    MetricRow(
+        "unreadable_webhook_items_total",
+        kind=_C,
+        labels=(),
+        scope="process",
+        meaning="Parts of webhooks that could not be read: each became a dead letter.",
+        read=lambda context: _single_sample(context.services.webhook.counts["unreadable items"]),
+    ),
+    MetricRow(
+        "events_ignored_total",
+        kind=_C,
+        labels=("reason",),
+        scope="process",
+        meaning="Events that concern nobody here, by reason.",
+        read=lambda context: [((reason,), context.services.ingest.ignored[reason]) for reason in IgnoredEvent],
+    ),
+    MetricRow(
+        "events_total",
+        kind=_C,
+        labels=("event",),
+        scope="process",
+        meaning="Events applied, by kind; a status by its state.",
+        read=lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())],
+    ),
     # 6 callbacks
-    MetricRow("callback_attempts_total",   _C, ("status", "result"), "process", "Callback attempts, by the class of the response's status and by result: delivered, retried or given up.",
-              lambda context: _call_samples(context.services.callbacks.metrics.counts)),
-    MetricRow("callback_seconds",          _H, ("status",),          "process", "Response time of a receiver for one attempt.",
-              lambda context: _call_time_samples(context.services.callbacks.metrics.counts)),
-    MetricRow("callback_receivers",        _G, ("circuit",),         "process", "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
-              lambda context: [((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())]),
-    MetricRow("callback_pauses_total",     _C, (),                   "process", "Subscriptions paused because their callbacks failed.",
-              lambda context: _single_sample(context.services.callbacks.pauses)),
-    MetricRow("subscriptions_paused",      _G, ("by",),              "store",   "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most 20,000 are counted.",
-              lambda context: [] if context.depths is None else [((by,), count) for by, count in context.depths.paused.items()]),
+    MetricRow(
+        "callback_attempts_total",
+        kind=_C,
+        labels=("status", "result"),
+        scope="process",
+        meaning=(
+            "Callback attempts, by the class of the response's status and by result: delivered, retried or given up."
+        ),
+        read=lambda context: _call_samples(context.services.callbacks.metrics.counts),
+    ),
+    MetricRow(
+        "callback_seconds",
+        kind=_H,
+        labels=("status",),
+        scope="process",
+        meaning="Response time of a receiver for one attempt.",
+        read=lambda context: _call_time_samples(context.services.callbacks.metrics.counts),
+    ),
+    MetricRow(
+        "callback_receivers",
+        kind=_G,
+        labels=("circuit",),
+        scope="process",
+        meaning="Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
+        read=lambda context: [
+            ((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())
+        ],
+    ),
+    MetricRow(
+        "callback_pauses_total",
+        kind=_C,
+        labels=(),
+        scope="process",
+        meaning="Subscriptions paused because their callbacks failed.",
+        read=lambda context: _single_sample(context.services.callbacks.pauses),
+    ),
+    MetricRow(
+        "subscriptions_paused",
+        kind=_G,
+        labels=("by",),
+        scope="store",
+        meaning=(
+            "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most "
+            "20,000 are counted."
+        ),
+        read=lambda context: (
+            [] if context.depths is None else [((by,), count) for by, count in context.depths.paused.items()]
+        ),
+    ),
     # The store
-    MetricRow("commit_seconds",            _H, (),                   "process", "Time from the begin of a transaction to the end of its flush.",
-              lambda context: _single_sample(context.services.database.counts.took_s)),
-    MetricRow("commit_items",              _H, (),                   "process", "Writes that shared a transaction.",
-              lambda context: _single_sample(context.services.database.counts.items)),
-    MetricRow("commit_waiting",            _G, (),                   "process", "Writes that wait for the transaction after this one.",
-              lambda context: _single_sample(context.services.database.pending_writes)),
-    MetricRow("store_errors_total",        _C, ("operation",),       "process", "Shared transactions that were split after an error, and writes and reads that failed.", _store_error_samples),
+    MetricRow(
+        "commit_seconds",
+        kind=_H,
+        labels=(),
+        scope="process",
+        meaning="Time from the begin of a transaction to the end of its flush.",
+        read=lambda context: _single_sample(context.services.database.counts.took_s),
+    ),
+    MetricRow(
+        "commit_items",
+        kind=_H,
+        labels=(),
+        scope="process",
+        meaning="Writes that shared a transaction.",
+        read=lambda context: _single_sample(context.services.database.counts.items),
+    ),
+    MetricRow(
+        "commit_waiting",
+        kind=_G,
+        labels=(),
+        scope="process",
+        meaning="Writes that wait for the transaction after this one.",
+        read=lambda context: _single_sample(context.services.database.pending_writes),
+    ),
+    MetricRow(
+        "store_errors_total",
+        kind=_C,
+        labels=("operation",),
+        scope="process",
+        meaning="Shared transactions that were split after an error, and writes and reads that failed.",
+        read=_store_error_samples,
+    ),
     # The process
-    MetricRow("connections",               _G, (),                   "process", "Connections that clients have open.",
-              lambda context: _single_sample(sum(server.open_count for server in context.servers))),
-    MetricRow("server_errors_total",       _C, ("status",),          "process", "Requests rejected before they were read completely: too large, too slow, or malformed; and connections for which there was no room.", _server_error_samples),
-    MetricRow("paced_responses_total",     _C, (),                   "process", "Responses that waited: their clients have used up what the process does for requests that have no credential or end in an error.",
-              lambda context: _single_sample(sum(server.paced_responses for server in context.servers))),
-    MetricRow("ready",                     _G, ("check",),           "process", "1 where a readiness check passes.",
-              lambda context: [((name,), passes) for name, passes in context.ready.items()]),
-    MetricRow("build",                     _G, ("version",),         "process", "1; its label is the version.",
-              lambda _context: [((__version__,), 1)]),
+    MetricRow(
+        "connections",
+        kind=_G,
+        labels=(),
+        scope="process",
+        meaning="Connections that clients have open.",
+        read=lambda context: _single_sample(sum(server.open_count for server in context.servers)),
+    ),
+    MetricRow(
+        "server_errors_total",
+        kind=_C,
+        labels=("status",),
+        scope="process",
+        meaning=(
+            "Requests rejected before they were read completely: too large, too slow, or malformed; and "
+            "connections for which there was no room."
+        ),
+        read=_server_error_samples,
+    ),
+    MetricRow(
+        "paced_responses_total",
+        kind=_C,
+        labels=(),
+        scope="process",
+        meaning=(
+            "Responses that waited: their clients have used up what the process does for requests that have no "
+            "credential or end in an error."
+        ),
+        read=lambda context: _single_sample(sum(server.paced_responses for server in context.servers)),
+    ),
+    MetricRow(
+        "ready",
+        kind=_G,
+        labels=("check",),
+        scope="process",
+        meaning="1 where a readiness check passes.",
+        read=lambda context: [((name,), passes) for name, passes in context.ready.items()],
+    ),
+    MetricRow(
+        "build",
+        kind=_G,
+        labels=("version",),
+        scope="process",
+        meaning="1; its label is the version.",
+        read=lambda _context: [((__version__,), 1)],
+    ),
 )
-# fmt: on

@@ -420,7 +420,10 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
     if fields == AppChanges():
         raise ApiError(
             ErrorCode.NO_FIELDS,
-            "Name at least one of name, templateMessaging, disableOptinPrefUrl, storageRegion, languageCode, enableRedis.",
+            (
+                "Name at least one of name, templateMessaging, disableOptinPrefUrl, storageRegion, languageCode, "
+                "enableRedis."
+            ),
         )
     fields.storage_region = read_region(fields.storage_region, "storageRegion")
     if fields.language_code and not _LANGUAGE.fullmatch(fields.language_code):

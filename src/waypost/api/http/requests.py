@@ -314,7 +314,10 @@ class _HeldBody:
         if added and self._bodies.size_bytes > MAX_HELD_BYTES:
             raise ApiError(
                 ErrorCode.TOO_MANY_REQUESTS,
-                f"At most {MAX_HELD_BYTES // 1024 // 1024} MB of large bodies may be arriving at once; try again in 5 s.",
+                (
+                    f"At most {MAX_HELD_BYTES // 1024 // 1024} MB of large bodies may be arriving at once; try again "
+                    "in 5 s."
+                ),
                 retry_after_s=5,
             )
 

@@ -69,7 +69,10 @@ class TemplateDeletionCall(AppCall):
         if not call.app.live:
             raise ApiError(
                 ErrorCode.SANDBOX_DELETION,
-                "The app must be live; this one is a sandbox app, which the administrator makes live with `waypost app connect`.",
+                (
+                    "The app must be live; this one is a sandbox app, which the administrator makes live with `waypost "
+                    "app connect`."
+                ),
             )
         if not call.app.business_account_id:
             raise ApiError(

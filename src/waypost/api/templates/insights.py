@@ -18,10 +18,27 @@ from waypost.domain.templates.template import Category, Template
 _PREFIX: Final = "marketing_messages_"
 _DEFAULT_PRESET: Final = "last_30d"
 DATE_PRESETS: Final = (  # Source: the operator's page "Insights API"
-    "today", "yesterday", "this_month", "last_month", "this_quarter", "maximum", "data_maximum", "last_3d", "last_7d",
-    "last_14d", "last_28d", "last_30d", "last_90d", "last_week_mon_sun", "last_week_sun_sat", "last_quarter", "last_year",
-    "this_week_mon_today", "this_week_sun_today", "this_year",
-)  # fmt: skip
+    "today",
+    "yesterday",
+    "this_month",
+    "last_month",
+    "this_quarter",
+    "maximum",
+    "data_maximum",
+    "last_3d",
+    "last_7d",
+    "last_14d",
+    "last_28d",
+    "last_30d",
+    "last_90d",
+    "last_week_mon_sun",
+    "last_week_sun_sat",
+    "last_quarter",
+    "last_year",
+    "this_week_mon_today",
+    "this_week_sun_today",
+    "this_year",
+)
 INSIGHT_FIELDS: Final = tuple(  # Source: the operator's page "Viewing metrics"
     f"{_PREFIX}{name}"
     for name in (

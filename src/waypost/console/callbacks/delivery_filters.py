@@ -13,10 +13,32 @@ from waypost.console.web.zones import ZONE_FIELD, read_time_field
 from waypost.store.callbacks.deliveries import DELIVERY_STATES, DeliveryFilter
 
 EVENT_SUGGESTIONS: Final = (  # suggestions for the event filter; any other text is accepted too
-    "enqueued", "sent", "delivered", "read", "failed", "deleted", "billing-event", "text", "quick_reply", "button_reply",
-    "list_reply", "image", "video", "audio", "file", "sticker", "location", "contact", "reaction", "order",
-    "nfm_reply", "status-update", "quality-update", "category-update", "subscription-paused",
-)  # fmt: skip
+    "enqueued",
+    "sent",
+    "delivered",
+    "read",
+    "failed",
+    "deleted",
+    "billing-event",
+    "text",
+    "quick_reply",
+    "button_reply",
+    "list_reply",
+    "image",
+    "video",
+    "audio",
+    "file",
+    "sticker",
+    "location",
+    "contact",
+    "reaction",
+    "order",
+    "nfm_reply",
+    "status-update",
+    "quality-update",
+    "category-update",
+    "subscription-paused",
+)
 STATE_LABELS: Final = {"given up": "not delivered"}
 """Labels that differ from the name of the state."""
 CALLBACK_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)

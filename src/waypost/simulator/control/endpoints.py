@@ -141,31 +141,37 @@ def _read_partners(services: SimulatorServices, _request: Request) -> DevPartner
     return services.partners
 
 
-# fmt: off
 _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     # parameter                  how it is read
     ("services", SimulatorServices): lambda services, _request: services,
-    ("request", Request):        lambda _parts, request: request,
-    ("travel", TimeTravel):          _read_travel,
-    ("snapshots", SnapshotStore):_read_snapshots,
-    ("partners", DevPartners):   _read_partners,
-    ("phone", str):              _read_phone,
-    **{(name, str):              _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id", "partner_id")},
-    ("name", str):               lambda _parts, request: request.path_params["name"],
-    ("wamid", str):              lambda _parts, request: request.path_params["wamid"],
-    ("action", str):             lambda _parts, request: request.path_params["action"],
-    ("account", Account):        _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
-    ("app", GraphApp):                _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),
-    ("number", Number):          _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
-    ("flow", Flow):              _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
-    ("fleet", Fleet):            _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
-    ("group", SimulatedGroup):   _object_reader("group_id", lambda services: services.groups.by_id, "is no group", "an id of GET /control/groups"),
-    ("phone_call", SimulatedCall): _object_reader("call_id", lambda services: services.calls.by_id, "is no call", "an id of GET /control/phones/{phone}/calls"),
-    ("fault", ArmedFault):            _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
-    ("template", SimulatedTemplate):      _object_reader("template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"),
-    ("media", SimulatedMedia):            _object_reader("media_id", lambda services: services.media.by_id, "is no media", "an id of GET /control/media"),
+    ("request", Request): lambda _parts, request: request,
+    ("travel", TimeTravel): _read_travel,
+    ("snapshots", SnapshotStore): _read_snapshots,
+    ("partners", DevPartners): _read_partners,
+    ("phone", str): _read_phone,
+    **{(name, str): _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id", "partner_id")},
+    ("name", str): lambda _parts, request: request.path_params["name"],
+    ("wamid", str): lambda _parts, request: request.path_params["wamid"],
+    ("action", str): lambda _parts, request: request.path_params["action"],
+    ("account", Account): _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
+    ("app", GraphApp): _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),
+    ("number", Number): _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
+    ("flow", Flow): _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
+    ("fleet", Fleet): _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
+    ("group", SimulatedGroup): _object_reader(
+        "group_id", lambda services: services.groups.by_id, "is no group", "an id of GET /control/groups"
+    ),
+    ("phone_call", SimulatedCall): _object_reader(
+        "call_id", lambda services: services.calls.by_id, "is no call", "an id of GET /control/phones/{phone}/calls"
+    ),
+    ("fault", ArmedFault): _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
+    ("template", SimulatedTemplate): _object_reader(
+        "template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"
+    ),
+    ("media", SimulatedMedia): _object_reader(
+        "media_id", lambda services: services.media.by_id, "is no media", "an id of GET /control/media"
+    ),
 }
-# fmt: on
 
 
 def declared_struct(function: Endpoint) -> type[Struct] | None:
