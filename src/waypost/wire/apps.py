@@ -4,11 +4,11 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
+from waypost.domain.app import App
 from waypost.domain.callbacks.subscription import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
-from waypost.domain.phone_number import country_and_national, read_phone_number
+from waypost.domain.phone_number import read_phone_number
 from waypost.wire.forms import Form
 
 MAX_APP_NAME_CHARS: Final = 150
@@ -50,16 +50,6 @@ def read_contact(form: Form) -> tuple[str, str, str]:
 
 def _invalid_details(explanation: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_DETAILS, explanation)
-
-
-def contact_object(app: App, partner: Partner) -> dict[str, Any]:
-    """Return the contact of an app, or of the account where none is set, under the names of the form."""
-    preferences = app.preferences
-    if not preferences.contact_email:
-        contact = (partner.email, partner.contact_name, partner.phone_number)
-    else:
-        contact = (preferences.contact_email, preferences.contact_name, preferences.contact_number)
-    return dict(zip(("contactEmail", "contactName", "contactNumber"), contact, strict=True))
 
 
 def partner_app(app: App) -> dict[str, Any]:
@@ -147,24 +137,6 @@ def onboarding_stages(app: App) -> OnboardingStages:
     return _LIVE if app.live else _NOT_LIVE
 
 
-def pipeline_object(app: App) -> dict[str, Any]:
-    """Return the state of an app's onboarding. Source: ledger 1.11."""
-    stages = onboarding_stages(app)
-    country, national = country_and_national(app.phone_number)
-    return {
-        "countryCode": country,
-        "createdOn": app.created_on_ms,
-        "creationStage": stages.creation,
-        "dialCode": national,
-        "embedStage": stages.embed,
-        "id": app.id,
-        "modifiedOn": app.modified_on_ms,
-        "pipeLineStage": stages.pipeline,
-        "uiFormStage": stages.form,
-        "whatsappVerificationStatus": stages.verification,
-    }
-
-
 def listed_app(app: App) -> dict[str, Any]:
     """Return an app for the search list. Source: facts 2, `app/list`; ledger 1.11."""
     stages = onboarding_stages(app)
@@ -214,44 +186,3 @@ def app_details(app: App, partner: Partner) -> dict[str, Any]:
 def changed_app(app: App, partner: Partner) -> dict[str, Any]:
     """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7."""
     return app_details(app, partner) | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
-
-
-NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."
-"""Source: public page "User status", without the vendor's name."""
-
-
-def user_item(user: AppUser) -> dict[str, Any]:
-    """Return a user for the list of an app's users. Source: the older messaging API, `users/{app}`."""
-    country, national = country_and_national(user.phone_number)
-    return {
-        "countryCode": country,
-        "phoneCode": national,
-        "optinStatus": "OPT_IN" if user.opted_in else "OPT_OUT",
-        "optinSource": user.source,
-        "optinTimeStamp": user.opted_on_ms,
-        "lastMessageTimeStamp": user.last_written_ms,
-    }
-
-
-def user_status_object(app: App, user: AppUser, now_ms: int) -> dict[str, Any]:
-    """Return the status of one user: opted in, unless the user has opted out (decision 0065).
-
-    A user is active while session messages may be sent.
-
-    Source: public page "User status"; facts 12, codes 1004 to 1008.
-    """
-    country, national = country_and_national(user.phone_number)
-    is_out = user.opted_in is False
-    body: dict[str, Any] = {"status": "success"}
-    if is_out:
-        body["message"] = NOT_OPTED_IN
-    body["userStatus"] = {
-        "active": now_ms < user.last_written_ms + CUSTOMER_SERVICE_WINDOW_MS,
-        "appId": app.id,
-        "blocked": user.blocked,
-        "countryCode": country,
-        "dialCode": national,
-        "phone": user.phone_number,
-        "status": "OPT_OUT" if is_out else "OPT_IN",
-    }
-    return body

@@ -22,9 +22,10 @@ from waypost.base.encryption import hash_secret
 from waypost.domain.app import STORAGE_REGIONS, App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import Partner
+from waypost.domain.phone_number import country_and_national
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
-from waypost.wire.apps import app_details, changed_app, linked_app, listed_app, partner_app, pipeline_object
+from waypost.wire.apps import app_details, changed_app, linked_app, listed_app, onboarding_stages, partner_app
 from waypost.wire.subscriptions import check_url
 
 DEFAULT_APPS_PER_PAGE: Final = 10
@@ -389,7 +390,21 @@ async def show_pipeline(call: AppCall) -> dict[str, Any]:
 
     Source: ledger 1.11.
     """
-    return {"status": "success", "whatsapp": pipeline_object(call.app)}
+    app, stages = call.app, onboarding_stages(call.app)
+    country, national = country_and_national(app.phone_number)
+    state = OnboardingState(
+        country,
+        app.created_on_ms,
+        stages.creation,
+        national,
+        stages.embed,
+        app.id,
+        app.modified_on_ms,
+        stages.pipeline,
+        stages.form,
+        stages.verification,
+    )
+    return {"status": "success", "whatsapp": state}
 
 
 @operation(

@@ -14,7 +14,7 @@ from waypost.api.responses import Confirmation, StatusFirst, Success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.wire.apps import MAX_FEE_CAP, MIN_FEE_CAP, contact_object, read_callback_modes, read_contact
+from waypost.wire.apps import MAX_FEE_CAP, MIN_FEE_CAP, read_callback_modes, read_contact
 from waypost.wire.subscriptions import check_url
 
 _STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept and shown; callbacks go where subscriptions say."),)
@@ -240,10 +240,15 @@ async def set_contact(call: AppCall) -> dict[str, Any]:
 
 
 @operation("GET", f"{APP}/contact", ContactResponse, source="decision 0065")
-async def show_contact(call: AppCall) -> dict[str, Any]:
+async def show_contact(call: AppCall) -> ContactResponse:
     """Return the contact of the app: the one that was set, or that of the partner's account."""
-    contact = contact_object(call.app, await partner_of(call.services, call.app))
-    return {"status": "success", "contact": contact}
+    preferences = call.app.preferences
+    if preferences.contact_email:
+        contact = AppContact(preferences.contact_email, preferences.contact_name, preferences.contact_number)
+    else:
+        partner = await partner_of(call.services, call.app)
+        contact = AppContact(partner.email, partner.contact_name, partner.phone_number)
+    return ContactResponse(contact=contact)
 
 
 async def set_preferences(services: Services, app: App, **preferences: Any) -> None:

@@ -1,7 +1,7 @@
 """The users of an app: opt in, opt out, status, list (decision 0065)."""
 
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from sqlalchemy import Connection
@@ -11,16 +11,17 @@ from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
 from waypost.api.responses import StatusFirst, Success
 from waypost.base.ids import Ids
-from waypost.domain.app import App, AppUser
+from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
-from waypost.domain.phone_number import read_phone_number
+from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.users import app_user, list_opted_users, set_opt_in
-from waypost.wire.apps import user_item, user_status_object
 
 MAX_USERS_PER_PAGE: Final = 10_000
 MAX_PAGE: Final = 1_000_000
+NOT_OPTED_IN: Final = "Check User optin & User Preference. Please contact developer support."
+"""Source: public page "User status", without the vendor's name."""
 _SOURCE: Final = "API"
 
 operation = Operations("facts 2, withdrawn", at_operator=False)
@@ -96,8 +97,8 @@ class UserStatus(Struct, rename="camel"):
 class UserStatusResponse(StatusFirst, kw_only=True, rename="camel"):
     """The response about the status of a user."""
 
-    user_status: UserStatus
     message: str | UnsetType = UNSET
+    user_status: UserStatus
 
 
 class OptedUser(Struct, rename="camel"):
@@ -147,20 +148,33 @@ async def opt_out_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success
 
 
 @operation("GET", f"{APP}/userStatus", UserStatusResponse)
-async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]:
+async def show_user_status(call: AppCall, query: OneUserPhone) -> UserStatusResponse:
     """Return the status of a user, who counts as opted in until the user opts out.
 
-    Source: facts 2, `userStatus`; public page "User status".
+    A user is active while session messages may be sent.
+
+    Source: facts 2, `userStatus`; public page "User status"; facts 12, codes 1004 to 1008; decision 0065.
     """
     user = await call.services.database.read(app_user, call.app, query.phone)
-    return user_status_object(call.app, user, call.services.clock.now_ms())
+    country, national = country_and_national(user.phone_number)
+    is_active = call.services.clock.now_ms() < user.last_written_ms + CUSTOMER_SERVICE_WINDOW_MS
+    is_out = user.opted_in is False
+    status = "OPT_OUT" if is_out else "OPT_IN"
+    shown = UserStatus(is_active, call.app.id, user.blocked, country, national, user.phone_number, status)
+    return UserStatusResponse(message=NOT_OPTED_IN if is_out else UNSET, user_status=shown)
 
 
 @_operation_by_name("GET", "/sm/api/v1/users/{app_name}", OptedUsers)
-async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
+async def list_users(call: NamedAppCall, query: UserPage) -> OptedUsers:
     """Return the users that have opted in or out, the latest change first."""
     users = await call.services.database.read(_page_of_users, call.app, query.page_no, query.max_result)
-    return {"status": "success", "users": [user_item(user) for user in users]}
+    return OptedUsers(users=[_opted_user(user) for user in users])
+
+
+def _opted_user(user: AppUser) -> OptedUser:
+    status = "OPT_IN" if user.opted_in else "OPT_OUT"
+    codes = country_and_national(user.phone_number)
+    return OptedUser(*codes, status, user.source, user.opted_on_ms, user.last_written_ms)
 
 
 async def _change_opt_status(call: AppCall, phone: str, *, opted_in: bool) -> Success:
