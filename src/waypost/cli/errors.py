@@ -1,5 +1,6 @@
 """Errors of the commands: one line on standard error, and an exit code."""
 
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
+from waypost.cli.output.progress import REWRITE
 from waypost.cli.variables import InvalidSetting
 from waypost.client.dev_variables import MissingVariable
 from waypost.client.responses import ApiResponseError, ApiUnreachable
@@ -50,7 +52,8 @@ def record_errors(record: Callable[[str], object]) -> None:
 def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     """Print one line to standard error, and exit."""
     if _ErrorOutput.record is None:
-        typer.echo(f"waypost: {text}", err=True)
+        replaced = REWRITE if sys.stderr.isatty() else ""  # a line of progress, if there is one
+        typer.echo(f"{replaced}waypost: {text}", err=True)
     else:
         _ErrorOutput.record(text)
     raise typer.Exit(code)

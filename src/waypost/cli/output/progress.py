@@ -8,7 +8,7 @@ from typing import Final, TextIO
 
 INTERVAL_S: Final = 0.1
 """Least time between two writings of the line."""
-_REWRITE: Final = "\r\x1b[K"
+REWRITE: Final = "\r\x1b[K"
 """Return to the beginning of the line, and delete it."""
 
 
@@ -34,13 +34,13 @@ class ProgressLine:
         if not self._is_shown or (monotonic() < self._next_s and not at_once):
             return
         self._next_s = monotonic() + INTERVAL_S
-        self._stream.write(f"{_REWRITE}{text}")
+        self._stream.write(f"{REWRITE}{text}")
         self._stream.flush()
 
     def clear(self) -> None:
         """Delete the line."""
         if self._is_shown:
-            self._stream.write(_REWRITE)
+            self._stream.write(REWRITE)
             self._stream.flush()
 
 
