@@ -88,11 +88,11 @@ class Turns:
 
 
 class MeasuredSteps:
-    """An awaitable that adds the time of each step of another one, but not its waiting, to a sum.
+    """An awaitable that adds the processor time of each step of another one to a sum.
 
     Args:
         work: what is awaited.
-        add: called with the seconds of each step.
+        add: called with the seconds of each step; those for which the machine did something else are not among them.
     """
 
     def __init__(self, work: Awaitable[None], add: Callable[[float], None]) -> None:
@@ -104,13 +104,13 @@ class MeasuredSteps:
         steps: Any = self._work.__await__()
         step, argument = steps.send, None
         while True:
-            began_s = time.perf_counter()
+            began_s = time.thread_time()
             try:
                 waits_for = step(argument)
             except StopIteration:
                 return
             finally:
-                self._add(time.perf_counter() - began_s)
+                self._add(time.thread_time() - began_s)
             try:
                 argument = yield waits_for
                 step = steps.send

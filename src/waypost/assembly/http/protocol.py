@@ -193,9 +193,9 @@ class LimitedProtocol(HttpToolsProtocol):
         if self.app is self._application:
             self._parse_from(data, 0)
             return
-        began_s = time.perf_counter()
+        began_s = time.thread_time()
         self._parse_from(data, 0)
-        self._unpaid_s += time.perf_counter() - began_s + len(data) * READ_COST_S
+        self._unpaid_s += time.thread_time() - began_s + len(data) * READ_COST_S
 
     def _parse_from(self, data: bytes, start: int) -> None:
         """Parse the data head by head until enough requests wait; keep the rest."""
