@@ -13,6 +13,7 @@ import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from tests.support.polling import HANGS_AFTER_S, poll_until
+from waypost.assembly.http import protocol as protocol_module
 from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits
 from waypost.assembly.http.protocol import BODY_STEP_BYTES, MAX_READ_AHEAD, LimitedProtocol
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
@@ -169,6 +170,30 @@ async def test_bodies_of_pipelined_requests_arrive_whole_whatever_they_contain(s
 
     assert [int(await response(reader)) for _ in bodies] == [len(body) for body in bodies]
     writer.close()
+
+
+async def test_what_all_connections_have_pipelined_is_limited_and_the_rest_is_not_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(protocol_module, "MAX_UNPARSED_BYTES", 30_000)
+    first_reader, first = await server.connect()
+    first.write(b"GET /wait HTTP/1.1\r\nHost: a\r\n\r\n" + b"".join(GET % nth for nth in range(BURST)))
+
+    async def waiting() -> int:
+        return server.application.waiting
+
+    await poll_until(waiting)
+    second_reader, second = await server.connect()
+    second.write(b"".join(GET % nth for nth in range(BURST)))
+
+    assert (await asyncio.wait_for(second_reader.read(), HANGS_AFTER_S)).count(b"HTTP/1.1 200 ") <= MAX_READ_AHEAD + 2
+    assert 0 < server.http.connections.unparsed_bytes <= 30_000
+    server.application.may_continue.set()
+    for _ in range(BURST + 1):
+        await response(first_reader)
+    assert server.http.connections.unparsed_bytes == 0
+    first.close()
+    second.close()
 
 
 async def test_closed_connections_and_their_requests_are_freed_without_the_collector(server: Server) -> None:

@@ -20,6 +20,9 @@ MAX_HEADER_BYTES: Final = 64 * 1024
 MAX_HEADERS: Final = 100
 MAX_URL_BYTES: Final = 8 * 1024
 
+MAX_UNPARSED_BYTES: Final = 16_000_000
+"""Of pipelined requests that wait to be parsed, on all connections of a listener."""
+
 SLOW_AFTER_S: Final = 1.0
 """A request that has taken longer to arrive goes first when there is no room."""
 
@@ -113,6 +116,7 @@ class Connections:
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
         turns: of requests that may be ones that nobody pays for.
+        unparsed_bytes: of pipelined requests that wait to be parsed.
         paced_responses: number of responses that have waited until they were paid.
         is_draining: each connection ends with its next response, which says so.
     """
@@ -127,6 +131,7 @@ class Connections:
         self.error_body = error_body
         self.errors_sent: Counter[int] = Counter()
         self.paced_responses = 0
+        self.unparsed_bytes = 0
         self.is_draining = False
         self._now_s = now_s
         self._open: dict[OpenConnection, _Origin] = {}

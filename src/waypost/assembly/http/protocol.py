@@ -19,7 +19,14 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from waypost.assembly.http.limits import MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, Connections, HttpError
+from waypost.assembly.http.limits import (
+    MAX_HEADER_BYTES,
+    MAX_HEADERS,
+    MAX_UNPARSED_BYTES,
+    MAX_URL_BYTES,
+    Connections,
+    HttpError,
+)
 from waypost.assembly.http.pacing import CONNECTION_COST_S, READ_COST_S, REQUEST_COST_S, MeasuredSteps
 from waypost.assembly.http.sockets import bytes_are_waiting
 from waypost.wire.errors import INTERNAL_TEXT
@@ -63,6 +70,7 @@ HEADERS_TOO_LARGE: Final = HttpError(
     431, f"The headers of a request must be at most {MAX_HEADER_BYTES} bytes in total."
 )
 TOO_MANY_HEADERS: Final = HttpError(431, f"A request must have at most {MAX_HEADERS} headers.")
+TOO_MUCH_PIPELINED: Final = HttpError(503, "The server has no room for more pipelined requests; send them again.")
 MALFORMED: Final = HttpError(400, "The request is not valid HTTP/1.1.")
 WRONG_VERSION: Final = HttpError(400, "The request line must end in HTTP/1.1 or HTTP/1.0.")
 WRONG_HOST: Final = HttpError(400, "A request must have the header Host once; only one of HTTP/1.0 may have none.")
@@ -167,7 +175,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._rest_timer.cancel()
             self._rest_timer = None
         self._release_response()
-        if self._unpaid_s and self.app is not self._application:
+        if self._unpaid_s and self.app is not self._application and not self.is_carried_out:
             self._charge(self.scope)
         super().connection_lost(exc)
         self._unset_keepalive_if_required()
@@ -175,7 +183,7 @@ class LimitedProtocol(HttpToolsProtocol):
         # for the garbage collector.
         self.pipeline.clear()
         self.app = _NOTHING
-        self._unparsed = None
+        self._keep_unparsed(None)
         self.cycle = self.scope = self.headers = _NOTHING
 
     def data_received(self, data: bytes) -> None:
@@ -187,7 +195,7 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._unparsed is not None:  # the transport had read this already when reading was paused
             unparsed, start = self._unparsed
-            self._unparsed = unparsed[start:] + data, 0
+            self._keep_unparsed((unparsed[start:] + data, 0))
             return
         self._unset_keepalive_if_required()
         if self.app is self._application:
@@ -205,7 +213,9 @@ class LimitedProtocol(HttpToolsProtocol):
         size = len(data)
         while start < size:
             if len(self.pipeline) >= MAX_READ_AHEAD:
-                self._unparsed = data, start
+                self._keep_unparsed((data, start))
+                if self._is_rejected:
+                    return
                 self.flow.pause_reading()
                 self._held_flow.is_held = True
                 break
@@ -223,13 +233,27 @@ class LimitedProtocol(HttpToolsProtocol):
             self._is_arriving = is_arriving
             self._open_connections.mark_arriving(self, is_arriving)
 
+    def _keep_unparsed(self, unparsed: tuple[bytes, int] | None) -> None:
+        """Keep what is parsed later, instead of what was kept; if that is too much on all connections, end this one."""
+        connections = self._open_connections
+        connections.unparsed_bytes -= len(self._unparsed[0]) if self._unparsed is not None else 0
+        self._unparsed = None
+        if unparsed is None:
+            return
+        if connections.unparsed_bytes + len(unparsed[0]) > MAX_UNPARSED_BYTES:
+            self._reject(TOO_MUCH_PIPELINED)
+            return
+        self._unparsed = unparsed
+        connections.unparsed_bytes += len(unparsed[0])
+
     def _parse_rest(self) -> None:
         """Parse on, when there is room for another request."""
         self._rest_timer = None
         if self._unparsed is None or self._is_rejected or self.transport.is_closing():
             return
         data, start = self._unparsed
-        self._unparsed, self._held_flow.is_held = None, False
+        self._keep_unparsed(None)
+        self._held_flow.is_held = False
         self._since_s = self.loop.time()  # the delay was ours
         self._parse_from(data, start)
         self.flow.resume_reading()
@@ -347,7 +371,9 @@ class LimitedProtocol(HttpToolsProtocol):
                 held.clear()
 
         connections = self._open_connections
-        await connections.turns.take(connections.network_of_client(scope))
+        cycle = cast("RequestResponseCycle | None", self.cycle)  # None: the connection is closed
+        if cycle is not None and not (cycle.more_body or cycle.body):  # the limit of all bodies is the application's
+            await connections.turns.take(connections.network_of_client(scope))
         if self.transport.is_closing():
             return
         self._unpaid_s += REQUEST_COST_S
@@ -356,6 +382,10 @@ class LimitedProtocol(HttpToolsProtocol):
             self._unpaid_s, self.app = 0.0, self._application
             return
         if held:
+            cycle = cast("RequestResponseCycle | None", self.cycle)
+            if cycle is not None and cycle.scope is scope and cycle.more_body:  # nobody reads the rest
+                cycle.body = bytearray()
+                self.flow.pause_reading()
             await self._await_payment(scope)
         for each in held:
             await send(each)
