@@ -1,14 +1,19 @@
-"""A struct of fields is read in its order; a declaration that says too little does not start."""
+"""A struct of fields is read in its order; a declaration that says too little does not start, and none is left out."""
 
+import importlib
+import pkgutil
 from typing import Annotated, Any, Literal
 
+import msgspec
 import pytest
 from msgspec import UNSET, Struct, UnsetType
 
+import waypost.api
 from waypost.api.asgi import PathTree
-from waypost.api.fields import Field, field_readers, omit_empty, read_fields
+from waypost.api.fields import Field, FieldType, describe_fields, field_readers, omit_empty, read_fields
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject, Success, schema_of
+from waypost.api.responses import OperatorObject, Success, schema_of, success
+from waypost.api.routes import ROUTES
 from waypost.domain.errors import ApiError
 
 
@@ -134,3 +139,26 @@ def test_two_operations_of_one_path_are_an_error() -> None:
 
     with pytest.raises(ValueError, match=r"GET /a/\{id\} is declared twice"):
         paths.add("/a/{id}", "GET", endpoint)  # pyright: ignore[reportArgumentType]
+
+
+def test_json_body_has_objects_where_a_form_has_their_text() -> None:
+    types = {field.name: field.type for field in describe_fields(Order)}
+    assert (types["items"], types["orderName"]) == (FieldType.JSON, FieldType.TEXT)
+
+    types = {field.name: field.type for field in describe_fields(Order, is_json=True)}
+    assert (types["items"], types["orderName"]) == (FieldType.OBJECT, FieldType.TEXT)
+
+
+def test_members_of_a_usual_response_follow_its_status() -> None:
+    response = success(link=str, size=int)
+
+    assert msgspec.json.encode(response(link="a", size=1)) == b'{"status":"success","link":"a","size":1}'
+    assert schema_of(response)["required"] == ["status", "link", "size"]
+
+
+def test_every_declared_operation_is_served() -> None:
+    modules = pkgutil.walk_packages(waypost.api.__path__, "waypost.api.")
+    subjects = [getattr(importlib.import_module(module.name), "operation", None) for module in modules]
+    declared = {row.name for subject in subjects if isinstance(subject, Operations) for row in subject.rows}
+
+    assert declared == {row.name for row in ROUTES}
