@@ -169,7 +169,7 @@ def _format_maximum(rate: Rate) -> str:
 def _read_entry(entry: str) -> tuple[str, Rate]:
     parts = _ENTRY.fullmatch(entry.strip())
     if parts is None:
-        raise ValueError(f"{entry!r} is no rate; write the row, the number of requests and the period: {_EXAMPLE}")
+        raise ValueError(f"{entry!r} is not a rate; write the row, the number of requests and the period: {_EXAMPLE}")
     name, at_most = parts["name"], int(parts["at_most"])
     within_s = int(parts["number"] or 1) * _UNITS_S[parts["unit"]]
     if name not in SETTABLE_RATES:

@@ -36,7 +36,7 @@ FAILURE_REASONS: Final[
     (TimeoutError, "timed out: no response in time"),
     (NotConnected, "could not connect"),
     (OSError, "could not connect"),
-    (ValueError, "this is no http or https address"),
+    (ValueError, "this is not an http or https address"),
 )
 
 

@@ -219,7 +219,7 @@ def resolve_redirect(base_url: URL, location: str) -> URL:
     except ValueError:
         target = URL()
     if target.scheme not in ("http", "https") or not target.raw_host:
-        raise InvalidRedirect("it redirects to what is no http or https address")
+        raise InvalidRedirect("it redirects to what is not an http or https address")
     if base_url.scheme == "https" and target.scheme == "http":
         raise InvalidRedirect("it redirects from https to http")
     return target

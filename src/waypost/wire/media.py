@@ -109,7 +109,7 @@ def check_media_url(url: str, field: str) -> None:
     except ValueError:
         usable = False
     if not usable or len(url) > MAX_MEDIA_URL_CHARS or not url.isprintable() or " " in url:
-        raise fetch_error(field, f"it is no http or https address of at most {MAX_MEDIA_URL_CHARS} characters")
+        raise fetch_error(field, f"it is not an http or https address of at most {MAX_MEDIA_URL_CHARS} characters")
 
 
 def content_disposition(file_name: str, kind: str = "attachment") -> str:

@@ -110,11 +110,11 @@ CHANGES: Final = {  # an entry, and what it changes
     "mmlite=1000000/24h": ("mmlite", 1_000_000, 86_400_000),
 }  # fmt: skip
 INVALID_CHANGES: Final = {
-    "":                        "is no rate; write the row",
-    "templates":               "is no rate; write the row",
-    "templates=20":            "is no rate; write the row",
-    "templates=-1/60s":        "is no rate; write the row",
-    "templates=1/60d":         "is no rate; write the row",
+    "":                        "is not a rate; write the row",
+    "templates":               "is not a rate; write the row",
+    "templates=20":            "is not a rate; write the row",
+    "templates=-1/60s":        "is not a rate; write the row",
+    "templates=1/60d":         "is not a rate; write the row",
     "template=1/60s":          "did you mean templates?",
     "login=1/60s":             "there is no rate login that can be set",
     "login_failures=1/60s":    "there is no rate login_failures that can be set",

@@ -62,7 +62,7 @@ REASONS = {  # address: of a get, of a post
     "http://{server}/cut":       ("the connection was closed before the response was complete",) * 2,
     "http://{server}/nonsense":  ("its response is not HTTP",) * 2,
     "http://{server}/silent":    ("timed out: no response in time",) * 2,
-    "ftp://127.0.0.1/":          ("this is no http or https address",) * 2,
+    "ftp://127.0.0.1/":          ("this is not an http or https address",) * 2,
     "http://10.0.0.1/":          ("10.0.0.1 is not a public address, and not in allowed_networks",) * 2,
 }
 # fmt: on

@@ -234,7 +234,7 @@ async def test_a_fourth_redirect_is_not_followed(local: VettedClient, files: Fil
 async def test_redirect_to_an_invalid_url_is_not_followed(local: VettedClient, files: FileServer, target: str) -> None:
     status, error, _ = await fetch(local, f"{files.url}/to?{target}")
 
-    assert (status, error) == (None, "it redirects to what is no http or https address")
+    assert (status, error) == (None, "it redirects to what is not an http or https address")
 
 
 @pytest.fixture
@@ -260,7 +260,7 @@ async def test_each_redirect_is_vetted_like_the_first_address(files: FileServer,
     assert len(second_files.requested_paths) == len(hosts)
     for status, error, _ in results:
         assert status is None
-        assert "is not a public" in (error or "") or error == "this is no http or https address"
+        assert "is not a public" in (error or "") or error == "this is not an http or https address"
 
 
 async def test_name_is_resolved_and_vetted_again_at_each_redirect(files: FileServer, second_files: FileServer) -> None:

@@ -98,7 +98,7 @@ async def test_no_form_of_an_address_that_is_not_public_is_reached(
     assert at_send.status is None
     assert at_registration is not None
     for error in (at_registration, at_send.error or ""):
-        assert "is not a public address" in error or error == "this is no http or https address"
+        assert "is not a public address" in error or error == "this is not an http or https address"
 
 
 @pytest.mark.parametrize("url", ["http://93.184.216.34/", "https://[2606:4700:4700::1111]:8443/x", "http://8.8.8.8:1/"])

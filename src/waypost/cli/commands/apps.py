@@ -91,7 +91,7 @@ def app_rates(
     for text in rates or ():
         row, separator, rate = text.partition("=")
         if not separator or row in by_row:
-            problem = f"{row} is named twice" if separator else f"{text!r} is no rate"
+            problem = f"{row} is named twice" if separator else f"{text!r} is not a rate"
             raise typer.BadParameter(f"{problem}; write each row once, with its rate: templates=20/60s")
         by_row[row] = rate
     show("PUT", path, {"rates": by_row, "reset": reset}, as_json=as_json)

@@ -22,7 +22,7 @@ PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of
     ("message_id", 404): ("The message has not arrived on this phone.", "Reload the page."),
     ("message_id", "the message has nothing to reply to"): ("This message has nothing to respond to.", ""),
     ("message_id", "the order is paid already"): ("The order is already paid.", ""),
-    ("message_id", "the message is no order"): ("This message is not an order.", ""),
+    ("message_id", "the message is not an order"): ("This message is not an order.", ""),
     ("text", 404): ("This message has no such button.", "Reload the page."),
     ("index", 404): ("This message has no such button.", "Reload the page."),
     ("text", 400): ("The message is too long.", "Send at most 4,096 characters."),

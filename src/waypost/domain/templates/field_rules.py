@@ -204,7 +204,7 @@ def has_numbered_variables(field: str) -> RuleCheck:
         if draft.parameter_format == "NAMED":
             wrong = next((name for name in names if not _VARIABLE_NAME.fullmatch(name)), None)
             if wrong is not None:
-                return RuleFailure(detail=f"{{{{{wrong}}}}} is no such name")
+                return RuleFailure(detail=f"{{{{{wrong}}}}} is not such a name")
             return None if len(set(names)) == len(names) else RuleFailure(detail="one is there twice")
         numbers = {int(name) for name in names if _is_plain_number(name)}
         return None if numbers == set(range(1, len(set(names)) + 1)) else RuleFailure()

@@ -106,7 +106,7 @@ def _id_reader(name: str) -> ParameterReader:
     def read(_parts: SimulatorServices, request: Request) -> str:
         value: str = request.path_params[name]
         if not (value.isascii() and value.isdigit() and len(value) <= 32):
-            raise ControlApiError(name, "is no id", "1 to 32 digits")
+            raise ControlApiError(name, "is not an id", "1 to 32 digits")
         return value
 
     return read

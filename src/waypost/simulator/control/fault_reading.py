@@ -110,7 +110,7 @@ def read_faults(value: object) -> list[dict[str, Any]]:
         _check_values([_SEED], members, "")
     faults = members["faults"]
     if not isinstance(faults, list) or not 0 < len(cast("list[object]", faults)) <= _MAX_FAULTS:
-        raise ControlApiError("faults", "is no list of faults", f"1 to {_MAX_FAULTS} faults")
+        raise ControlApiError("faults", "is not a list of faults", f"1 to {_MAX_FAULTS} faults")
     return [
         _read_fault(_read_object(fault, f"faults[{index}]", ", ".join(_MEMBERS)), f"faults[{index}].", seed)
         for index, fault in enumerate(cast("list[object]", faults))
@@ -134,7 +134,7 @@ def _read_fault(members: dict[str, Any], path: str, seed: int | None) -> dict[st
         if filter_name not in members:
             continue
         if not _TEXT.accepts(members[filter_name]):
-            raise ControlApiError(f"{path}{filter_name}", "is no text of 1 to 512 characters", accepted)
+            raise ControlApiError(f"{path}{filter_name}", "is not a text of 1 to 512 characters", accepted)
         names = _FILTERABLE_NAMES.get((on, filter_name))
         if names is not None and name not in names:
             rule = f"does not go with {on}: {name}, which names none"

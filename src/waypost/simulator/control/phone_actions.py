@@ -238,7 +238,7 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
     button = _button_of(item, REVIEW_AND_PAY)
     if button is None:
         accepted = "an interactive message of type order_details"
-        raise ControlApiError("message_id", "the message is no order", accepted, status=409)
+        raise ControlApiError("message_id", "the message is not an order", accepted, status=409)
     number = services.accounts.numbers[item.phone_number_id]
     check_reachable(services, phone, number)
     error = {"code": body.code, "reason": body.reason}

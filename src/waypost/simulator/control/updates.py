@@ -54,7 +54,7 @@ async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str
     if message is None:
         raise ControlApiError("message_id", "no business has sent such a message", accepted, status=404)
     if body.status in (MESSAGE_UPDATE, TEMPLATE_UPDATE):
-        raise ControlApiError("status", "is no status", accepted)
+        raise ControlApiError("status", "is not a status", accepted)
     number_id = message.phone_number_id
     waba_id = services.accounts.numbers[number_id].waba_id
     now_ms = services.clock.now_ms()

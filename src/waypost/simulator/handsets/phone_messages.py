@@ -266,7 +266,7 @@ def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMes
         case "CALL_PERMISSION":
             choice = {"response": "accept", "response_source": "user_action", **response}
             if choice["response"] not in ("accept", "reject"):
-                raise InvalidPhoneMessage("response.response", "is no decision", "accept, reject")
+                raise InvalidPhoneMessage("response.response", "is not a decision", "accept, reject")
             return _interactive("call_permission_reply", choice, {"text": choice["response"]})
         case _:
             return None

@@ -184,7 +184,7 @@ def _read_receipt(members: Members) -> ReadReceipt:
     if unknown:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
-            f"{unknown[0][:100]} is no member of a read receipt; accepted: {', '.join(RECEIPT_MEMBERS)}.",
+            f"{unknown[0][:100]} is not a member of a read receipt; accepted: {', '.join(RECEIPT_MEMBERS)}.",
         )
     message_id = members.get("message_id")
     if not message_id or not isinstance(message_id, str | int) or isinstance(message_id, bool):

@@ -47,7 +47,9 @@ def resolve_phone(partner: PartnerForTest, phone: str) -> tuple[str, str]:
     digits = phone.lstrip("+")
     if not (digits.isascii() and digits.isdecimal() and 8 <= len(digits) <= 15):
         names = ", ".join(list(partner.phones)[:20]) or "none yet"
-        raise ControlApiError("phone", "is no phone of this partner", f"8 to 15 digits, or a name: {names}", status=404)
+        raise ControlApiError(
+            "phone", "is not a phone of this partner", f"8 to 15 digits, or a name: {names}", status=404
+        )
     name = next((name for name, number in partner.phones.items() if number == digits), "phone")
     return name, digits
 

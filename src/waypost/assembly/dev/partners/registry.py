@@ -226,7 +226,7 @@ class PartnerRegistry:
         partner = self._partners.get(partner_id)
         if partner is None:
             accepted = "an id from GET /control/partners"
-            raise ControlApiError("partner_id", "is no partner of this process", accepted, status=404)
+            raise ControlApiError("partner_id", "is not a partner of this process", accepted, status=404)
         return partner
 
     def _end(self, partner: PartnerForTest, reason: str) -> None:

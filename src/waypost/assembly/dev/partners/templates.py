@@ -40,7 +40,7 @@ async def decide_on_template(
         ApiResponseError: the simulator rejected the action.
     """
     if action not in TEMPLATE_STATUSES:
-        raise ControlApiError("action", "is no decision", ", ".join(TEMPLATE_STATUSES), status=404)
+        raise ControlApiError("action", "is not a decision", ", ".join(TEMPLATE_STATUSES), status=404)
     timeout = f"within {timeout_ms / 1000:g} s"
 
     async def find_submitted() -> dict[str, Any] | None:
