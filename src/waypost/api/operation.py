@@ -83,13 +83,16 @@ class AppCall(NamedTuple):
         *,
         query: Mapping[str, str] | None = None,
         files: Mapping[str, GraphFile] | None = None,
+        is_message: bool = False,
     ) -> dict[str, Any]:
         """Call the operator's Graph API, and return the object of its response.
 
         Raises:
             ApiError: as `request_graph`.
         """
-        return await request_graph(self.services, self.app, GraphRequest(method, path, body, query, files))
+        return await request_graph(
+            self.services, self.app, GraphRequest(method, path, body, query, files, is_message=is_message)
+        )
 
     async def graph_list(self, path: str, name: str) -> list[Any]:
         """Return all pages of a list as one; `name` is what the log calls it.

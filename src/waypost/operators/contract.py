@@ -81,6 +81,7 @@ class GraphRequest(NamedTuple):
         query: of the URL.
         files: by the names of their parts.
         business: the business account that is called itself; the request counts toward its limits only.
+        is_message: True if it counts toward the limits of messages.
     """
 
     method: str
@@ -89,6 +90,7 @@ class GraphRequest(NamedTuple):
     query: Mapping[str, str] | None = None
     files: Mapping[str, GraphFile] | None = None
     business: str = ""
+    is_message: bool = False
 
 
 class GraphClient(Protocol):

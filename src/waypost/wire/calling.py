@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 from waypost.domain.coercion import Text, coerce_text, read_flag
-from waypost.domain.direct_calls.calling import CallSession
 from waypost.domain.errors import invalid_field, missing_parameter, wrong_type
 from waypost.wire.forms import Form, mismatch, read_json
 
@@ -47,11 +46,11 @@ class CallSettings:
 
 @dataclass(frozen=True, slots=True)
 class CallEvent:
-    """An action of the partner on a call, whose id is the operator's."""
+    """An action of the partner on a call, whose id is the operator's; its session is passed on. Source: RFC 8866."""
 
     call_id: str
     action: str
-    session: CallSession | None = None
+    session: dict[str, str] | None = None
 
 
 class VoiceSession(msgspec.Struct):
@@ -141,7 +140,7 @@ def read_voice(members: dict[str, Any]) -> CallEvent:
         return CallEvent(call_id, voice.action)
     if voice.session is None:
         raise wrong_type("voice.session", f"an object with sdp_type and sdp, for {voice.action}")
-    return CallEvent(call_id, voice.action, CallSession(voice.session.sdp_type, voice.session.sdp))
+    return CallEvent(call_id, voice.action, {"sdp_type": voice.session.sdp_type, "sdp": voice.session.sdp})
 
 
 def read_call_settings(form: Form) -> CallSettings:

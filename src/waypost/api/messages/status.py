@@ -1,18 +1,18 @@
 """Read receipts and actions on calls, and the status of a message."""
 
+from dataclasses import asdict
 from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import call_operator, number_of
-from waypost.api.fields import Field
+from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.responses import Success, success
 from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls.calling import ApplyCallAction
 from waypost.domain.direct_calls.profile import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.conversations import mark_conversation_read
@@ -96,8 +96,8 @@ async def post_event(call: AppCall) -> Success:
     """
     event = read_event(call.request.body)
     if isinstance(event, CallEvent):
-        action = ApplyCallAction(call.number, event.call_id, event.action, event.session)
-        await call_operator(call.services, call.app, action)
+        body = omit_empty({"messaging_product": "whatsapp", **asdict(event)})
+        await call.graph("POST", f"{call.number}/calls", body, is_message=True)
     else:
         await mark_read(call.services, call.app, event)
     return Success()

@@ -8,7 +8,6 @@ from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import account as account_calls
-from waypost.domain.direct_calls import calling as calling_calls
 from waypost.domain.direct_calls import marketing as marketing_calls
 from waypost.domain.direct_calls import media as media_calls
 from waypost.domain.direct_calls import profile as profile_calls
@@ -216,12 +215,6 @@ def _read_receipt(request: profile_calls.MarkRead, _account: OperatorAccount) ->
     return body | {"typing_indicator": {"type": "text"}} if request.typing else body
 
 
-def _call_action(request: calling_calls.ApplyCallAction, _account: OperatorAccount) -> dict[str, Any]:
-    body = _PRODUCT | {"call_id": request.call_id, "action": request.action}
-    session = request.session
-    return body if session is None else body | {"session": {"sdp_type": session.sdp_type, "sdp": session.sdp}}
-
-
 def _library_template(request: templates_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
     body: dict[str, Any] = {
         "name": request.name,
@@ -402,15 +395,6 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             lambda request: f"{request.number_id}/messages",
             direct_responses.call_result,
             body=_read_receipt,
-            category=CallCategory.MESSAGES,
-        ),
-        # voice calls. Source: its page "Calling API"
-        _exchange(
-            calling_calls.ApplyCallAction,
-            "POST",
-            lambda request: f"{request.number_id}/calls",
-            direct_responses.call_result,
-            body=_call_action,
             category=CallCategory.MESSAGES,
         ),
         # media

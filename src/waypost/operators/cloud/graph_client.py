@@ -11,6 +11,7 @@ from waypost.domain.outcome import OperatorAccepted
 from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.paging import whole_list
+from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.contract import GraphRequest
 
 OPERATOR_CALL_TIMEOUT_S: Final = 10
@@ -34,6 +35,7 @@ class CloudGraphClient:
             None if request.query is None else dict(request.query),
             form=form,
             timeout_s=OPERATOR_CALL_TIMEOUT_S,
+            category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
             business=request.business,
         )
         match response:
