@@ -13,8 +13,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pytest_waypost.blocking_responses import PluginResponse
 from pytest_waypost.callback import Callback
+from pytest_waypost.client import PluginResponse
 
 _RESPONSE_TIMEOUT_S: Final = 10  # Source: docs/how-to/receive-callbacks.md
 _NOT_FORWARDED: Final = frozenset({"host", "connection", "content-length", "transfer-encoding"})

@@ -1,8 +1,8 @@
 """Responses of the standard library's HTTP client within limits of headers, informational responses, body and time.
 
-For programs that load nothing but the standard library: `waypost health`, and the pytest plugin, which has a copy of
-this module because it imports nothing of the service. The standard library itself limits the length of a header and
-the number of headers.
+For programs that load nothing but the standard library: `waypost health`, and the pytest plugin, whose `client.py` has
+a copy because it imports nothing of the service. The standard library itself limits the length of a header and the
+number of headers.
 """
 
 import http.client
