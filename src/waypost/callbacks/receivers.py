@@ -71,12 +71,14 @@ class CallbackReceiver:
             case CircuitState.OPEN if now_ms >= open_until_ms:
                 return None if self.probe_position is None else now_ms + SUBSCRIPTION_CHECK_MS
             case CircuitState.OPEN:
-                return self._check_until_ms(now_ms, open_until_ms)
+                return self._check_until_ms(now_ms, open_until_ms, is_travelling=is_travelling)
             case CircuitState.PAUSED:
-                return self._check_until_ms(now_ms, now_ms + UNREPORTED_CHECK_MS)
+                return self._check_until_ms(now_ms, now_ms + UNREPORTED_CHECK_MS, is_travelling=is_travelling)
 
-    def _check_until_ms(self, now_ms: int, until_ms: int) -> int | None:
+    def _check_until_ms(self, now_ms: int, until_ms: int, *, is_travelling: bool) -> int | None:
         """Return until when nothing is sent there; None to let one job through to read the subscription."""
+        if is_travelling and not self.may_have_changed:
+            return until_ms  # a check would be one more stop of the clock
         if self.may_have_changed and self.probe_position is not None:
             return now_ms + SUBSCRIPTION_CHECK_MS
         self.blocked_since_ms = self.blocked_since_ms or now_ms
