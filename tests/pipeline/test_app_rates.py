@@ -93,7 +93,7 @@ async def test_null_removes_one_rate_of_the_app(pipeline: PipelineHarness) -> No
     assert {row["rate"]: row["app"] for row in changed["rates"] if row["app"]} == {"download": "9/1s", "upload": "3/1s"}
     sources = {row["rate"]: row["source"] for row in changed["rates"]}
     assert (sources["templates"], sources["download"], sources["analytics"]) == ("setting", "app", "documented")
-    assert (unknown, "an app can have its own of app_token, create_key" in body["message"]) == (400, True)
+    assert (unknown, "an app can have its own of app_token, app_tokens" in body["message"]) == (400, True)
 
 
 async def test_api_reference_names_the_rates_of_the_service(pipeline: PipelineHarness) -> None:
@@ -115,7 +115,7 @@ INVALID: Final = {  # a change, and a part of the text of its error
     "template=1/s":      "did you mean templates?",
     "login=1/s":         "there is no rate login that can be set",
     "admin_failures=1/s": "there is no rate admin_failures that can be set",
-    "create_app=1/s":    "the rate create_app is per partner; an app can have its own of app_token, create_key",
+    "create_app=1/s":    "the rate create_app is per partner; an app can have its own of app_token, app_tokens",
     "templates=0/s":     "1 to 1000000 requests in 1 to 86400 seconds",
     "templates=quick":   "write the row, the number of requests and the period: templates=20/60s",
 }  # fmt: skip
