@@ -191,9 +191,10 @@ async def test_retry_now_calls_a_failing_receiver_before_its_next_attempt_from_e
     await retry(outage.get_by_role("button", name="Retry now"))
     await page.get_by_text("Calling orders now.").wait_for()
     await outage.get_by_role("button").wait_for(state="detached")
+    blocked = page.locator("#deliveries > li[id]").filter(has_text="Retrying: 503").get_by_role("link")
+    await blocked.wait_for(state="detached")  # the row of the first outage
 
     await fail()
-    blocked = page.locator("#deliveries > li[id]").filter(has_text="Retrying: 503").get_by_role("link")
     await blocked.click()
     await retry(page.locator("#delivery-facts").get_by_role("button", name="Retry now"))
     await page.get_by_text("ms after it was created").wait_for()
