@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, update
 
 from tests.callbacks.conftest import MakeCallbackService
 from tests.support.callback_service import CallbackService
@@ -11,7 +10,6 @@ from tests.support.callback_sink import CallbackSink, respond_always, respond_in
 from tests.support.polling import poll_until
 from waypost.base.clock import ManualClock
 from waypost.client.api_client import ApiResponseError
-from waypost.store.tables import attempts
 
 
 async def deliver(service: CallbackService, sink: CallbackSink, *abouts: str, times: int = 1) -> None:
@@ -182,23 +180,3 @@ async def test_retries_of_a_failed_replay_leave_a_delivered_callback_delivered(
     after = await service.admin("GET", f"callbacks/{callback_id}")
     assert {attempt["kind"] for attempt in after["attempts"][1:]} == {"replay"}
     assert (after["ended_on_ms"], after["delivered"]) == (before["ended_on_ms"], True)
-
-
-async def test_attempts_from_before_revision_6_are_labelled_by_their_order(
-    service: CallbackService, sink: CallbackSink
-) -> None:
-    await service.subscribe(sink.url)
-    await deliver(service, sink, "ann")
-    callback_id = sink.accepted[0].callback_id
-    await replay(service, callback_id=callback_id)
-    await sink.wait_until(lambda: len(sink.accepted) == 2)
-    await wait_until_idle(service)
-
-    await service.waypost.database.write(_clear_kinds)
-
-    shown = await service.admin("GET", f"callbacks/{callback_id}")
-    assert [attempt["kind"] for attempt in shown["attempts"]] == ["initial", "retry"]
-
-
-def _clear_kinds(connection: Connection) -> None:
-    connection.execute(update(attempts).values(kind=""))

@@ -5,12 +5,13 @@ import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from typing import Final
 
 import pytest
 from sqlalchemy import func, select
 
 from tests.conftest import MakePipeline
-from tests.support.baseline_store import create_baseline_store
+from tests.support.baseline_store import create_baseline_store, set_revision
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.store_statements import fetch_column
 from waypost.assembly.store_maintenance import back_up
@@ -21,11 +22,15 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 from waypost.store.tables import REVISION, messages
 
+NEXT_VERSION: Final = "tests.support.next_version"
 
-def run(folder: Path, *arguments: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+
+def run(
+    folder: Path, *arguments: str, program: str = "waypost", **variables: str
+) -> "subprocess.CompletedProcess[str]":
     """Run a command."""
     return subprocess.run(
-        [sys.executable, "-m", "waypost", *arguments, "--data", str(folder)],
+        [sys.executable, "-m", program, *arguments, "--data", str(folder)],
         capture_output=True,
         text=True,
         check=False,
@@ -37,13 +42,25 @@ def run(folder: Path, *arguments: str, **variables: str) -> "subprocess.Complete
 def test_check_reports_that_an_upgrade_is_needed_and_changes_nothing(tmp_path: Path) -> None:
     create_baseline_store(tmp_path / "waypost.db")
 
-    first = run(tmp_path, "store", "upgrade", "--check")
-    second = run(tmp_path, "store", "upgrade", "--check")
+    first = run(tmp_path, "store", "upgrade", "--check", program=NEXT_VERSION)
+    second = run(tmp_path, "store", "upgrade", "--check", program=NEXT_VERSION)
 
     assert (first.returncode, first.stdout) == (1, second.stdout)
-    assert (
-        first.stdout.splitlines()[1] == f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to {REVISION} is needed"
-    )
+    assert first.stdout.splitlines()[1] == f"an upgrade from revision {REVISION} to {REVISION + 1} is needed"
+
+
+@pytest.mark.parametrize("options", [(), ("--check",)])
+def test_store_that_is_too_old_is_rejected_in_one_line(tmp_path: Path, options: tuple[str, ...]) -> None:
+    create_baseline_store(tmp_path / "waypost.db")
+    set_revision(tmp_path / "waypost.db", OLDEST_UPGRADABLE_REVISION - 1)
+
+    result = run(tmp_path, "store", "upgrade", *options)
+
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.splitlines() == [
+        f"waypost: this store has revision {OLDEST_UPGRADABLE_REVISION - 1}, which is too old to be upgraded; "
+        f"the oldest is {OLDEST_UPGRADABLE_REVISION}; start with an empty folder"
+    ]
 
 
 def test_check_without_a_store_creates_none(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -26,7 +27,7 @@ UPGRADE: Final = PAGES / "upgrade.md"
 
 @pytest.fixture
 def folder(newcomers_folder: Path) -> Path:
-    """A folder whose store was created by an older version."""
+    """A folder whose store has rows of an early version."""
     create_baseline_store(newcomers_folder / ".waypost" / "waypost.db")
     (newcomers_folder / ".waypost" / "media").mkdir()
     (newcomers_folder / ".waypost" / "media" / "one").write_text("bytes")
@@ -65,7 +66,15 @@ def run_commands(folder: Path, page: Path, language: str = "sh", **variables: st
     return completed.stdout
 
 
-def test_page_about_upgrades_upgrades(folder: Path) -> None:
+def test_page_about_upgrades_upgrades(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    next_version = folder / "next" / "waypost"
+    next_version.parent.mkdir()
+    next_version.write_text(
+        f'#!/bin/sh\nPYTHONPATH="{ROOT}" exec "{sys.executable}" -m tests.support.next_version "$@"\n'
+    )
+    next_version.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{next_version.parent}:{os.environ['PATH']}")
+
     output = run_commands(folder, UPGRADE).splitlines()
 
     assert output[1].startswith(f"an upgrade from revision {OLDEST_UPGRADABLE_REVISION} to ")

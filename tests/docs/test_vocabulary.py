@@ -79,7 +79,7 @@ NAMES_ALLOWED: Final[dict[str, str]] = {
     "info": "a method of loggers",
     "kind": "of the pytest plugin's API",
     "now":  "of the pytest plugin's API",
-    **dict.fromkeys(("revision", "down_revision", "works_with"), "of each migration, read by this name"),
+    **dict.fromkeys(("revision", "down_revision", "works_with"), "of each step, read by this name"),
     **dict.fromkeys((
         "on_message_begin", "on_url", "on_header", "on_headers_complete", "on_body", "on_message_complete",
         "on_response_complete",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import aiohttp
+import pytest
 import sqlalchemy as sa
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
@@ -14,25 +15,25 @@ from tests.conftest import MakePipeline
 from tests.support.baseline_store import QUEUED_MESSAGE_IDS, STOPPED_ON_MS, create_baseline_store
 from tests.support.builders import INSTANCE_KEY
 from tests.support.callback_sink import CallbackSink
+from tests.support.next_version import NEXT_STEP_FOLDER, become_next_version
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from waypost.assembly.service import Waypost
 from waypost.base.clock import VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
-from waypost.store.migrations import upgrade_store
-from waypost.store.revision import read_schema_status
+from waypost.store.revision import read_schema_status, upgrade_store
 from waypost.store.tables import REVISION
 
 PHONES: Final = [f"1555500{number:04}" for number in range(40)]
 """So many that each gets far fewer than the 45 messages that may be sent at once to one phone."""
-NEXT_STEP_FOLDER: Final = Path(__file__).parents[1] / "support" / "next_step"
 
 
-async def test_messages_queued_in_a_store_of_the_first_revision_are_sent_and_called_back_in_order(
-    tmp_path: Path, sink: CallbackSink
+async def test_messages_queued_in_a_store_of_an_older_revision_are_sent_and_called_back_in_order(
+    tmp_path: Path, sink: CallbackSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create_baseline_store(tmp_path / "waypost.db", receiver=sink.url)
+    revision = become_next_version(monkeypatch)
     clock = VirtualClock()
     clock.set(at_ms=STOPPED_ON_MS)
     async with aiohttp.ClientSession() as http:
@@ -50,7 +51,7 @@ async def test_messages_queued_in_a_store_of_the_first_revision_are_sent_and_cal
     assert [[event["type"] for event in events] for events in events_by_message] == [["enqueued", "failed"]] * 2
     assert [event["payload"]["code"] for events in events_by_message for event in events[1:]] == [131047] * 2
     assert schema_status is not None
-    assert schema_status.revision == REVISION
+    assert schema_status.revision == revision
     assert [attempt.sequence for attempt in sink.accepted] == sorted(attempt.sequence for attempt in sink.accepted)
     assert min(attempt.sequence for attempt in sink.accepted) > 1  # the numbers continue those of the old version
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.baseline_store import FIRST
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
 from waypost.store.engines.sqlite import SqliteEngine
@@ -29,12 +28,7 @@ def _service(path: Path) -> None:
     engine.close()
 
 
-def _first_service(path: Path) -> None:
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        connection.executescript(FIRST.read_text(encoding="utf-8"))
-
-
-@pytest.mark.parametrize("make", [_simulator, _service, _first_service])
+@pytest.mark.parametrize("make", [_simulator, _service])
 def test_every_table_without_rowid_begins_with_its_primary_key(tmp_path: Path, make: Callable[[Path], None]) -> None:
     """Otherwise SQLite 3.40 reports a sound file as damaged (`NULL value in outbox.due_ms`)."""
     path = tmp_path / "store.db"

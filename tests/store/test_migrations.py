@@ -1,73 +1,47 @@
-"""A store of an older version is upgraded to the current revision, step by step, and steps only add."""
+"""A store of an older version is upgraded to the next revision, step by step, and steps only add."""
 
 import asyncio
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from alembic import op
-from alembic.operations import Operations
-from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, create_engine, insert, select, text, update
 from sqlalchemy.exc import OperationalError
 
-from tests.support.baseline_store import create_baseline_store
+from tests.support.baseline_store import create_baseline_store, set_revision
 from tests.support.builders import message
 from tests.support.migration_operations import incompatible_operations, operations_of
+from tests.support.next_version import NEXT_STEP_FOLDER, become_next_version
 from tests.support.schema_differences import differences, storage_of
 from tests.support.store_locations import Databases, PostgresLocation, StoreLocation
-from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.contract import WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import messages_by_ids, record_messages
-from waypost.store.migrations import pending_revisions, upgrade_store
-from waypost.store.revision import OLDEST_UPGRADABLE_REVISION, read_schema_status
-from waypost.store.tables import REVISION, callbacks, messages, queue_jobs, store_properties
-
-NEXT: Final = Path(__file__).parents[1] / "support" / "next_step"
+from waypost.store.revision import OLDEST_UPGRADABLE_REVISION, pending_steps, read_schema_status, upgrade_store
+from waypost.store.schema import PARTITIONED_TABLES, STORAGE_PARAMETERS
+from waypost.store.tables import REVISION, messages, queue_jobs, store_properties
 
 
-@pytest.fixture
-def bare(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[sa.Engine]:
-    """An empty database."""
-    if engine == "sqlite":
-        yield create_engine(f"sqlite:///{tmp_path / 'bare.db'}", poolclass=sa.NullPool)
-        return
-    databases: Databases = request.getfixturevalue("databases")
-    url = databases.take_empty()
-    yield create_engine(_driver_url(url), poolclass=sa.NullPool)
-    databases.drop(url)
-
-
-def test_steps_lead_to_the_tables_as_they_are(bare: sa.Engine) -> None:
-    with bare.begin() as connection:
-        upgrade_store(connection, 0)
-
-        missing = differences(connection)
-
-    assert not missing, f"the steps lack this; add it to the newest one:\n{missing}"
-
-
-async def test_new_store_has_the_ranges_and_parameters_that_the_steps_lead_to(databases: Databases) -> None:
-    url, store_location = databases.take_empty(), PostgresLocation(databases.acquire())
-    with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
-        upgrade_store(connection, 0)
-        by_steps = storage_of(connection)
+async def test_new_store_has_the_ranges_and_parameters_of_the_tables(databases: Databases) -> None:
+    store_location = PostgresLocation(databases.acquire())
     database = Database(store_location.engine())
     await database.open()
 
-    when_new = await database.read(storage_of)
+    storage = await database.read(storage_of)
 
     await database.close()
-    databases.drop(url)
     databases.release(store_location.url)
-    assert when_new == by_steps
-    assert len(when_new["ranges"]) == 4
+    assert [(name, key) for name, key, _ in storage["ranges"]] == sorted(
+        (table.table.name, f"RANGE ({table.column})") for table in PARTITIONED_TABLES
+    )
+    assert all(has_default for _, _, has_default in storage["ranges"])
+    assert {name: ", ".join(options) for name, options in storage["options"]} == STORAGE_PARAMETERS
+    assert len(storage["ranges"]) == 4
 
 
 async def test_new_store_does_not_differ_from_the_tables(database: Database) -> None:
@@ -75,14 +49,16 @@ async def test_new_store_does_not_differ_from_the_tables(database: Database) -> 
 
 
 def test_newest_step_is_the_revision_that_this_version_works_on() -> None:
-    assert [int(step.revision) for step in pending_revisions(0)] == list(
-        range(OLDEST_UPGRADABLE_REVISION, REVISION + 1)
-    )
+    steps = pending_steps(OLDEST_UPGRADABLE_REVISION)
+
+    assert [int(step.revision) for step in steps] == list(range(OLDEST_UPGRADABLE_REVISION + 1, REVISION + 1))
 
 
-def test_each_step_only_adds(bare: sa.Engine) -> None:
-    with bare.connect() as connection:
-        for step in pending_revisions(OLDEST_UPGRADABLE_REVISION):
+def test_each_step_only_adds() -> None:
+    steps = pending_steps(OLDEST_UPGRADABLE_REVISION, extra_folders=[NEXT_STEP_FOLDER])
+    assert steps
+    with create_engine("sqlite://", poolclass=sa.NullPool).begin() as connection:
+        for step in steps:
             operations = operations_of(connection, step)
 
             assert operations
@@ -129,72 +105,41 @@ def test_column_that_an_earlier_step_replaced_may_be_removed() -> None:
         assert incompatible_operations(operations_of(connection, step), step) == []
 
 
-_INSERT_CALLBACK: Final = (
-    "INSERT INTO callbacks (id, partner_id, app_id, subscription_id, subject, sequence, event, body, created_on_ms) "
-    "VALUES ('c', 1, 'a', 7, 'ann', 1, 'sent', '', 0)"
-)
-
-
-def test_jobs_of_callbacks_in_an_older_store_become_the_callbacks_own_and_replays_stay(bare: sa.Engine) -> None:
-    with bare.begin() as connection:
-        for step in pending_revisions(0):
-            if step.revision == "6":
-                connection.execute(text(_INSERT_CALLBACK))
-                for group in ("subscription 7", "replay 7"):
-                    statement = text(
-                        "INSERT INTO queue_jobs (queue, concurrency_group, ordering_key, ref, due_ms, attempt, note) "
-                        "VALUES (3, :concurrency_group, '', 'c', 5, 2, 'status 503')"
-                    )
-                    connection.execute(statement, {"concurrency_group": group})
-            with Operations.context(MigrationContext.configure(connection)):
-                step.upgrade()
-
-        rows = connection.execute(
-            select(queue_jobs.c.concurrency_group, queue_jobs.c.replay).order_by(queue_jobs.c.position)
-        ).all()
-
-        columns = (callbacks.c.position, callbacks.c.due_ms, callbacks.c.attempt, callbacks.c.note)
-        job = connection.execute(select(*columns)).one()
-
-    assert [tuple(row) for row in rows] == [("replay 7", True)]
-    assert tuple(job) == (1, 5, 2, "status 503")
-
-
-def test_texts_of_an_older_store_are_read_as_they_are(bare: sa.Engine) -> None:
-    body = '{"app":"Shop","phone":"1","timestamp":0,"version":2}'
-    with bare.begin() as connection:
-        for step in pending_revisions(0):
-            if step.revision == "8":
-                connection.execute(text(_INSERT_CALLBACK.replace("''", ":body")), {"body": body.encode()})
-            with Operations.context(MigrationContext.configure(connection)):
-                step.upgrade()
-
-        row = connection.execute(select(callbacks)).mappings().one()
-
-        shown = read_callback_details(connection, dict(row))
-
-    assert bytes(row["body"]) == body.encode()
-    assert shown["body"] == body
-
-
-async def test_store_of_the_first_revision_is_upgraded_at_startup(tmp_path: Path) -> None:
+async def test_store_of_an_older_revision_is_upgraded_at_startup(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     create_baseline_store(tmp_path / "waypost.db")
+    revision = become_next_version(monkeypatch)
     database = Database(SqliteEngine(tmp_path / "waypost.db"))
 
     await database.open()
 
     status = await database.read(read_schema_status)
     assert status is not None
-    assert (status.revision, status.works_with) == (REVISION, pending_revisions(0)[-1].works_with)
-    assert await database.read(differences) == ""
+    assert (status.revision, status.works_with) == (revision, pending_steps(0)[-1].works_with)
+    assert await database.read(_has_table, "next_things")
     assert len(await database.read(_all_rows, messages)) == 5
     assert len(await database.read(_all_rows, queue_jobs)) == 2
     await database.close()
 
 
-async def test_store_is_unchanged_where_upgrading_is_off(tmp_path: Path) -> None:
+async def test_store_of_a_revision_without_steps_is_rejected_and_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "waypost.db"
     create_baseline_store(path)
+    set_revision(path, OLDEST_UPGRADABLE_REVISION - 1)
+    database = Database(SqliteEngine(path))
+
+    with pytest.raises(WrongStore, match=r"too old to be upgraded; .*; start with an empty folder"):
+        await database.open()
+
+    await database.close()
+    assert _revision_of(path) == OLDEST_UPGRADABLE_REVISION - 1
+
+
+async def test_store_is_unchanged_where_upgrading_is_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "waypost.db"
+    create_baseline_store(path)
+    become_next_version(monkeypatch)
     before = path.read_bytes()
     database = Database(SqliteEngine(path, upgrade=False))
 
@@ -202,31 +147,26 @@ async def test_store_is_unchanged_where_upgrading_is_off(tmp_path: Path) -> None
         await database.open()
 
     await database.close()
-    connection = create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).connect()
-    assert connection.execute(text("SELECT value FROM store_properties WHERE name = 'revision'")).scalars().all() == [
-        str(OLDEST_UPGRADABLE_REVISION)
-    ]
-    connection.close()
+    assert _revision_of(path) == REVISION
     assert len(before) <= path.stat().st_size
 
 
-async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path) -> None:
+async def test_step_that_fails_leaves_the_store_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "waypost.db"
     create_baseline_store(path)
     with create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).begin() as connection:
-        connection.execute(text("CREATE TABLE app_users (in_the_way TEXT)"))
+        connection.execute(text("CREATE TABLE next_things (in_the_way TEXT)"))
+    become_next_version(monkeypatch)
     database = Database(SqliteEngine(path))
 
     with pytest.raises(OperationalError):
         await database.open()
 
     await database.close()
+    assert _revision_of(path) == REVISION
     with create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).connect() as connection:
-        assert connection.execute(
-            text("SELECT value FROM store_properties WHERE name = 'revision'")
-        ).scalars().all() == [str(OLDEST_UPGRADABLE_REVISION)]
-        tables = sa.inspect(connection).get_table_names()
-        assert "audit_log" not in tables
+        columns = {column["name"] for column in sa.inspect(connection).get_columns("messages")}
+        assert "next" not in columns
 
 
 async def test_newer_store_is_opened_when_marked_compatible_and_rejected_when_not(
@@ -329,6 +269,17 @@ def _all_rows(connection: Connection, table: sa.Table) -> list[Any]:
     return list(connection.execute(select(table)).all())
 
 
+def _has_table(connection: Connection, name: str) -> bool:
+    return sa.inspect(connection).has_table(name)
+
+
+def _revision_of(path: Path) -> int:
+    with create_engine(f"sqlite:///{path}", poolclass=sa.NullPool).connect() as connection:
+        status = read_schema_status(connection)
+    assert status is not None
+    return status.revision
+
+
 def _driver_url(url: str) -> str:
     return url.replace("postgresql://", "postgresql+psycopg://", 1)
 
@@ -337,4 +288,4 @@ def _apply_next_step(url: str) -> int:
     """Upgrade as a process of the next revision does at its start."""
     with create_engine(_driver_url(url), poolclass=sa.NullPool).begin() as connection:
         connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('waypost revision'))"))
-        return upgrade_store(connection, REVISION, extra_folders=[NEXT])
+        return upgrade_store(connection, REVISION, extra_folders=[NEXT_STEP_FOLDER])

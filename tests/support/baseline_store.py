@@ -1,26 +1,43 @@
-"""An SQLite store of revision 5, the baseline: the oldest revision that can be upgraded."""
+"""An SQLite store with rows that a pipeline of an early version has written."""
 
 import sqlite3
 from pathlib import Path
 from typing import Final
 
-FIRST: Final = Path(__file__).with_name("first_store.sql")
+from waypost.store.engines.sqlite import SqliteEngine
+
+ROWS: Final = Path(__file__).with_name("first_store.sql")
 
 
 def create_baseline_store(path: Path, *, receiver: str | None = None) -> None:
-    """Create the store, with rows that a pipeline of that version has written.
+    """Create the store, of the revision of this version.
 
     Args:
         path: of the file.
         receiver: replaces the URL of the partner's subscription.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    engine = SqliteEngine(path)
+    engine.open()
+    engine.close()
+    path.with_name(f"{path.name}.lock").unlink()
     connection = sqlite3.connect(path)
     try:
-        connection.executescript(FIRST.read_text(encoding="utf-8"))
+        connection.executescript(ROWS.read_text(encoding="utf-8"))
         if receiver is not None:
             connection.execute("UPDATE subscriptions SET url = ?", (receiver,))
-            connection.commit()
+        connection.commit()
+    finally:
+        connection.close()
+
+
+def set_revision(path: Path, revision: int) -> None:
+    """Make a store one of another revision."""
+    connection = sqlite3.connect(path)
+    try:
+        change = "UPDATE store_properties SET value = ? WHERE name IN ('revision', 'works_with')"
+        connection.execute(change, (str(revision),))
+        connection.commit()
     finally:
         connection.close()
 

@@ -1,19 +1,19 @@
 """Differences between a store's schema and our tables, found by Alembic, and the operations that remove them.
 
-`python -m tests.support.schema_differences 5` prints what a step after revision 5 has to do.
+`python -m tests.support.schema_differences FILE` prints what a step has to do from the SQLite store in a file, which an
+older version has made.
 """
 
 import re
 import sys
+from pathlib import Path
 from typing import Any, Final
 
 from alembic.autogenerate import produce_migrations, render_python_code
-from alembic.operations import Operations
 from alembic.operations.ops import MigrationScript
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Connection, Integer, NullPool, create_engine, text
 
-from waypost.store.migrations import pending_revisions
 from waypost.store.schema import POSTGRESQL, STORAGE_PARAMETERS, build_schema
 
 _SHORT: Final = {
@@ -36,13 +36,9 @@ def differences(connection: Connection) -> str:
     return "\n".join(line for line in code.splitlines() if "# ###" not in line)
 
 
-def step_from(revision: int) -> str:
-    """Return the operations from a revision's steps to the present tables, for SQLite and PostgreSQL alike."""
-    with create_engine("sqlite://", poolclass=NullPool).begin() as connection:
-        for step in pending_revisions(0):
-            if int(step.revision) <= revision:
-                with Operations.context(MigrationContext.configure(connection)):
-                    step.upgrade()
+def step_from(store: Path) -> str:
+    """Return the operations from the schema of an SQLite store to the present tables."""
+    with create_engine(f"sqlite:///{store}", poolclass=NullPool).begin() as connection:
         return differences(connection)
 
 
@@ -102,4 +98,4 @@ def _types_differ(_context: Any, _actual: Any, _expected: Any, actual: Any, expe
 
 
 if __name__ == "__main__":
-    sys.stdout.write(step_from(int(sys.argv[1])) + "\n")
+    sys.stdout.write(step_from(Path(sys.argv[1])) + "\n")

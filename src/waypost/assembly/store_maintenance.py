@@ -15,7 +15,7 @@ from waypost.assembly.service import make_engine
 from waypost.config import Settings
 from waypost.store.contract import StoreUnavailable, WrongStore
 from waypost.store.engines.sqlite import raise_damage
-from waypost.store.revision import SchemaStatus, read_schema_status
+from waypost.store.revision import SchemaStatus, check_upgradable, read_schema_status
 
 UNFINISHED_SUFFIX: Final = ".waypost-backup"
 """Ends the name of a copy that is not complete; the process that writes it holds a lock on it."""
@@ -25,7 +25,7 @@ def read_status(settings: Settings) -> SchemaStatus | None:
     """Return the schema status of a store, also while it is in use; None if there is no store yet.
 
     Raises:
-        WrongStore: it is not a store of Waypost.
+        WrongStore: it is not a store of Waypost, or too old for this version.
         StoreUnavailable: no server responds.
         StoreDamaged: its file cannot be read.
     """
@@ -39,10 +39,13 @@ def read_status(settings: Settings) -> SchemaStatus | None:
     engine = create_engine(url, poolclass=NullPool, hide_parameters=True)
     try:
         with engine.connect() as connection:
-            return read_schema_status(connection)
+            status = read_schema_status(connection)
     except DBAPIError as error:
         raise_damage(settings.store_path, error)
         raise StoreUnavailable(f"the store cannot be read: {str(error.orig).splitlines()[0]}") from error
+    if status is not None:
+        check_upgradable(status)
+    return status
 
 
 def upgrade(settings: Settings) -> SchemaStatus:

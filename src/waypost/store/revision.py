@@ -1,18 +1,33 @@
-"""The revision of a store: whether this version works on it, and its upgrade."""
+"""The revision of a store: whether this version works on it, and its upgrade, one step after another.
 
+The schema of a new store is made from the tables. A step is a file `revision_N.py` in `STEPS_FOLDER`, written with
+Alembic's operations; there is none before the first release (decisions 0013, 0050).
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from runpy import run_path
+from types import SimpleNamespace
+from typing import Any, Final
 
 from sqlalchemy import Connection, inspect, select, text
 
+from waypost.base.telemetry.logs import log
 from waypost.store.contract import WrongStore
 from waypost.store.properties import set_revision
 from waypost.store.retention.partitions import create_first_partitions
-from waypost.store.schema import create_schema
+from waypost.store.schema import POSTGRESQL, create_schema
 from waypost.store.tables import REVISION, store_properties
 
-OLDEST_UPGRADABLE_REVISION: Final = 5
-"""The oldest revision from which a store can be upgraded."""
+OLDEST_UPGRADABLE_REVISION: Final = 10
+"""The oldest revision from which a store can be upgraded; until the first release, the only one."""
+
+STEPS_FOLDER: Final = Path(__file__).parent / "steps"
+UPGRADE_LIMITS: Final = {  # of an upgrade on PostgreSQL: running processes are blocked for this long at most
+    "lock_timeout": "2s",
+    "transaction_timeout": "0",  # a step locks only the tables that it changes
+}
 
 MAX_NAMED_TABLES: Final = 3
 MOVING_PROPERTY: Final = "moving"
@@ -77,7 +92,7 @@ def read_schema_status(connection: Connection) -> SchemaStatus | None:
 
 def _tables_of_extensions(connection: Connection) -> set[str]:
     """Return the tables that PostgreSQL's extensions have added."""
-    if connection.dialect.name != "postgresql":
+    if connection.dialect.name != POSTGRESQL:
         return set()
     rows = connection.execute(
         text(
@@ -111,18 +126,12 @@ def create_or_check_schema(connection: Connection, *, upgrade: bool = True) -> N
     if status.is_moved:
         raise WrongStore("this store has been moved to PostgreSQL and is no longer used; set WAYPOST_DATABASE_URL")
     if status.is_older:
-        if status.revision < OLDEST_UPGRADABLE_REVISION:
-            raise WrongStore(
-                f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is "
-                f"{OLDEST_UPGRADABLE_REVISION}; start with an empty folder"
-            )
+        check_upgradable(status)
         if not upgrade:
             raise WrongStore(
                 f"this store has revision {status.revision} and this version of waypost works on "
                 f"revision {REVISION}; run `waypost store upgrade`"
             )
-        from waypost.store.migrations import upgrade_store  # Alembic is slow to import
-
         upgrade_store(connection, status.revision)
     elif not status.is_compatible:
         raise WrongStore(
@@ -130,3 +139,50 @@ def create_or_check_schema(connection: Connection, *, upgrade: bool = True) -> N
             f"or newer; this version of waypost has revision {REVISION}; "
             "use a newer version"
         )
+
+
+def check_upgradable(status: SchemaStatus) -> None:
+    """Return if no step would be missing in an upgrade of a store.
+
+    Raises:
+        WrongStore: it is too old; the text gives the fix.
+    """
+    if status.revision < OLDEST_UPGRADABLE_REVISION:
+        raise WrongStore(
+            f"this store has revision {status.revision}, which is too old to be upgraded; the oldest is "
+            f"{OLDEST_UPGRADABLE_REVISION}; start with an empty folder"
+        )
+
+
+def upgrade_store(connection: Connection, revision: int, *, extra_folders: Sequence[Path] = ()) -> int:
+    """Apply every later step to a store of a revision, within the caller's transaction; return its revision then.
+
+    Args:
+        connection: to the store.
+        revision: of the store.
+        extra_folders: folders with more steps.
+    """
+    from alembic.operations import Operations  # slow to import, and only needed here
+    from alembic.runtime.migration import MigrationContext
+
+    if connection.dialect.name == POSTGRESQL:
+        version = int(connection.exec_driver_sql("SHOW server_version_num").scalar_one())
+        for name, value in UPGRADE_LIMITS.items():
+            if name != "transaction_timeout" or version >= 170_000:
+                connection.exec_driver_sql(f"SET LOCAL {name} = '{value}'")
+    for step in pending_steps(revision, extra_folders=extra_folders):
+        with Operations.context(MigrationContext.configure(connection)):
+            step.upgrade()
+        revision = int(step.revision)
+        set_revision(connection, revision, step.works_with)
+        log("store").info("store upgraded", revision=revision, works_with=step.works_with)
+    return revision
+
+
+def pending_steps(revision: int, *, extra_folders: Sequence[Path] = ()) -> list[Any]:
+    """Return the members of the modules of the steps that come after a revision, in order."""
+    files = [file for folder in (STEPS_FOLDER, *extra_folders) for file in folder.glob("revision_*.py")]
+    steps = [
+        step for step in (SimpleNamespace(**run_path(str(file))) for file in files) if int(step.revision) > revision
+    ]
+    return sorted(steps, key=lambda step: int(step.revision))

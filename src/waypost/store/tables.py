@@ -295,7 +295,7 @@ messages = Table(
     Column("kind", TextColumn, nullable=False),  # of its content; the table is in store/encoding.py
     Column("template_id", TextColumn),
     Column("content", LargeBinary, nullable=False),  # canonical JSON of our own message
-    Column("request", TextColumn, nullable=False),  # the form as received, before revision 8; holds no credential
+    Column("request", TextColumn, nullable=False),  # always empty: the form is compressed, in the column below
     Column("sandbox", Boolean, nullable=False),
     Column("state", TextColumn, nullable=False),
     Column("unconfirmed", Boolean, nullable=False),  # `failed` is our assumption, not reported by the operator
@@ -304,12 +304,12 @@ messages = Table(
     Column("reason", TextColumn),
     Column("accepted_on_ms", BigInteger, nullable=False),
     Column("changed_on_ms", BigInteger, nullable=False),
-    Column("enqueued_on_ms", BigInteger),  # when it reached these states; NULL: it did not, or before revision 7
+    Column("enqueued_on_ms", BigInteger),  # when it reached these states; NULL: it did not
     Column("sent_on_ms", BigInteger),
     Column("delivered_on_ms", BigInteger),
     Column("read_on_ms", BigInteger),
-    Column("compressed_request", LargeBinary),  # the form as received, since revision 8; holds no credential
-    Column("request_id", TextColumn),  # of the request, since revision 9; NULL: the client sent none
+    Column("compressed_request", LargeBinary),  # the form as received; holds no credential
+    Column("request_id", TextColumn),  # of the request; NULL: the client sent none
     sqlite_with_rowid=False,
 )
 Index(
@@ -471,7 +471,7 @@ callbacks = Table(  # each is its own job in the callbacks queue until it has en
     Column("created_on_ms", BigInteger, nullable=False),
     Column("ended_on_ms", BigInteger),  # NULL: still to be delivered
     Column("delivered", Boolean),  # NULL: still to be delivered; false: failed for good
-    # The job. Its position is of the same sequence as those in `queue_jobs`; NULL: ended before revision 7
+    # The job. Its position is of the same sequence as those in `queue_jobs`
     Column("position", BigInteger),
     Column("due_ms", BigInteger, nullable=False, server_default=text("0")),
     Column("attempt", Integer, nullable=False, server_default=text("0")),
@@ -524,7 +524,7 @@ attempts = Table(  # attempts to deliver callbacks, except a first one that deli
     Column("subscription_id", BigInteger),
     Column("request_headers", TextColumn),  # JSON: as sent; only the names of the partner's own headers
     Column("response_headers", TextColumn),  # JSON: the first headers of the response
-    Column("kind", TextColumn, nullable=False, server_default=text("''")),  # '': before revision 6
+    Column("kind", TextColumn, nullable=False, server_default=text("''")),
     Index("attempts_by_subscription", "subscription_id", "at_ms"),
 )
 

@@ -189,11 +189,6 @@ def _end_columns(record: AttemptRecord) -> tuple[int, bool | None, str]:
     return record.attempt.at_ms + record.attempt.duration_ms, record.delivered, record.callback_id
 
 
-def attempt_kind(kind: str, number: int) -> str:
-    """Return why an attempt was made; before revision 6 it follows from the number, counted from 1."""
-    return kind or (AttemptKind.INITIAL if number == 1 else AttemptKind.RETRY).value
-
-
 def first_attempt_times(connection: Connection, ids: Collection[str]) -> dict[str, int]:
     """Return the time of the first attempt of each callback; those without an attempt are left out."""
     if not ids:
@@ -227,12 +222,11 @@ def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[s
         "attempts": [
             {
                 **attempt,
-                "kind": attempt_kind(attempt["kind"], number),
                 "response_body": (attempt["response_body"] or b"").decode("utf-8", "replace"),
                 "request_headers": json.loads(attempt["request_headers"] or "{}"),
                 "response_headers": json.loads(attempt["response_headers"] or "{}"),
             }
-            for number, attempt in enumerate([*_first_attempt(row), *stored], 1)
+            for attempt in [*_first_attempt(row), *stored]
         ],
     }
 
