@@ -37,21 +37,21 @@ class NewApp(msgspec.Struct, forbid_unknown_fields=True):
 
     partner_id: Annotated[int, Meta(description="The partner that gets it.")]
     name: Annotated[str, Meta(description="1 to 150 characters; unique.")]
-    phone_number: Annotated[str, Meta(description="8 to 15 digits; unique.")]
+    phone_number: Annotated[str, Meta(description="The source number: 8 to 15 digits; unique.")]
     phone_number_id: Annotated[str, Meta(description="The operator's id of the number.")]
     business_account_id: Annotated[str, Meta(description="The operator's id of a business account of the partner.")]
     per_second: Annotated[
-        int | None, Meta(description="The throughput of its number at the operator; null: the service's setting.")
+        int | None, Meta(description="The operator's throughput for the number. [default: the service's setting]")
     ] = None
 
 
 class AppConnection(msgspec.Struct, forbid_unknown_fields=True):
     """The number and the business account of an app."""
 
-    phone_number: Annotated[str, Meta(description="8 to 15 digits; unique.")]
+    phone_number: Annotated[str, Meta(description="The source number: 8 to 15 digits; unique.")]
     phone_number_id: Annotated[str, Meta(description="The operator's id of the number.")]
     business_account_id: Annotated[str, Meta(description="The operator's id of a business account of the partner.")]
-    live: Annotated[bool, Meta(description="False for a sandbox app.")] = True
+    live: Annotated[bool, Meta(description="Live, or still a sandbox app.")] = True
 
 
 class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):

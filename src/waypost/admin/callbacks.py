@@ -43,9 +43,9 @@ operation = AdminOperations()
 class SubscriptionQuery(msgspec.Struct):
     """A filter of subscriptions, which must match every given field. A number 0 counts as absent."""
 
-    subscription_id: Annotated[int | None, Meta(description="One subscription.")] = None
-    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
-    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
+    subscription_id: Annotated[int | None, Meta(description="This subscription only.")] = None
+    app_id: Annotated[str | None, Meta(description="This app only.")] = None
+    partner_id: Annotated[int | None, Meta(description="This partner only.")] = None
 
 
 class ReportQuery(msgspec.Struct):
@@ -53,17 +53,15 @@ class ReportQuery(msgspec.Struct):
 
     to_ms: Annotated[int | None, Meta(description="Before this time; default: now.")] = None
     from_ms: Annotated[int | None, Meta(description="From this time on; default: a day before its end.")] = None
-    subscription_id: Annotated[int | None, Meta(description="One subscription.")] = None
-    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
-    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
+    subscription_id: Annotated[int | None, Meta(description="This subscription only.")] = None
+    app_id: Annotated[str | None, Meta(description="This app only.")] = None
+    partner_id: Annotated[int | None, Meta(description="This partner only.")] = None
 
 
 class KeyRotation(msgspec.Struct, forbid_unknown_fields=True):
     """The rotation of a key: how long the old key signs in addition to the new one."""
 
-    keep_old_for_s: Annotated[
-        int, Meta(description="How long the old key signs in addition to the new one, in seconds.")
-    ] = 86_400
+    keep_old_for_s: Annotated[int, Meta(description="How long the old key signs too, in seconds.")] = 86_400
 
     def __post_init__(self) -> None:
         """Check that the time is limited."""
@@ -75,9 +73,9 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
     """A filter of callbacks to replay, which must match every given field."""
 
     callback_id: Annotated[str | None, Meta(description="One callback.")] = None
-    subscription_id: Annotated[int | None, Meta(description="Those of one subscription.")] = None
-    app_id: Annotated[str | None, Meta(description="Those of one app.")] = None
-    partner_id: Annotated[int | None, Meta(description="Those of one partner.")] = None
+    subscription_id: Annotated[int | None, Meta(description="This subscription only.")] = None
+    app_id: Annotated[str | None, Meta(description="This app only.")] = None
+    partner_id: Annotated[int | None, Meta(description="This partner only.")] = None
     recipient: Annotated[str | None, Meta(description="About one recipient.")] = None
     event: Annotated[str | None, Meta(description="Of one event.")] = None
     delivered: Annotated[

@@ -32,7 +32,7 @@ class SecretRevocation(msgspec.Struct):
     """The options of revoking a client secret."""
 
     keep_tokens: Annotated[
-        bool, Meta(description="True if the partner tokens that it has issued stay valid until they expire.")
+        bool, Meta(description="Keep the partner tokens that it has issued, which live up to a day.")
     ] = False
 
 

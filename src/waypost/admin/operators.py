@@ -27,34 +27,33 @@ operation = AdminOperations()
 class NumbersQuery(msgspec.Struct):
     """The business account whose numbers to list."""
 
-    business_account_id: Annotated[str, Meta(description="The operator's id of a business account; required.")] = ""
+    business_account_id: Annotated[
+        str, Meta(description="The operator's id of a business account, which need not be added here yet; required.")
+    ] = ""
 
 
 class NewBusinessAccount(msgspec.Struct, forbid_unknown_fields=True):
     """A business account to add."""
 
-    id: Annotated[str, Meta(description="At the operator.")]
+    id: Annotated[str, Meta(description="The operator's id of it; wabaId on the wire.")]
     partner_id: Annotated[int, Meta(description="The partner that has it.")]
-    operator_account_id: Annotated[str, Meta(description="The operator account that reaches it.")]
+    operator_account_id: Annotated[str, Meta(description="Id of the operator account that reaches it.")]
     namespace: Annotated[
-        str | None, Meta(description="Of its templates; without it, it is requested from the operator.")
+        str | None, Meta(description="Namespace of its templates. [default: read from the operator]")
     ] = None
 
 
 class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
     """A requested switch of an app to an operator account; see `SwitchRequest`."""
 
-    operator_account_id: Annotated[str, Meta(description="The account to switch to.")]
+    operator_account_id: Annotated[str, Meta(description="Id of its new operator account.")]
     business_account_id: Annotated[
-        str | None,
-        Meta(description="At that operator; without it the one used there before, or the only one found there."),
+        str | None, Meta(description="Its id at that operator. [default: its earlier id there, or the same]")
     ] = None
     phone_number_id: Annotated[
-        str | None, Meta(description="The operator's id of the app's number there; likewise.")
+        str | None, Meta(description="The number's id there. [default: its earlier id there, or found by its digits]")
     ] = None
-    submit_templates: Annotated[bool, Meta(description="True if templates that are missing there are submitted.")] = (
-        False
-    )
+    submit_templates: Annotated[bool, Meta(description="Submit templates that are missing there.")] = False
     dry_run: Annotated[bool, Meta(description="True if only the effect is reported.")] = False
 
 

@@ -23,7 +23,12 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
 
     email: Annotated[str, Meta(description="By which it logs in; unique.")]
     name: Annotated[str, Meta(description="As the console shows it.")]
-    password: Annotated[str | None, Meta(description="Of its login; without one only client secrets log in.")] = None
+    password: Annotated[
+        str | None,
+        Meta(
+            description="8 characters or more: upper case, lower case, a digit, a symbol; without one only client secrets log in."
+        ),
+    ] = None
     contact_name: Annotated[str, Meta(description="Of a person there.")] = ""
     phone_number: Annotated[str, Meta(description="Of that person.")] = ""
 
@@ -40,7 +45,7 @@ class NewPassword(msgspec.Struct, forbid_unknown_fields=True):
 
     password: Annotated[str, Meta(description="8 characters or more: upper case, lower case, a digit, a symbol.")]
     end_tokens: Annotated[
-        bool, Meta(description="False if the partner's tokens stay valid until they expire, which takes up to a day.")
+        bool, Meta(description="Revoke the partner's tokens too, which otherwise live up to a day.")
     ] = True
     keep_session: Annotated[str, Meta(description="The hash of the one console session that stays: the caller's.")] = ""
 

@@ -35,7 +35,9 @@ class KeyReplacement(msgspec.Struct, forbid_unknown_fields=True):
             )
         ),
     ] = "keep"
-    keep_old_for_s: Annotated[int, Meta(description="How long they are, in seconds, with `renew`.")] = 86_400
+    keep_old_for_s: Annotated[
+        int, Meta(description="Seconds for which renewed tokens and keys of before are still accepted.")
+    ] = 86_400
 
     def __post_init__(self) -> None:
         """Check that the time is limited."""

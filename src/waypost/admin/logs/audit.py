@@ -19,16 +19,18 @@ operation = AdminOperations()
 class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
     """The filters; an unknown one is an error, because ignoring it would return wrong entries."""
 
-    partner_id: Annotated[int | None, Meta(description="About one partner.")] = None
-    actor: Annotated[str | None, Meta(description="By one actor.")] = None
-    action: Annotated[str | None, Meta(description="One action, as entries name it.")] = None
+    partner_id: Annotated[int | None, Meta(description="Entries about this partner's account.")] = None
+    actor: Annotated[str | None, Meta(description="admin, nobody, or a partner's e-mail address.")] = None
+    action: Annotated[str | None, Meta(description="Part of method and path, such as client-secrets.")] = None
     outcome: Annotated[
         Literal["done", "rejected"] | None, Meta(description="Only what was done, or only what was rejected.")
     ] = None
     since_ms: Annotated[int | None, Meta(description="From this time on.")] = None
     until_ms: Annotated[int | None, Meta(description="Before this time.")] = None
-    before: Annotated[int | None, Meta(description="`next` of the page before.")] = None
-    limit: Annotated[int, Meta(description="1 to 500 entries.")] = 100
+    before: Annotated[
+        int | None, Meta(description="Only entries older than the one with this id, for the next page.")
+    ] = None
+    limit: Annotated[int, Meta(description="Maximum number of entries, 1 to 500.")] = 100
 
     def __post_init__(self) -> None:
         """Check the size of the page."""

@@ -25,14 +25,14 @@ class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
     status: Annotated[
         StatusFilter | None, Meta(description="Their status, such as 404, or its class, such as 4xx.")
     ] = None
-    route: Annotated[
-        str | None, Meta(description="A part of the method and the path of a route, as entries name it.")
+    route: Annotated[str | None, Meta(description="Part of method and path, such as /template/msg.")] = None
+    app_id: Annotated[str | None, Meta(description="Only requests for this app, by its id.")] = None
+    partner_id: Annotated[int | None, Meta(description="Only requests of this partner.")] = None
+    request_id: Annotated[str | None, Meta(description="Only those with this X-Request-Id.")] = None
+    before: Annotated[
+        str | None, Meta(description="Only requests older than the one with this id, for the next page.")
     ] = None
-    app_id: Annotated[str | None, Meta(description="Of one app.")] = None
-    partner_id: Annotated[int | None, Meta(description="Of one partner.")] = None
-    request_id: Annotated[str | None, Meta(description="The `X-Request-Id` of a response.")] = None
-    before: Annotated[str | None, Meta(description="`next` of the page before.")] = None
-    limit: Annotated[int, Meta(description="1 to 500 entries.")] = 50
+    limit: Annotated[int, Meta(description="Maximum number of requests, 1 to 500.")] = 50
 
     def __post_init__(self) -> None:
         """Check the size of the page."""
