@@ -6,7 +6,7 @@ from typing import Any, Final
 import pytest
 
 from waypost.api.http.proxies import network_of
-from waypost.assembly.http.limits import DEFAULT_LIMITS, SLOW_AFTER_S, Connections, HttpError
+from waypost.assembly.http.limits import DEFAULT_LIMITS, MANY_ARRIVING, SLOW_AFTER_S, Connections, HttpError
 
 ROOM: Final = 6
 
@@ -34,10 +34,11 @@ class Listener:
 
     now_s: float = 0
     per_address: int = 0
+    room: int = ROOM
     errors: list[HttpError] = field(default_factory=list[HttpError])
 
     def __post_init__(self) -> None:
-        limits = replace(DEFAULT_LIMITS, max_connections=ROOM, max_connections_per_address=self.per_address)
+        limits = replace(DEFAULT_LIMITS, max_connections=self.room, max_connections_per_address=self.per_address)
         self.connections = Connections(limits, now_s=lambda: self.now_s)
 
     def connect(self, address: str) -> Connection:
@@ -88,24 +89,34 @@ def test_requests_that_have_just_begun_are_not_slow(listener: Listener) -> None:
     assert [error.status for error in listener.errors] == [503]
 
 
-def test_slow_connections_go_before_idle_ones_and_idle_ones_without_a_credential_before_others(
-    listener: Listener,
-) -> None:
-    authenticated, idle, slow = [listener.connect("203.0.113.1") for _ in range(3)]
-    busy = [listener.connect("203.0.113.1") for _ in range(3)]
-    listener.serve(authenticated, authenticated=True)
+def test_network_that_fills_the_room_at_once_makes_room_for_others_but_not_for_itself() -> None:
+    listener = Listener(room=MANY_ARRIVING + 1)
+    partner = listener.connect("192.0.2.1")
+    listener.serve(partner, authenticated=True)
+    flood = [listener.connect(f"203.0.113.{nth}") for nth in range(MANY_ARRIVING)]
+
+    new = [listener.connect("198.51.100.4"), listener.connect("203.0.113.200")]
+
+    assert ended(flood) == [0]
+    assert ended([*new, partner]) == []
+    assert [error.status for error in listener.errors] == [503]
+
+
+def test_slow_connections_go_before_idle_ones_and_those_that_authenticated_keep_half(listener: Listener) -> None:
+    authenticated = [listener.connect("203.0.113.1") for _ in range(4)]
+    idle, slow = [listener.connect("203.0.113.1") for _ in range(2)]
+    for each in authenticated:
+        listener.serve(each, authenticated=True)
     listener.serve(idle)
-    for each in busy:
-        listener.serve(each, idle=False)
     listener.now_s = SLOW_AFTER_S
     order: list[int] = []
 
     for _ in range(4):
-        before = ended([authenticated, idle, slow, *busy])
+        before = ended([*authenticated, idle, slow])
         listener.serve(listener.connect("192.0.2.1"), idle=False)
-        order += [nth for nth in ended([authenticated, idle, slow, *busy]) if nth not in before]
+        order += [nth for nth in ended([*authenticated, idle, slow]) if nth not in before]
 
-    assert order == [2, 1, 0]
+    assert order == [5, 4, 0]
     assert [error.status for error in listener.errors] == [503]
 
 

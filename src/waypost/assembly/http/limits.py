@@ -26,6 +26,9 @@ MAX_UNPARSED_BYTES: Final = 16_000_000
 SLOW_AFTER_S: Final = 1.0
 """A request that has taken longer to arrive goes first when there is no room."""
 
+MANY_ARRIVING: Final = 32
+"""A network with so many requests that are arriving makes room for one that has less than half as many."""
+
 _USEFUL_DESCRIPTORS: Final = 65_536
 """A soft limit above this has no benefit."""
 
@@ -109,9 +112,9 @@ class Connections:
     """The open connections of one server, counted in total and by client address.
 
     When there is no room for a new one, another is ended, in this order: the one whose request has been arriving for
-    longest, of the network with most of them, if that is more than a second; the longest idle without a valid
-    credential; the longest idle. Those that had a valid credential are not among the slow ones. If all are being
-    responded to, the new one is rejected.
+    longest, of the network with most of them, if that is more than a second, or if the network has many and the new
+    connection's own less than half as many; the longest idle without a valid credential; the longest idle, if more than half had one. Those that had a valid credential are not among the slow
+    ones. Otherwise the new one is rejected.
 
     Attributes:
         errors_sent: number of error responses of the server itself, by status.
@@ -241,7 +244,8 @@ class Connections:
             ended.end_for_another()
         limit = self.limits.max_connections
         if (limit and len(self._open) >= limit) or descriptor >= self._max_descriptors:
-            ended = self._slowest(self._arriving.values()) or self._longest_idle()
+            ended = self._slowest(self._arriving.values()) or self._oldest_of_many(origin.network)
+            ended = ended or self._longest_idle()
             if ended is None:
                 return HttpError(503, "The server has no room for more connections; try again.")
             ended.end_for_another()
@@ -253,9 +257,21 @@ class Connections:
         slow = [arriving for arriving in networks if arriving and next(iter(arriving.values())) <= before_s]
         return next(iter(max(slow, key=len))) if slow else None
 
+    def _oldest_of_many(self, network: str) -> OpenConnection | None:
+        """Return the first one of the network with most that are arriving, if it has many more than another; or None.
+
+        Thousands that arrive at once fill the room before any of them is slow.
+        """
+        most = max(self._arriving.values(), key=len, default=None)
+        many = max(MANY_ARRIVING, 2 * (len(self._arriving.get(network, ())) + 1))
+        return next(iter(most)) if most is not None and len(most) >= many else None
+
     def _longest_idle(self) -> OpenConnection | None:
         without = (each for each in self._idle if each not in self._authenticated)
-        return next(without, None) or next(iter(self._idle), None)
+        ended = next(without, None)
+        if ended is None and len(self._authenticated) > len(self._open) // 2:
+            return next(iter(self._idle), None)
+        return ended
 
 
 class _Origin(NamedTuple):
