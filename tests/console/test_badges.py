@@ -8,9 +8,9 @@ from typing import Final
 import pytest
 from jinja2 import Environment, nodes
 
-from waypost.console.overview.view_models import OUTCOMES, TILES
-from waypost.console.settings.app_rates import RATE_SOURCES
-from waypost.console.web.state_kinds import STATE_KINDS, state_kind
+from waypost.console.overview.page import OUTCOMES, TILES
+from waypost.console.settings.app import RATE_SOURCES
+from waypost.console.web.formatting import STATE_KINDS, state_kind
 from waypost.domain.message import MessageState
 from waypost.domain.templates.template import TemplateStatus
 
@@ -27,7 +27,7 @@ def test_no_template_chooses_the_colour_of_a_badge(template: Path) -> None:
     states = {state for call in _badge_calls(text) for state in _named_states(call.args[-1])}
 
     assert not BADGE_CLASS.search(text), "the class of a badge follows from its state: {{ state|state_kind }}"
-    assert not [state for state in states if state.lower() not in KNOWN_STATES], "not in web/state_kinds.py"
+    assert not [state for state in states if state.lower() not in KNOWN_STATES], "not in web/formatting.py"
 
 
 def test_calls_of_badges_are_found() -> None:

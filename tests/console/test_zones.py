@@ -14,7 +14,7 @@ from tests.console.support.addresses import addresses
 from tests.console.support.scene import Scene
 from waypost.console.conversations.filters import read_thread_filter
 from waypost.console.messages.filters import read_filter
-from waypost.console.overview.minute_counts import LONGEST_DAY_MS, count_start_ms
+from waypost.console.overview.queries import LONGEST_DAY_MS, count_start_ms
 from waypost.console.route import RouteKind
 from waypost.console.web.zones import (
     MAX_TIME_MS,

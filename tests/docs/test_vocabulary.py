@@ -61,7 +61,7 @@ WORDS_ALLOWED: Final[tuple[tuple[str, str, str], ...]] = (
     ("docs/reference/routes.md",                              "street",                                  "the same"),
     ("docs/sources/ledger.md",                                "street",                                  "the same"),
     ("tests/wire/cases/*prefilled.toml",                      "street",                                  "the same"),
-    ("src/waypost/console/bubbles/media.py",                  "street",                                  "the same"),
+    ("src/waypost/console/bubbles/items.py",                  "street",                                  "the same"),
     ("src/waypost/simulator/messages/message_kinds.py",       "street",                                  "the same"),
     ("src/waypost/console/templates/sending.py",              "street",                                  "a sample address"),
     ("src/waypost/outbound/failures.py",                      "refused",                                 "connection refused"),

@@ -17,8 +17,8 @@ from waypost.console.app import Console
 from waypost.console.rendering import PageRenderer
 from waypost.console.services import ConsoleServices, PasswordVerifier, ReadinessChecks, SignInLimiter
 from waypost.console.web.assets import Assets
-from waypost.console.web.change_signal import ChangeSignal
 from waypost.console.web.sessions import Sessions
+from waypost.console.web.streams import ChangeSignal
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory

@@ -8,11 +8,10 @@ from urllib.parse import quote
 from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError
+from waypost.console.api_clients import exclude_from_drain
 from waypost.console.page_tools import PageTools
-from waypost.console.proxying import exclude_from_drain
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 
 Fields = Mapping[str, str]

@@ -12,10 +12,9 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from waypost.console.guard import cookie_name, guard_endpoint, method_not_allowed
-from waypost.console.page_context import PageContextReader
-from waypost.console.page_tools import PageTools
+from waypost.console.page_tools import PageContextReader, PageTools
 from waypost.console.services import ConsoleServices
-from waypost.console.web.headers import SECURITY_HEADERS
+from waypost.console.web.assets import SECURITY_HEADERS
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import StreamRunner
 

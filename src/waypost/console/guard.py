@@ -1,4 +1,4 @@
-"""Checks before every endpoint: the session, the form's origin and token, the app in the path; and error pages."""
+"""Audit log entries of actions in the console, and of searches in hidden texts."""
 
 from collections.abc import Awaitable, Callable, Collection
 from typing import Final
@@ -14,16 +14,62 @@ from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.telemetry.logs import log
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console import rendering
-from waypost.console.audit_entries import record_action, record_rejection
 from waypost.console.page_tools import PageTools
+from waypost.console.rendering import RejectedRedirect
 from waypost.console.route import Audience, PageRoute, RouteKind
-from waypost.console.web.errors import AdministratorRequired, InvalidPageRequest, MethodNotAllowed, NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import (
+    AdministratorRequired,
+    InvalidPageRequest,
+    MethodNotAllowed,
+    NotFound,
+    PageRequest,
+)
 from waypost.console.web.sessions import SESSION_LIFE_MS
 from waypost.domain.errors import ApiError
 from waypost.store.apps.apps import list_apps
 from waypost.store.contract import StoreUnavailable
 from waypost.wire.errors import ERRORS
+
+_REJECTED: Final = 409
+
+
+async def record_action(row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response) -> None:
+    """Write the audit entry of an action or a search and return when it is on disk; do nothing for other pages."""
+    status = _REJECTED if isinstance(response, RejectedRedirect) else response.status_code
+    outcome = "searched in hidden texts" if page_request.searches_hidden_text else ""
+    await _record(row, tools, page_request, status, outcome if status < 400 else "rejected")
+
+
+async def record_rejection(
+    row: PageRoute, tools: PageTools, page_request: PageRequest, response: Response, error: Exception
+) -> None:
+    """Write the audit entry of a rejected action; log an error if that fails too."""
+    try:
+        await _record(row, tools, page_request, response.status_code, type(error).__name__)
+    except Exception:  # noqa: BLE001  the response is an error already
+        _log.exception("audit entry could not be written", action=row.path)
+
+
+async def _record(row: PageRoute, tools: PageTools, page_request: PageRequest, status: int, detail: str) -> None:
+    session = page_request.session
+    is_audited = row.is_audited or page_request.searches_hidden_text
+    if not is_audited or session is None or (row.is_shared and _is_demo(tools)):
+        return
+    await tools.services.audit.record(
+        actor=session.partner.email,
+        remote_address=tools.services.client_address(page_request.request.scope),
+        action=f"{row.method} {row.path}",
+        status=status,
+        partner_id=session.partner.id,
+        subject=page_request.path_params,
+        detail=detail,
+    )
+
+
+def _is_demo(tools: PageTools) -> bool:
+    """True in a demo: its user is its administrator, and a reset deletes the log with the store."""
+    return tools.services.demo_partner_id is not None
+
 
 CSRF_FIELD: Final = "csrf"
 CSRF_HEADER: Final = "x-waypost-csrf"

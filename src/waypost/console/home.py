@@ -3,8 +3,7 @@
 from starlette.responses import RedirectResponse, Response
 
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 
 
 async def show_home(tools: PageTools, page_request: PageRequest) -> Response:

@@ -12,11 +12,9 @@ from waypost import __version__
 from waypost.base.clock import Clock
 from waypost.console.bubbles.formatting import format_text
 from waypost.console.bubbles.previews import message_view
-from waypost.console.web.assets import Assets
-from waypost.console.web.formatting import format_number, format_phone, pretty_json
-from waypost.console.web.headers import SECURITY_HEADERS
+from waypost.console.web.assets import SECURITY_HEADERS, Assets
+from waypost.console.web.formatting import format_number, format_phone, pretty_json, state_kind
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.state_kinds import state_kind
 from waypost.console.web.zones import day_text, time_element, time_text, zone_context
 
 HEADERS: Final = {**SECURITY_HEADERS, "Cache-Control": "no-store"}

@@ -11,8 +11,8 @@ from waypost.base.telemetry.limited_requests import LimitedRequests
 from waypost.console.api_clients import ApiClients
 from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets
-from waypost.console.web.change_signal import ChangeSignal
 from waypost.console.web.sessions import Sessions
+from waypost.console.web.streams import ChangeSignal
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.database import Database
 from waypost.store.directory import Directory

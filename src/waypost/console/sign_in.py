@@ -11,8 +11,7 @@ from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.console.guard import check_host, cookie_name, set_session_cookie
 from waypost.console.page_tools import PageTools
 from waypost.console.rendering import THEME_COOKIE, THEMES
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.zones import TIME_CHOICES, TIMES_COOKIE
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner

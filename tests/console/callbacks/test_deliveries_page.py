@@ -15,7 +15,7 @@ from tests.console.support.input_methods import INPUT_METHODS, InputMethod
 from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.polling import poll_until
 from waypost.base.clock import HOUR_MS, ClockSetting, VirtualClock
-from waypost.console.callbacks.statuses import DeliveryStatus, delivery_status
+from waypost.console.callbacks.deliveries import DeliveryStatus, delivery_status
 from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
 from waypost.store.database import Database
 from waypost.store.queue.names import JobState

@@ -31,8 +31,8 @@ from tests.support.media_samples import SAMPLES
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.dev import demo
 from waypost.base.clock import ManualClock
-from waypost.console.bubbles.drafts import draft_message
 from waypost.console.bubbles.items import prepare_messages
+from waypost.console.bubbles.previews import draft_message
 from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets
 from waypost.console.web.page_request import PageRequest

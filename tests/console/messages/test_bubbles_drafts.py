@@ -8,10 +8,9 @@ import pytest
 
 from tests.console.support.bubble_samples import DRAFTS, UNTIL_MS, business_message, template_message
 from waypost.console.bubbles.buttons import BUTTON_BEHAVIOURS
-from waypost.console.bubbles.drafts import draft_message
 from waypost.console.bubbles.flow_forms import parse_screens
 from waypost.console.bubbles.items import add_media_data, prepare_messages, quote_of
-from waypost.console.bubbles.previews import message_view
+from waypost.console.bubbles.previews import draft_message, message_view
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft

@@ -5,11 +5,18 @@ import re
 import pytest
 from markupsafe import Markup
 
-from waypost.console.charts.axes import ChartFrame, ReferenceLine
-from waypost.console.charts.distribution import HistogramBin, histogram
-from waypost.console.charts.series import ChartSeries, legend, value_table
-from waypost.console.charts.sparkline import sparkline
-from waypost.console.charts.time_charts import bar_chart, line_chart
+from waypost.console.charts import (
+    ChartFrame,
+    ChartSeries,
+    HistogramBin,
+    ReferenceLine,
+    bar_chart,
+    histogram,
+    legend,
+    line_chart,
+    sparkline,
+    value_table,
+)
 
 SCRIPT = "<script>alert(1)</script>"
 

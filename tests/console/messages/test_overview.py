@@ -11,8 +11,8 @@ from sqlalchemy import Connection, insert, update
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from waypost.assembly.dev import demo
 from waypost.base.clock import MINUTE_MS
-from waypost.console.overview.minute_counts import MAX_NEWEST_READ, MinuteCounts, count_in_states
-from waypost.console.overview.view_models import counted_since_ms
+from waypost.console.overview.page import counted_since_ms
+from waypost.console.overview.queries import MAX_NEWEST_READ, MinuteCounts, count_in_states
 from waypost.console.services import ConsoleServices
 from waypost.console.web.zones import UTC_ZONE
 from waypost.domain.app import BusinessAccount

@@ -7,12 +7,12 @@ import pytest
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
-from waypost.console.messages.trace_step import TraceStepView
 from waypost.console.messages.trace_steps import (
     MAX_FOLDS,
     MAX_LISTED_PER_FOLD,
     MAX_LISTED_PER_RUN,
     MIN_FOLDED,
+    TraceStepView,
     fold_attempts,
 )
 from waypost.store.database import Database

@@ -12,7 +12,7 @@ from tests.console.support.bubble_samples import business_message
 from tests.support.media_samples import sample
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
-from waypost.console.phones.selection import PhoneSelection, parse_digits
+from waypost.console.phones.view_models import PhoneSelection, parse_digits
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 ANN: Final = demo.DESTINATION

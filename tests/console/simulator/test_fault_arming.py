@@ -8,7 +8,7 @@ import pytest
 from playwright.async_api import expect
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
-from waypost.console.simulator.fault_presets import FAULT_PRESETS
+from waypost.console.simulator.faults import FAULT_PRESETS
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

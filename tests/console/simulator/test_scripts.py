@@ -8,9 +8,9 @@ from playwright.async_api import Page
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from waypost.assembly.dev import demo
-from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS
-from waypost.console.simulator.script_rows import (
+from waypost.console.simulator.scripts import (
     MAX_SCRIPT_ROWS,
+    SCRIPT_PRESETS,
     STEP_EFFECTS,
     STEP_EVENTS,
     STEP_OPTIONS,

@@ -10,8 +10,8 @@ from playwright.async_api import Dialog, expect
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.media_samples import sample
 from waypost.assembly.dev import demo
-from waypost.console.templates.character_limits import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
 from waypost.console.templates.draft_text import draft_content, parse_content
+from waypost.console.templates.editor_view import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
 from waypost.console.templates.submission import encode_content, encode_draft
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card

@@ -10,9 +10,14 @@ from playwright.async_api import expect
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.support.builders import draft
 from waypost.assembly.dev import demo
-from waypost.console.templates.texts.changes import TextChange, compare_drafts
-from waypost.console.templates.texts.labels import field_label, label_text
-from waypost.console.templates.texts.languages import find_language, listed_languages
+from waypost.console.templates.texts import (
+    TextChange,
+    compare_drafts,
+    field_label,
+    find_language,
+    label_text,
+    listed_languages,
+)
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS
 from waypost.domain.templates.languages import LANGUAGES

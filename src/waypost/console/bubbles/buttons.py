@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.formatting import safe_link
-from waypost.console.bubbles.json_fields import text_of
-from waypost.console.bubbles.orders import money
+from waypost.console.bubbles.items import money, text_of
 
 MAX_BUTTONS_SHOWN: Final = 3
 """If there are more, a handset shows `BUTTONS_SHOWN_OF_MORE` of them and "See all options"."""

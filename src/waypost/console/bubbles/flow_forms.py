@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.console.bubbles.json_fields import text_of
+from waypost.console.bubbles.items import text_of
 
 MAX_FIELDS_PER_SCREEN: Final = 200
 _MAX_DEPTH: Final = 8

@@ -1,6 +1,8 @@
-"""The list of callbacks of an app: live, with filters in the URL, one page at a time."""
+"""The status of a callback as what happened: the response, the next attempt, or why it waits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -18,11 +20,9 @@ from waypost.console.callbacks.delivery_filters import (
 )
 from waypost.console.callbacks.lookup import callbacks_path
 from waypost.console.callbacks.replays import MAX_SELECTED_CALLBACKS, count_failures
-from waypost.console.callbacks.statuses import delivery_status
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_duration
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.deliveries import (
@@ -38,6 +38,77 @@ from waypost.store.callbacks.deliveries import (
     subject_names,
     subscription_health_by_app,
 )
+from waypost.store.queue.names import JobState
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryStatus:
+    """Status of a callback: the event, and the time that it names.
+
+    Attributes:
+        state: of the badge, in `web/formatting.py`.
+        text: followed by the time, if there is one.
+        at_ms: the time that the text is about.
+        form: of the time on pages.
+    """
+
+    state: str
+    text: str
+    at_ms: int | None = None
+    form: str = "relative"
+
+
+def delivery_status(
+    callback: Mapping[str, Any],
+    responses: Sequence[int | None],
+    job: OpenCallback | None,
+    subscription: SubscriptionHealth | None,
+    now_ms: int,
+) -> DeliveryStatus:
+    """Return the status of a callback.
+
+    Args:
+        callback: with `ended_on_ms` and `delivered`.
+        responses: status of the response to each attempt that was no replay, oldest first; None: no response.
+        job: None if it has ended.
+        subscription: None if it is deleted.
+        now_ms: by the service's clock.
+    """
+    if callback["ended_on_ms"] is not None:
+        if callback["delivered"]:
+            return DeliveryStatus("delivered", response_text(responses[-1]) if responses else "Delivered")
+        return DeliveryStatus(
+            "given up", f"Not delivered: {response_text(responses[-1])}" if responses else "Not delivered"
+        )
+    if subscription is None:
+        return DeliveryStatus("deleted", "Subscription deleted")
+    if not subscription.active:
+        return DeliveryStatus("paused by you", "Paused by you")
+    if subscription.paused_on_ms is not None:
+        return DeliveryStatus("paused", "Paused by the service since", subscription.paused_on_ms, "moment")
+    if job is not None and job.state >= JobState.DEAD_LETTER:
+        return DeliveryStatus("dead letter", "Dead letter after internal errors")
+    if responses:
+        due_ms = max(job.due_ms if job else 0, subscription.next_attempt_ms or 0)
+        text = f"Retrying: {responses[-1] or 'no response'}, next"
+        return (
+            DeliveryStatus("retrying", text, due_ms) if due_ms > now_ms else DeliveryStatus("retrying", f"{text} now")
+        )
+    if subscription.failing_since_ms is not None:
+        text = f"Blocked: {subscription.last_status or 'no response'} since"
+        return DeliveryStatus("blocked", text, subscription.failing_since_ms, "moment")
+    return DeliveryStatus("waiting", "Queued")
+
+
+def response_text(status: int | None) -> str:
+    """Return the status of a response as HTTP writes it, `200 OK`."""
+    if status is None:
+        return "no response"
+    try:
+        return f"{status} {HTTPStatus(status).phrase}"
+    except ValueError:  # not a registered one
+        return str(status)
+
 
 DELIVERY_LIST_MACROS: Final = "callbacks/parts.html"
 DELIVERIES_PER_PAGE: Final = 50

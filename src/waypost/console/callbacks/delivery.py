@@ -11,8 +11,7 @@ from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.console.callbacks.deliveries import describe_deliveries
 from waypost.console.callbacks.lookup import callbacks_path, respond
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.domain.callbacks.subscription import Subscription

@@ -7,8 +7,7 @@ from typing import Final
 from urllib.parse import urlencode
 
 from waypost.base.clock import DAY_MS, HOUR_MS
-from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.zones import ZONE_FIELD, read_time_field
 from waypost.store.callbacks.deliveries import DELIVERY_STATES, DeliveryFilter
 

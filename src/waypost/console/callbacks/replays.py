@@ -15,9 +15,8 @@ from waypost.console.callbacks.delivery_filters import (
 )
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions, respond
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_chart_number
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.zones import MAX_TIME_MS
 
 MAX_REPLAYED: Final = 100_000

@@ -13,10 +13,8 @@ from starlette.responses import Response
 from waypost.base.clock import DAY_MS, HOUR_MS
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions
 from waypost.console.callbacks.subscriptions import is_delivered_status
-from waypost.console.charts.axes import ChartFrame, ReferenceLine
-from waypost.console.charts.distribution import HistogramBin, histogram
-from waypost.console.charts.series import ChartSeries, legend, value_table
-from waypost.console.charts.time_charts import line_chart as lines_over_time
+from waypost.console.charts import ChartFrame, ChartSeries, HistogramBin, ReferenceLine, histogram, legend, value_table
+from waypost.console.charts import line_chart as lines_over_time
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_chart_number, format_duration
 from waypost.console.web.page_request import PageRequest

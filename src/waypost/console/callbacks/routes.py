@@ -3,15 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
-from waypost.console.callbacks import (
-    deliveries,
-    delivery,
-    replays,
-    response_times,
-    snippets,
-    subscription_actions,
-    subscriptions,
-)
+from waypost.console.callbacks import deliveries, delivery, replays, response_times, snippets, subscriptions
+from waypost.console.callbacks import subscriptions as subscription_actions
 from waypost.console.route import PageRoute, RouteKind
 
 _BASE: Final = "/apps/{app_id}/callbacks"

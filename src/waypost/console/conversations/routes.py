@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from waypost.console.conversations import actions, listing, thread
+from waypost.console.conversations import listing, thread
+from waypost.console.conversations import thread as actions
 from waypost.console.route import PageRoute, RouteKind
 
 _ONE: Final = "/apps/{app_id}/conversations/{recipient_id}"

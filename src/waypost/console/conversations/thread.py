@@ -1,5 +1,6 @@
 """One conversation: the page, its live updates, and the text of one message on request."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -7,13 +8,14 @@ from typing import Any, Final
 
 from starlette.responses import RedirectResponse, Response
 
+from waypost.client.api_client import ApiResponseError
+from waypost.console.actions import action_response, error_response
 from waypost.console.conversations.entries import ThreadContext, ThreadEntry, media_ids_of, thread_entries
 from waypost.console.conversations.filters import THREAD_PARTS, ThreadPageFilter, read_thread_filter
 from waypost.console.messages.filters import HIDDEN_TEXT_HINT, encode_cursor
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
 from waypost.console.web.formatting import format_phone
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.console.conversations import find_conversation
@@ -200,3 +202,48 @@ async def _entries(
 
 def _html(tools: PageTools, page_request: PageRequest, head: ConversationHead, entry: ThreadEntry) -> str:
     return tools.services.pages.render_macro(THREAD_MACROS, "entry", page_request, page_request, head, entry)
+
+
+async def send_reply(tools: PageTools, page_request: PageRequest) -> Response:
+    """Send a text to the recipient, and return to the conversation; an open page gets the message from its stream.
+
+    Raises:
+        InvalidPageRequest: there is no text.
+        NotFound: the app has no such recipient.
+    """
+    head = await read_head(tools, page_request)
+    text = (await page_request.field("text")).strip()
+    if not text:
+        raise InvalidPageRequest("The reply has no text.", "Enter a text.")
+    app = page_request.app
+    fields = {
+        "channel": "whatsapp",
+        "source": app.phone_number or "",
+        "src.name": app.name,
+        "destination": head.address,
+        "message": json.dumps({"type": "text", "text": text}, ensure_ascii=False),
+    }
+    path = thread_path(page_request, head)
+    try:
+        await tools.services.apis.app(app).form("POST", f"/partner/app/{app.id}/msg", fields)
+    except ApiResponseError as error:
+        return error_response(tools, page_request, f"{path}#latest", error)
+    return action_response(tools, page_request, f"{path}#latest", "Sent.")
+
+
+async def mark_read(tools: PageTools, page_request: PageRequest) -> Response:
+    """Mark the messages received so far as read, for the recipient too.
+
+    Raises:
+        NotFound: the app has no such recipient.
+    """
+    head = await read_head(tools, page_request)
+    path = thread_path(page_request, head)
+    app = page_request.app
+    if head.last_received_id:
+        receipt = {"type": "message-event", "message": {"status": "read", "message_id": head.last_received_id}}
+        try:
+            await tools.services.apis.app(app).json("POST", f"/partner/app/{app.id}/v1/event", receipt)
+        except ApiResponseError as error:
+            return error_response(tools, page_request, f"{path}#latest", error)
+    return tools.redirect(f"{path}#latest", "Marked as read.")

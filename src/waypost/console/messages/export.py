@@ -12,8 +12,7 @@ from waypost.console.messages.filters import MessageListFilter
 from waypost.console.messages.listing import read_page_filter
 from waypost.console.messages.selected import selected_ids
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.zones import iso_time
 from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor, template_names, template_names_by_ids
 from waypost.store.messages.search import current_messages, search_messages

@@ -9,8 +9,7 @@ from waypost.base.encryption import hash_secret
 from waypost.console.messages.filters import FILTER_TIMES, HIDDEN_TEXT_HINT, MessageListFilter, encode_cursor
 from waypost.console.messages.listing import MESSAGE_LIST_REST_S, MESSAGES_PER_PAGE, read_page_filter
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.store.media.media import fetched_media_keys
 from waypost.store.messages.received import find_inbound_details, search_inbound

@@ -1,13 +1,109 @@
-"""Resends the content of a message as a new message through the partner API."""
+"""The stored request of a message, rebuilt to resend it or to show it as code."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiClient
-from waypost.console.messages.requests import ResendRequest, build_resend_request
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.store.console.trace import app_message_content
+from waypost.store.encoding import MARKETING_PASSTHROUGH, MARKETING_TEMPLATE, TEMPLATE_PASSTHROUGH
+
+# fmt: off
+RESEND_PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
+    "passthrough":         "v3/message",
+    TEMPLATE_PASSTHROUGH:  "v3/message",
+    MARKETING_PASSTHROUGH: "onboarding/marketing/msg",
+    "template":            "template/msg",
+    MARKETING_TEMPLATE:    "template/msg",
+}
+# fmt: on
+_SESSION_PATH: Final = "msg"
+MAX_RESEND_FIELDS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ResendRequest:
+    """A partner API request that repeats a stored one.
+
+    Attributes:
+        path: path of the endpoint.
+        fields: form fields; None if the body is JSON.
+        body: JSON body.
+    """
+
+    path: str
+    fields: Mapping[str, str] | None
+    body: Any = None
+
+
+def build_resend_request(app_id: str, kind: str, request: str) -> ResendRequest:
+    """Return a message's request for the partner API.
+
+    Args:
+        app_id: app of the message.
+        kind: stored kind of the message.
+        request: stored body, a form or a JSON object, without credentials.
+
+    Raises:
+        InvalidPageRequest: the body was deleted or cannot be parsed.
+    """
+    path = f"/partner/app/{app_id}/{RESEND_PATHS.get(kind, _SESSION_PATH)}"
+    try:
+        if request.lstrip().startswith("{"):
+            return ResendRequest(path, None, json.loads(request))
+        fields = dict(parse_qsl(request, keep_blank_values=True, strict_parsing=True, max_num_fields=MAX_RESEND_FIELDS))
+    except (ValueError, RecursionError) as error:
+        raise InvalidPageRequest(
+            "This message cannot be resent: its request was deleted or has an unknown format.",
+            "Send a new message through the API, or a template from its page.",
+        ) from error
+    return ResendRequest(path, fields)
+
+
+def render_curl(resend: ResendRequest, base_url: str) -> str:
+    """Return a shell command, with the app's token in an environment variable."""
+    lines = [f"curl {shlex.quote(base_url + resend.path)}", '-H "Authorization: $APP_TOKEN"']
+    if resend.fields is None:
+        lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(resend.body))}"]
+    else:
+        lines += [f"--data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in resend.fields.items()]
+    return " \\\n  ".join(lines)
+
+
+def render_python(resend: ResendRequest, base_url: str) -> str:
+    """Return a script for plain Python, with the app's token in an environment variable."""
+    is_json = resend.fields is None
+    message = _literal(resend.body if is_json else dict(resend.fields or {}))
+    encoded = "json.dumps(message).encode()" if is_json else "urlencode(message).encode()"
+    kind = "application/json" if is_json else "application/x-www-form-urlencoded"
+    imports = "import json\nimport os\n" if is_json else "import os\nfrom urllib.parse import urlencode\n"
+    return (
+        f"{imports}from urllib.request import Request, urlopen\n\n"
+        f"message = {message}\n"
+        f"request = Request(\n    {base_url + resend.path!r},\n    data={encoded},\n"
+        f'    headers={{"Authorization": os.environ["APP_TOKEN"], "Content-Type": "{kind}"}},\n)\n'
+        "print(urlopen(request).read().decode())\n"
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _literal(value: Any) -> str:
+    """Return a value as a Python literal; `repr` quotes untrusted text safely."""
+    if not isinstance(value, dict):
+        return repr(value)
+    members = cast("dict[str, Any]", value)
+    lines = "".join(f"    {name!r}: {member!r},\n" for name, member in members.items())
+    return f"{{\n{lines}}}"
 
 
 async def resend_message(tools: PageTools, page_request: PageRequest) -> Response:

@@ -7,9 +7,8 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.messages.listing import MESSAGE_LIST_MACROS, read_list_rows
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.formatting import format_number
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.store.messages.search import current_messages
 

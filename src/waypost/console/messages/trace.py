@@ -11,12 +11,10 @@ from starlette.responses import RedirectResponse, Response
 from waypost.client.simulated_events import NOT_FETCHED, add_simulated_events
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.messages.requests import build_resend_request, render_curl, render_python
-from waypost.console.messages.trace_branches import summarize_timing
-from waypost.console.messages.trace_steps import build_steps
+from waypost.console.messages.resend import build_resend_request, render_curl, render_python
+from waypost.console.messages.trace_steps import build_steps, summarize_timing
 from waypost.console.page_tools import PageTools
-from waypost.console.web.errors import InvalidPageRequest, NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import write_times_in_utc
 from waypost.domain.message import TemplateSend

@@ -1,4 +1,4 @@
-"""The steps of a message's trace in order of time, with consecutive failed attempts combined."""
+"""View models of the steps of a message's trace."""
 
 import re
 from collections import Counter
@@ -8,12 +8,197 @@ from itertools import groupby
 from typing import Any, Final
 
 from waypost.client.simulated_events import NOT_FETCHED
+from waypost.console.callbacks.deliveries import DeliveryStatus, delivery_status
 from waypost.console.messages.failure_explanations import FAILURES
-from waypost.console.messages.trace_branches import add_branches
-from waypost.console.messages.trace_step import AttemptFold, FailedAttempt, TraceStepView
 from waypost.console.web.formatting import format_number
-from waypost.store.callbacks.deliveries import SubscriptionHealth
+from waypost.domain.callbacks.callback import AttemptKind
+from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
+from waypost.store.queue.names import JobState
 from waypost.store.trace_events import SEND_ATTEMPTED
+
+
+@dataclass(frozen=True, slots=True)
+class FailedAttempt:
+    """One failed attempt to send to the operator that will be retried.
+
+    Attributes:
+        id: element id inside a fold.
+        number: number among all attempts of the message, from 1.
+        gap_ms: time since the previous step.
+        text: error of the attempt; empty if the fold has the same one for all.
+    """
+
+    id: str
+    number: int
+    at_ms: int
+    gap_ms: int | None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptFold:
+    """Consecutive attempts, shown as one step.
+
+    Attributes:
+        id: id of the element with the attempts between the first and the last.
+        between: the newest of those, oldest first.
+        older: number of those that are not listed.
+    """
+
+    id: str
+    first: FailedAttempt
+    last: FailedAttempt
+    between: Sequence[FailedAttempt]
+    older: int
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBranch:
+    """One callback about the event of a step: the branch of its subscription.
+
+    Attributes:
+        id: element id.
+        tag: of the subscription; empty if it is deleted.
+        after_ms: time from the event to its delivery; None: it was not delivered.
+        tries: number of attempts that are no replays.
+        replays: number of replays.
+        callback: with its body and attempts.
+    """
+
+    id: str
+    tag: str
+    status: DeliveryStatus
+    after_ms: int | None
+    tries: int
+    replays: int
+    callback: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class TraceStepView:
+    """One step of a trace.
+
+    Attributes:
+        id: element id.
+        at_ms: time of the step; None for a future step.
+        who: You, Waypost, Operator or Callback.
+        tone: good, bad, warn, info or quiet.
+        title: in a few words.
+        text: details.
+        gap_ms: time since the previous step; None for the first and for a future step.
+        event: that callbacks are about; empty if there are none about this step.
+        branches: those callbacks, by the tags of their subscriptions.
+        is_request: the request is attached.
+        job: the job that this step waits for.
+        number: number of an attempt at the operator, from 1; 0 for other steps.
+        fold: the attempts that this step combines; None for a single step.
+    """
+
+    id: str
+    at_ms: int | None
+    who: str
+    tone: str
+    title: str
+    text: str = ""
+    gap_ms: int | None = None
+    event: str = ""
+    branches: Sequence[TraceBranch] = ()
+    is_request: bool = False
+    job: Mapping[str, Any] | None = None
+    number: int = 0
+    fold: AttemptFold | None = None
+
+
+# fmt: off
+TIMED_EVENTS: Final = (  # of the summary, in the order of a message's life
+    # event       words
+    ("enqueued",  "accepted by operator"),
+    ("sent",      "sent"),
+    ("delivered", "delivered"),
+    ("read",      "read"),
+    ("failed",    "failed"),
+)
+# fmt: on
+
+
+def add_branches(
+    steps: Sequence[TraceStepView],
+    callbacks: Sequence[Mapping[str, Any]],
+    subscriptions: Mapping[int, SubscriptionHealth],
+    now_ms: int,
+) -> list[TraceStepView]:
+    """Return the steps with the callbacks about their events; an event without a step gets one of its own.
+
+    Args:
+        steps: oldest first.
+        callbacks: of the trace.
+        subscriptions: of the app, by id.
+        now_ms: by the service's clock.
+    """
+    by_event: dict[str, list[Mapping[str, Any]]] = {}
+    for callback in callbacks:
+        by_event.setdefault(callback["event"], []).append(callback)
+
+    def branches(event: str, at_ms: int) -> list[TraceBranch]:
+        found = [_branch(one, subscriptions.get(one["subscription_id"]), at_ms, now_ms) for one in by_event.pop(event)]
+        return sorted(found, key=lambda branch: branch.tag)
+
+    complete = [
+        replace(step, branches=branches(step.event, step.at_ms or 0)) if step.event in by_event else step
+        for step in steps
+    ]
+    for event, about in list(by_event.items()):
+        at_ms = min(callback["created_on_ms"] for callback in about)
+        title = f"Event \u201c{event}\u201d"
+        complete.append(
+            TraceStepView(
+                f"s-about-{event}", at_ms, "Waypost", "quiet", title, event=event, branches=branches(event, at_ms)
+            )
+        )
+    return complete
+
+
+def summarize_timing(trace: Mapping[str, Any]) -> list[tuple[str, int | None]]:
+    """Return when a message reached its states, and the slowest delivery of its callbacks: words and milliseconds.
+
+    As long as a callback has not been delivered, the words say how many have.
+    """
+    reached = {line["event"]: line["at_ms"] for line in reversed(trace["events"]) if line["applied"]}
+    begun_ms = trace["accepted_on_ms"]
+    timing: list[tuple[str, int | None]] = [
+        (words, reached[event] - begun_ms) for event, words in TIMED_EVENTS if event in reached
+    ]
+    waits = [one["ended_on_ms"] - one["created_on_ms"] for one in trace["callbacks"] if one["delivered"]]
+    if not trace["callbacks"]:
+        return timing
+    count, total = len(waits), len(trace["callbacks"])
+    words = (
+        "callbacks delivered"
+        if count == total
+        else f"{format_number(count)} of {format_number(total)} callbacks delivered"
+    )
+    return [*timing, (f"{words} within", max(waits)) if waits else (words, None)]
+
+
+def _branch(
+    callback: Mapping[str, Any], subscription: SubscriptionHealth | None, at_ms: int, now_ms: int
+) -> TraceBranch:
+    own = [attempt for attempt in callback["attempts"] if attempt["kind"] != AttemptKind.REPLAY]
+    job = None
+    if callback["waiting"]:
+        is_dead = callback["waiting"]["state"].startswith("dead_letter")
+        state = JobState.DEAD_LETTER if is_dead else JobState.OPEN
+        job = OpenCallback(callback["id"], callback["waiting"]["due_ms"], state)
+    return TraceBranch(
+        id=f"s-callback-{callback['id']}",
+        tag=subscription.tag if subscription else "",
+        status=delivery_status(callback, [attempt["status"] for attempt in own], job, subscription, now_ms),
+        after_ms=max(callback["ended_on_ms"] - at_ms, 0) if callback["delivered"] else None,
+        tries=len(own),
+        replays=len(callback["attempts"]) - len(own),
+        callback=callback,
+    )
+
 
 MIN_FOLDED: Final = 4
 """Minimum number of equal attempts that are combined into a fold."""

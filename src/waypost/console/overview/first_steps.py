@@ -10,8 +10,7 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
 from waypost.console.templates.submission import encode_draft
-from waypost.console.web.errors import InvalidPageRequest, NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft

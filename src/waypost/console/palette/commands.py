@@ -10,8 +10,7 @@ from starlette.responses import JSONResponse, Response
 from waypost.base.clock import HOUR_MS
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.selection import number_ids_query
-from waypost.console.phones.view_models import apps_by_number_id
+from waypost.console.phones.view_models import apps_by_number_id, number_ids_query
 from waypost.console.simulator.faults import DISARM_ALL_QUESTION
 from waypost.console.simulator.rules import RULES_PATH, SIMULATOR_RULES
 from waypost.console.web.page_request import PageRequest

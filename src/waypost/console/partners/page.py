@@ -4,13 +4,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.console.callbacks.listening import listen_commands
+from waypost.console.callbacks.lookup import listen_commands
 from waypost.console.page_tools import PageTools
 from waypost.console.partners.creation import PartnerNotCreated, create_partner
 from waypost.console.partners.fields import find_errors, is_at_simulator, partner_fields, suggest_values
 from waypost.console.sign_in import start_session
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.store.accounts.partners import partner_by_id
 
 _MAX_ID_DIGITS: Final = 18

@@ -10,13 +10,18 @@ from starlette.responses import JSONResponse, Response
 from waypost.base.written_numbers import json_decoder
 from waypost.console.actions import Body, Fields, form_texts
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.action_context import check_phone_owner, get_chat_app, get_phone_client, require_own_phone
-from waypost.console.phones.selection import PhoneSelection, SelectedPhone, require_digits
-from waypost.console.phones.sending import build_contact_card, parse_location, send
-from waypost.console.phones.view_models import get_item
+from waypost.console.phones.sending import (
+    build_contact_card,
+    check_phone_owner,
+    get_chat_app,
+    get_phone_client,
+    parse_location,
+    require_own_phone,
+    send,
+)
+from waypost.console.phones.view_models import PhoneSelection, SelectedPhone, get_item, require_digits
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 
 CHAT_PATH: Final = "/phones/{phone}/chats/{number}"
 ITEM_PATH: Final = "/phones/{phone}/items/{position}"

@@ -1,33 +1,37 @@
-"""The phones page: list of phones, open handsets, their stream, and older messages."""
+"""The phones page: list of phones, open handsets, their stream, older messages, media files and flows."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 
+from waypost.base.json_values import object_of
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
+from waypost.console.api_clients import open_file, proxy_response
+from waypost.console.bubbles.flow_forms import parse_screens
+from waypost.console.bubbles.items import text_of
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.error_texts import translate_errors
-from waypost.console.phones.items import ChatMessage, summarize_item
-from waypost.console.phones.selection import (
+from waypost.console.phones.view_models import (
     CHAT_LIST,
+    ChatMessage,
+    Handset,
     PhoneSelection,
     SelectedPhone,
-    number_ids_query,
-    parse_digits,
-    require_digits,
-)
-from waypost.console.phones.view_models import (
-    Handset,
     apps_by_number_id,
     get_app_by_number,
     get_control,
+    number_ids_query,
+    parse_digits,
     read_handset,
     read_older,
+    require_digits,
+    summarize_item,
+    translate_errors,
 )
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 
 HANDSET_MACROS: Final = "phones/handset.html"
@@ -193,3 +197,54 @@ async def _list_phones(tools: PageTools, page_request: PageRequest, view: str = 
         "unused": [phone for phone in unused["phones"] if matches(phone)],
         "no_chat": CHAT_LIST,
     }
+
+
+async def show_media(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return a file of the partner's numbers: inline if its type is safe, else as a download."""
+    control, media_id = get_control(tools), str(page_request.path_params["media_id"])
+    if not (media_id.isascii() and media_id.isdigit() and len(media_id) <= 32):
+        raise NotFound("There is no such file.")
+    try:
+        media = await control.get(f"/control/media/{media_id}")
+    except ApiResponseError as error:
+        raise NotFound("There is no such file.") from error
+    if media["phone_number_id"] not in apps_by_number_id(page_request):
+        raise NotFound("There is no such file.")
+    source = await open_file(control, page_request, f"/control/media/{media_id}/content")
+    if source.status not in (200, 206, 416):
+        await source.aclose()
+        raise NotFound("The file has expired: the operator stores files for a few days only.")
+    kind, name = media["mime_type"], media["file_name"] or f"file-{media_id}"
+    is_safe = kind in DISPLAYABLE_TYPES
+    headers = {
+        **SANDBOX_HEADERS,
+        "Content-Disposition": f"{'inline' if is_safe else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}",
+        "Cache-Control": "private, max-age=3600",
+    }
+    return proxy_response(source, headers, media_type=kind if is_safe else "application/octet-stream")
+
+
+_FILE: Final = "bubbles/flow.html"
+
+
+async def show_flow(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the form of a flow of the partner's business accounts; 204 if it has none.
+
+    Raises:
+        NotFound: there is no such flow, or it is another partner's.
+    """
+    control, flow_id = tools.services.apis.control, str(page_request.path_params["flow_id"])
+    missing = NotFound("You have no such flow.")
+    if control is None or not (flow_id.isascii() and flow_id.isdigit()):
+        raise missing
+    try:
+        flow = object_of(await control.get(f"/control/flows/{flow_id}"))
+    except ApiResponseError as error:
+        raise missing from error
+    own = {app.business_account_id for app in page_request.apps if app.business_account_id}
+    if text_of(flow.get("waba_id")) not in own:
+        raise missing
+    screens = parse_screens(flow.get("content"))
+    if not screens:
+        return Response(status_code=204)
+    return tools.fragment(page_request, _FILE, screens=screens, flow_id=flow_id)

@@ -2,9 +2,11 @@
 
 from typing import Final
 
-from waypost.console.phones import actions, flows, media, page, script, sending
-from waypost.console.phones.action_context import require_own_phone
+from waypost.console.phones import actions, page, script, sending
+from waypost.console.phones import page as flows
+from waypost.console.phones import page as media
 from waypost.console.phones.actions import CHAT_PATH, ITEM_PATH
+from waypost.console.phones.sending import require_own_phone
 from waypost.console.route import PageRoute, RouteKind
 
 PHONES: Final = (

@@ -9,11 +9,11 @@ from waypost.base.written_numbers import encode_json
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import form_texts
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.action_context import PhoneClient, get_phone_client
+from waypost.console.phones.sending import PhoneClient, get_phone_client
 from waypost.console.phones.view_models import get_control
-from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS
-from waypost.console.simulator.script_rows import (
+from waypost.console.simulator.scripts import (
     EDIT_FIELD,
+    SCRIPT_PRESETS,
     STEP_EFFECTS,
     STEP_EVENTS,
     STEP_OPTIONS,
@@ -24,8 +24,7 @@ from waypost.console.simulator.script_rows import (
     parse_rows,
     read_rows,
 )
-from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 
 _MAX_SEED_CHARS = 64
 

@@ -1,19 +1,262 @@
-"""Handsets as the page shows them, read from the control API and limited to the partner's numbers."""
+"""The selected phones, what their handsets show, and errors in the words of a phone's user."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
+from waypost.base.json_values import object_of
+from waypost.client.api_client import ApiResponseError
 from waypost.console.api_clients import ControlClient
+from waypost.console.bubbles.items import prepare_messages, quote_of, text_of
 from waypost.console.messages.list_rows import kind_label
 from waypost.console.page_tools import PageTools
-from waypost.console.phones.items import ChatMessage, build_chat_messages, summarize_item
-from waypost.console.phones.selection import CHAT_LIST, SelectedPhone, number_ids_query
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.domain.app import App
 from waypost.store.messages.lists import messages_of_app, template_names_by_ids
+
+MAX_HANDSETS: Final = 6
+"""Handsets side by side; three fit on most screens."""
+CHAT_LIST: Final = "-"
+"""Value instead of a chat: the phone shows its list of chats."""
+_PUNCTUATION: Final = str.maketrans("", "", "+ -().\u00a0\u202f")
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedPhone:
+    """One selected phone.
+
+    Attributes:
+        phone: its digits.
+        chat: the digits of the business number whose chat is open; `CHAT_LIST`; or empty: not chosen.
+    """
+
+    phone: str
+    chat: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PhoneSelection:
+    """All phones of the page, left to right."""
+
+    all: tuple[SelectedPhone, ...] = ()
+
+    @classmethod
+    def parse(cls, page_request: PageRequest) -> Self:
+        """Return the selection in the query; invalid parts are left out."""
+        shown = page_request.request.query_params.getlist("show")
+        phones = [parse_digits(text) for text in ",".join(shown).split(",") if text.strip()]
+        chats = [text.strip() for text in page_request.query("chats").split(",")]
+        selected: dict[str, SelectedPhone] = {}
+        for index, phone in enumerate(phones):
+            chat = chats[index] if index < len(chats) else ""
+            if phone and phone not in selected and len(selected) < MAX_HANDSETS:
+                is_valid = chat == CHAT_LIST or (chat.isascii() and chat.isdigit() and len(chat) <= 15)
+                selected[phone] = SelectedPhone(phone, chat if is_valid else "")
+        return cls(tuple(selected.values()))
+
+    @property
+    def phones(self) -> tuple[str, ...]:
+        """Return the digits of each phone."""
+        return tuple(place.phone for place in self.all)
+
+    @property
+    def query(self) -> str:
+        """Return the query of the page's URL: `show=…&chats=…`."""
+        chats = ",".join(place.chat for place in self.all)
+        return f"show={','.join(self.phones)}" + (f"&chats={chats}" if chats.strip(",") else "")
+
+    @property
+    def address(self) -> str:
+        """Return the path and query of the page."""
+        return f"/phones?{self.query}" if self.all else "/phones"
+
+    def open_chat_of(self, phone: str) -> str:
+        """Return the chat that is open on a phone."""
+        return next((place.chat for place in self.all if place.phone == phone), "")
+
+    def select(self, phone: str, chat: str) -> Self:
+        """Return the selection with a chat open on a phone, which is added if it is not selected."""
+        if phone in self.phones:
+            return type(self)(tuple(SelectedPhone(phone, chat) if one.phone == phone else one for one in self.all))
+        return type(self)((*self.all, SelectedPhone(phone, chat))[-MAX_HANDSETS:])
+
+    def remove(self, phone: str) -> Self:
+        """Return the selection without one phone."""
+        return type(self)(tuple(one for one in self.all if one.phone != phone))
+
+
+def parse_digits(text: str) -> str:
+    """Return the digits of a phone number as typed; empty if it is not a phone number.
+
+    Source: decision 0084.
+    """
+    digits = text.translate(_PUNCTUATION)
+    return digits if digits.isascii() and digits.isdigit() and 8 <= len(digits) <= 15 else ""
+
+
+def require_digits(text: str) -> str:
+    """Return the digits of a required phone number.
+
+    Raises:
+        InvalidPageRequest: it is not a phone number.
+    """
+    digits = parse_digits(text)
+    if not digits:
+        raise InvalidPageRequest(
+            f"“{text.strip()[:40]}” is not a phone number.",
+            "Enter 8 to 15 digits, starting with the country code, such as +1 555 000 2009.",
+        )
+    return digits
+
+
+def number_ids_query(number_ids: Sequence[str]) -> str:
+    """Return the query of the control API that selects business numbers."""
+    return "&".join(f"phone_number_id={number_id}" for number_id in number_ids)
+
+
+PHONE_ERROR_TEXTS: Final[dict[tuple[str, int | str], tuple[str, str]]] = {  # of simulator/control
+    # field          status, or rule where several share the status
+    ("phone", 409): ("This phone is offline.", "Turn it on first."),
+    ("to", "has been blocked by the phone's owner"): (
+        "This phone has blocked the business.",
+        "Unblock it to send messages again.",
+    ),
+    ("to", 404): (
+        "The simulator does not know this business number.",
+        "An app that is connected to the real channel has no simulated phones.",
+    ),
+    ("context_id", 404): ("The message you reply to is no longer on this phone.", "Remove the quote and send again."),
+    ("reaction.message_id", 404): ("The message is no longer on this phone.", "Reload the page."),
+    ("message_id", 404): ("The message has not arrived on this phone.", "Reload the page."),
+    ("message_id", "the message has nothing to reply to"): ("This message has nothing to respond to.", ""),
+    ("message_id", "the order is paid already"): ("The order is already paid.", ""),
+    ("message_id", "the message is not an order"): ("This message is not an order.", ""),
+    ("text", 404): ("This message has no such button.", "Reload the page."),
+    ("index", 404): ("This message has no such button.", "Reload the page."),
+    ("text", 400): ("The message is too long.", "Send at most 4,096 characters."),
+    ("media.caption", 400): ("The caption is too long.", "Use at most 1,024 characters."),
+    ("to", "cannot be moved to"): (
+        "The phone cannot have that number.",
+        "Choose a number that no business has and that is not its own.",
+    ),
+    ("wa_id", 400): (
+        "A WhatsApp ID has 8 to 15 digits, the first of them not 0.",
+        "Enter such digits, or leave the field empty.",
+    ),
+    ("wa_id", 409): ("Another phone has this WhatsApp ID.", "Choose another one."),
+    ("user_id", 409): ("Another phone has this user ID.", "Choose another one."),
+    ("shows_number", 400): (
+        "A phone that hides its number needs a user ID.",
+        "Enter one, such as US.1349, or show the number.",
+    ),
+}
+
+
+async def translate_errors(call: Awaitable[Any]) -> Any:
+    """Return the result of a call to the control API.
+
+    Raises:
+        InvalidPageRequest: the API returned an error; explains it and suggests what to do.
+        NotFound: the API responded with 404.
+    """
+    try:
+        return await call
+    except ApiResponseError as error:
+        raise _translate(error) from error
+
+
+def _translate(error: ApiResponseError) -> Exception:
+    known = PHONE_ERROR_TEXTS.get((error.field, error.rule)) or PHONE_ERROR_TEXTS.get((error.field, error.status))
+    if known is not None:
+        return InvalidPageRequest(*known)
+    if error.status == 404 and not error.accepted:
+        return NotFound()
+    text = (error.rule or error.message).strip().rstrip(".")
+    sentence = text[:1].upper() + text[1:] + "."
+    return InvalidPageRequest(sentence, f"Accepted: {error.accepted}." if error.accepted else "")
+
+
+_TYPES_NAMED_IN_SUMMARY: Final = ("location", "contacts", "order", "unsupported")
+"""Types that a summary names, because their text alone is unclear."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message of a chat.
+
+    Attributes:
+        key: id of its HTML element.
+        arrived_ms: when it arrived on the phone, or was written on it.
+        item: as the control API shows it, with what its bubble needs (see bubbles/bubble.html).
+    """
+
+    key: str
+    arrived_ms: int
+    item: dict[str, Any]
+
+    @property
+    def is_own(self) -> bool:
+        """True if the phone sent it."""
+        return bool(self.item["direction"] == "from_phone")
+
+    @property
+    def own_reaction(self) -> str:
+        """Return the emoji of the owner's reaction; empty if there is none."""
+        own = [reaction["emoji"] for reaction in self.item["reactions"] if reaction["who"] == "phone"]
+        return str(own[0]) if own else ""
+
+    @property
+    def summary(self) -> str:
+        """Return one line of text for a quote."""
+        return summarize_item(self.item)
+
+
+def build_chat_messages(
+    items: Sequence[dict[str, Any]], quoted: Sequence[dict[str, Any]], phone: str, business_name: str
+) -> list[ChatMessage]:
+    """Return the messages, oldest first, each with its reactions.
+
+    Args:
+        items: of one chat.
+        quoted: messages that these refer to and that are not among them.
+        phone: the phone's digits.
+        business_name: above quotes of the business's messages.
+    """
+
+    def name_author(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "author": business_name} if item["direction"] == "to_phone" else item
+
+    ordered = sorted(map(name_author, items), key=lambda item: (_arrived_ms(item), item["position"]))
+    quoted_ids = {item["wamid"] for item in quoted}
+    return [
+        ChatMessage(f"i-{phone}-{item['position']}", _arrived_ms(item), item)
+        for item in prepare_messages([*map(name_author, quoted), *ordered], _media_link)
+        if item["wamid"] not in quoted_ids
+    ]
+
+
+def summarize_item(item: dict[str, Any]) -> str:
+    """Return one line that describes a message, for lists of chats and for quotes."""
+    if item["type"] == "reaction":
+        emoji = text_of(object_of(item.get("reaction")).get("emoji"))
+        return f"Reacted {emoji}" if emoji else "Removed a reaction"
+    quote = quote_of(item)
+    if quote["kind"] in ("", quote["text"]) or not (item.get("media") or item["type"] in _TYPES_NAMED_IN_SUMMARY):
+        return quote["text"]
+    return f"{quote['kind']} · {quote['text']}"
+
+
+def _arrived_ms(item: dict[str, Any]) -> int:
+    """Return when the message arrived on the phone, or was sent by it."""
+    delivered_ms = item.get("delivered_ms")
+    return int(delivered_ms if delivered_ms is not None else item["at_ms"])
+
+
+def _media_link(media_id: str) -> dict[str, str]:
+    is_known = media_id.isascii() and media_id.isdigit()
+    return {"url": f"/phones/media/{media_id}"} if is_known else {}
+
 
 MAX_CHAT_MESSAGES: Final = 100
 """Messages of a chat that are shown; older ones are loaded on request."""

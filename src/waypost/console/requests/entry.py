@@ -10,8 +10,7 @@ from starlette.responses import Response
 
 from waypost.console.page_tools import PageTools
 from waypost.console.requests.listing import visible_partner
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.store.requests.request_log import RequestLogEntry, read_request_entry
 from waypost.wire.operation_ids import make_operation_id
 

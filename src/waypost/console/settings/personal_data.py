@@ -10,7 +10,7 @@ from starlette.responses import Response, StreamingResponse
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
-from waypost.console.settings.field_errors import form_error
+from waypost.console.settings.app import form_error
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.phone_number import read_phone_number
 

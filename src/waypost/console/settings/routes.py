@@ -4,21 +4,15 @@ from dataclasses import replace
 from typing import Final
 
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.settings import (
-    administrator,
-    api_keys,
-    app,
-    app_actions,
-    app_list,
-    audit,
-    operator,
-    operator_switch,
-    partner_limits,
-    password,
-    personal_data,
-    profile,
-)
-from waypost.console.settings import client_secrets as secrets
+from waypost.console.settings import access as administrator
+from waypost.console.settings import access as api_keys
+from waypost.console.settings import access as password
+from waypost.console.settings import access as secrets
+from waypost.console.settings import app, audit, operator, personal_data, profile
+from waypost.console.settings import app as app_actions
+from waypost.console.settings import app as app_list
+from waypost.console.settings import operator as operator_switch
+from waypost.console.settings import profile as partner_limits
 
 _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
     # kind, path, endpoint, what it does

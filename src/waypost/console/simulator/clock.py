@@ -11,10 +11,8 @@ from waypost.base.clock import HOUR_MS, machine_ms
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, Body, Fields, action_response, error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, render_tab
-from waypost.console.simulator.numbers import parse_fraction
-from waypost.console.web.errors import InvalidPageRequest
-from waypost.console.web.page_request import PageRequest
+from waypost.console.simulator.context import get_control, parse_fraction, render_tab
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.console.web.zones import UTC_ZONE, read_time_field
 

@@ -7,12 +7,23 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, render_tab, simulator_now_ms
-from waypost.console.simulator.fault_texts import FAULT_FILTER_TEXTS, FAULT_OPTION_TEXTS, FAULT_TEXTS
-from waypost.console.simulator.faults import FAULTS_PATH, arm_missing, list_faults
-from waypost.console.simulator.numbers import parse_fraction, parse_seconds_ms, parse_whole
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.simulator.context import (
+    get_control,
+    parse_fraction,
+    parse_seconds_ms,
+    parse_whole,
+    render_tab,
+    simulator_now_ms,
+)
+from waypost.console.simulator.faults import (
+    FAULT_FILTER_TEXTS,
+    FAULT_OPTION_TEXTS,
+    FAULT_TEXTS,
+    FAULTS_PATH,
+    arm_missing,
+    list_faults,
+)
+from waypost.console.web.page_request import NotFound, PageRequest
 
 _BOOLEANS: Final = {"true": True, "false": False}
 

@@ -1,6 +1,7 @@
-"""The faults pages: armed faults, presets, all kinds, and one fault with its last firings."""
+"""Texts of faults: the title of each kind, and an armed fault as a sentence."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, cast
 
@@ -11,11 +12,237 @@ from waypost.base.invalid_values import describe_malformed_json
 from waypost.console.actions import ActionRow, action_response
 from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import call_control, get_control, render_tab, simulator_now_ms
-from waypost.console.simulator.fault_presets import FAULT_PRESETS, FaultPreset, preset_body
-from waypost.console.simulator.fault_texts import FAULT_TEXTS, describe_fault
-from waypost.console.web.errors import InvalidPageRequest, NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
+
+
+@dataclass(frozen=True, slots=True)
+class FaultTexts:
+    """The texts of one kind of fault.
+
+    Attributes:
+        title: of its form.
+        effect: its effect in a sentence, with its value.
+        unit: of its value.
+    """
+
+    title: str
+    effect: str
+    unit: str = ""
+
+
+FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
+    # on and kind, title, happens
+    ("call", "error"): FaultTexts("Return an error", "fails with error {}", "error code of the operator"),
+    ("call", "fail"): FaultTexts(
+        "Accept a message and fail it",
+        effect="is accepted, and fails later with error {}",
+        unit="error code of the operator",
+    ),
+    ("call", "timeout"): FaultTexts("No response", "gets no response"),
+    ("call", "reset"): FaultTexts(
+        "Break the connection",
+        effect="loses its connection {} it is processed",
+        unit="before or after the call is processed",
+    ),
+    ("call", "slow_ms"): FaultTexts("Slow response", "gets its response {} late", "ms of real time"),
+    ("call", "garbage"): FaultTexts("Garbage response", "gets a garbage response ({})", "kind of response"),
+    ("webhook", "drop"): FaultTexts("Drop an update", "is dropped"),
+    ("webhook", "delay_ms"): FaultTexts("Delay an update", "is delayed by {}", "ms by the clock"),
+    ("webhook", "duplicate"): FaultTexts("Duplicate an update", "is duplicated ({} extra)", "number of duplicates"),
+    ("webhook", "reorder"): FaultTexts("Reorder updates", "is swapped with the next one"),
+    ("webhook", "batch"): FaultTexts("Batch updates", "is batched with others, {} per POST", "updates per POST"),
+    ("webhook", "wrong_signature"): FaultTexts("Wrong signature", "is signed with a wrong secret"),
+    ("webhook", "unsigned"): FaultTexts("Missing signature", "is not signed"),
+    ("webhook", "garbage"): FaultTexts("Garbage before an update", "is preceded by a POST that is not JSON"),
+}
+FAULT_OPTION_TEXTS: Final = {
+    # member, label, in a sentence
+    "subcode": ("Subcode", "subcode {}"),
+    "status": ("HTTP status", "HTTP {}"),
+    "details": ("Error details", '"{}"'),
+    "retry_after_s": ("Retry-After, in seconds", "Retry-After {} s"),
+    "processed": ("Call processed", "processed: {}"),
+}
+FAULT_FILTER_TEXTS: Final = {
+    # member, label, in a sentence
+    "app": ("App at the operator", "of app {}"),
+    "waba_id": ("Business account", "of account {}"),
+    "number": ("Business number", "of number {}"),
+    "phone": ("Phone", "for phone {}"),
+    "template": ("Template", "with template {}"),
+}
+
+
+def describe_fault(fault: dict[str, Any]) -> str:
+    """Return an armed fault as a sentence."""
+    on: str = fault["on"]
+    name: str = fault.get(on, "*")
+    subject = {"call": "Each call", "webhook": "Each update"}[on] if name == "*" else name
+    kind, value = next(iter(fault["what"].items()))
+    for candidate, candidate_value in fault["what"].items():
+        if (on, candidate) in FAULT_TEXTS:
+            kind, value = candidate, candidate_value
+            break
+    texts = FAULT_TEXTS.get((on, kind))
+    effect = f"has {kind}: {value}" if texts is None else texts.effect.format(_format_value(kind, value))
+    options = [
+        FAULT_OPTION_TEXTS[key][1].format(_format_value(key, option))
+        if key in FAULT_OPTION_TEXTS
+        else f"{key} {option}"
+        for key, option in fault["what"].items()
+        if key != kind
+    ]
+    filters = [text.format(fault[key]) for key, (_, text) in FAULT_FILTER_TEXTS.items() if key in fault]
+    sentence = " ".join([subject, *filters, effect])
+    sentence += f" ({', '.join(options)})" if options else ""
+    return f"{sentence}{_describe_when(fault['when'], fault.get('seed'))}."
+
+
+def _format_value(name: str, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value / 1000:g} s" if name.endswith("_ms") else str(value).replace("_", " ")
+
+
+def _describe_when(when: dict[str, Any], seed: int | None) -> str:
+    match when:
+        case {"next": 1}:
+            return ", next time only"
+        case {"next": times}:
+            return f", the next {times} times"
+        case {"every": every}:
+            return f", once every {every} times"
+        case {"probability": chance}:
+            return f", with probability {chance:.4g}" + (f" (seed {seed})" if seed is not None else "")
+        case _:
+            return ", every time"
+
+
+_SEND: Final[dict[str, Any]] = {"on": "call", "call": "messages.send"}
+_ANY_WEBHOOK: Final[dict[str, Any]] = {"on": "webhook"}
+
+
+@dataclass(frozen=True, slots=True)
+class FaultPreset:
+    """A preset of one or more faults.
+
+    Args:
+        key: in the URL.
+        sees: description of the effect.
+        faults: as the control API accepts them, without `label`.
+        for_ms: how long they are armed, by the clock; None: until they are disarmed or used up.
+    """
+
+    key: str
+    name: str
+    sees: str
+    faults: tuple[dict[str, Any], ...]
+    for_ms: int | None = None
+
+
+FAULT_PRESETS: Final = (
+    FaultPreset(
+        "down",
+        name="Operator down for 1 minute",
+        sees=(
+            "Every call fails without a response, and nothing is accepted. The service retries; messages are sent "
+            "after the minute."
+        ),
+        faults=({"on": "call", "what": {"reset": "before"}},),
+        for_ms=60_000,
+    ),
+    FaultPreset(
+        "throttled",
+        name="Every third message throttled",
+        sees=(
+            "Every third message fails with error 130429 and a Retry-After of 1 s. The service retries; the partner "
+            "sees a delay."
+        ),
+        faults=({**_SEND, "when": {"every": 3}, "what": {"error": 130429, "retry_after_s": 1}},),
+    ),
+    FaultPreset(
+        "lost-responses",
+        name="Every third response lost",
+        sees=(
+            "The message is accepted, but the connection breaks before the response. It is uncertain until a status "
+            "arrives, and is not sent again."
+        ),
+        faults=({**_SEND, "when": {"every": 3}, "what": {"reset": "after"}},),
+    ),
+    FaultPreset(
+        "slow",
+        name="Slow operator",
+        sees="Every message is accepted at once, and the response takes 3 s.",
+        faults=({**_SEND, "what": {"slow_ms": 3000}},),
+    ),
+    FaultPreset(
+        "gateway",
+        name="HTML from a gateway",
+        sees="Every fourth call gets status 502 with an HTML page instead of JSON, and nothing is accepted.",
+        faults=({"on": "call", "when": {"every": 4}, "what": {"garbage": "html", "status": 502}},),
+    ),
+    FaultPreset(
+        "fails-later",
+        name="Every fifth message fails later",
+        sees="It is accepted as usual, but then gets the status failed with error 131049 instead of sent.",
+        faults=({**_SEND, "when": {"every": 5}, "what": {"fail": 131049}},),
+    ),
+    FaultPreset(
+        "twice-and-crossed",
+        name="Webhooks duplicated and out of order",
+        sees="Every second update is sent twice; each of the others is swapped with the next one.",
+        faults=(
+            {**_ANY_WEBHOOK, "when": {"every": 2}, "what": {"duplicate": 1}},
+            {**_ANY_WEBHOOK, "what": {"reorder": True}},
+        ),
+    ),
+    FaultPreset(
+        "late",
+        name="30 % of webhooks delayed by 30 s",
+        sees="They keep their original timestamp, and others overtake them. A seed makes every run the same.",
+        faults=({**_ANY_WEBHOOK, "seed": 7, "when": {"probability": 0.3}, "what": {"delay_ms": 30_000}},),
+    ),
+    FaultPreset(
+        "silent",
+        name="No webhooks for 1 minute",
+        sees="Events of this minute are never sent: messages and templates keep their status.",
+        faults=({**_ANY_WEBHOOK, "what": {"drop": True}},),
+        for_ms=60_000,
+    ),
+    FaultPreset(
+        "forged",
+        name="Next three webhooks with wrong signature",
+        sees="The service rejects them; the operator retries with the right signature.",
+        faults=({**_ANY_WEBHOOK, "when": {"next": 3}, "what": {"wrong_signature": True}},),
+    ),
+    FaultPreset(
+        "submissions-rejected",
+        name="Template submissions rejected",
+        sees="Every submission fails with error 368: the account is temporarily blocked.",
+        faults=({"on": "call", "call": "templates.create", "what": {"error": 368}},),
+    ),
+    FaultPreset(
+        "bad-day",
+        name="Operator with many problems",
+        sees="Random errors, lost responses, slow responses, and duplicated, delayed or reordered webhooks.",
+        faults=(
+            {**_SEND, "seed": 20, "when": {"probability": 0.05}, "what": {"error": 130429, "retry_after_s": 1}},
+            {**_SEND, "seed": 20, "when": {"probability": 0.02}, "what": {"error": 131016, "status": 503}},
+            {**_SEND, "when": {"every": 50}, "what": {"reset": "after"}},
+            {"on": "call", "seed": 20, "when": {"probability": 0.1}, "what": {"slow_ms": 400}},
+            {**_ANY_WEBHOOK, "seed": 20, "when": {"probability": 0.1}, "what": {"duplicate": 1}},
+            {**_ANY_WEBHOOK, "seed": 20, "when": {"probability": 0.1}, "what": {"reorder": True}},
+        ),
+    ),
+)
+
+
+def preset_body(preset: FaultPreset, *, now_ms: int) -> dict[str, Any]:
+    """Return the body of the control API's call: every fault with the preset's name and its end."""
+    end = {} if preset.for_ms is None else {"until_ms": now_ms + preset.for_ms}
+    return {"faults": [{"label": preset.name, **fault, **end} for fault in preset.faults]}
+
 
 FAULTS_PATH: Final = "/simulator/faults"
 FAULT_MACROS: Final = "simulator/fault_parts.html"

@@ -10,11 +10,10 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, render_tab
-from waypost.console.simulator.fleet_scripts import SCRIPT_PRESETS
-from waypost.console.simulator.numbers import parse_whole
-from waypost.console.simulator.script_rows import (
+from waypost.console.simulator.context import get_control, parse_whole, render_tab
+from waypost.console.simulator.scripts import (
     EDIT_FIELD,
+    SCRIPT_PRESETS,
     STEP_EFFECTS,
     STEP_EVENTS,
     STEP_OPTIONS,
@@ -26,9 +25,8 @@ from waypost.console.simulator.script_rows import (
     parse_rows,
     read_rows,
 )
-from waypost.console.web.errors import InvalidPageRequest, NotFound
 from waypost.console.web.formatting import format_phone
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 
 FLEETS_PATH: Final = "/simulator/fleets"

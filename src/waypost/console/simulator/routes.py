@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Final
 
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots, template_actions
+from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots
+from waypost.console.simulator import reviews as template_actions
 from waypost.console.simulator.context import require_simulator
 
 _ROWS: Final = (

@@ -8,8 +8,7 @@ from starlette.responses import Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, render_tab
-from waypost.console.simulator.numbers import parse_seconds_ms, parse_whole
+from waypost.console.simulator.context import get_control, parse_seconds_ms, parse_whole, render_tab
 from waypost.console.web.page_request import PageRequest
 
 RULES_PATH: Final = "/simulator/rules"

@@ -13,11 +13,10 @@ from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow, error_notice
+from waypost.console.api_clients import open_file, proxy_response
 from waypost.console.page_tools import PageTools
-from waypost.console.proxying import open_file, proxy_response
 from waypost.console.simulator.context import call_control, get_control, render_tab
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.web.page_request import NotFound, PageRequest
 
 SNAPSHOTS_PATH: Final = "/simulator/snapshots"
 _SNAPSHOT_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")

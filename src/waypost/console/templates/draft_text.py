@@ -1,17 +1,26 @@
 """A template in the editor: texts as typed, valid or not."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from waypost.console.templates.texts.languages import find_language
+from starlette.datastructures import UploadFile
+from starlette.responses import FileResponse, Response
+
+from waypost.console.page_tools import PageTools
+from waypost.console.templates.texts import find_language
+from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
+from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.domain.media import UploadedMedia, handle_lines
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
-from waypost.domain.templates.template import Category
+from waypost.domain.templates.template import Category, sample_references
 from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row
 from waypost.domain.templates.variables import named_examples, parameter_names
+from waypost.store.media.media import find_uploads
+from waypost.wire.media import content_disposition, content_type
 
 _FLAGS: Final = input_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
 _TEXTS: Final = input_fields(
@@ -198,3 +207,70 @@ def _button_texts(button: TemplateButton) -> Texts:
         "payment_link_preview": "" if preview is None else str(preview).lower(),
     }
     return {name: value for name, value in texts.items() if value}
+
+
+FindSample = Callable[[str], str]
+"""Returns the path of a sample by its reference; empty if there is none."""
+
+
+async def find_samples(
+    tools: PageTools, page_request: PageRequest, drafts: Iterable[TemplateDraft], *more: str
+) -> dict[str, UploadedMedia]:
+    """Return the partner's unexpired uploads that drafts refer to, by reference."""
+    references = [reference for draft in drafts for reference in sample_references(draft)] + list(more)
+    names = {line for reference in references if reference for line in (reference, *handle_lines(reference))}
+    if not names:
+        return {}
+    now_ms = tools.services.clock.now_ms()
+    return await tools.services.database.read(find_uploads, page_request.partner.id, sorted(names), now_ms)
+
+
+def sample_finder(page_request: PageRequest, uploads: dict[str, UploadedMedia]) -> FindSample:
+    """Return a function that returns the paths of these uploads."""
+
+    def find(reference: str) -> str:
+        lines = (reference, *handle_lines(reference))
+        upload = next((uploads[line] for line in lines if line in uploads), None)
+        return "" if upload is None else f"/apps/{page_request.app.id}/templates/media/{upload.id}"
+
+    return find
+
+
+async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return an upload of the partner, of any app: the templates of an account belong to all its apps.
+
+    Raises:
+        NotFound: it does not exist, or has expired.
+    """
+    parts = tools.services
+    now_ms = parts.clock.now_ms()
+    media_id = page_request.path_params["media_id"]
+    uploads = await parts.database.read(find_uploads, page_request.partner.id, [media_id], now_ms)
+    media = uploads.get(media_id)
+    if media is None:
+        raise NotFound("This sample does not exist, or has expired.")
+    kind = "inline" if media.mime_type in DISPLAYABLE_TYPES else "attachment"
+    return FileResponse(
+        await parts.files.local_path(media.sha256),
+        media_type=content_type(media.mime_type),
+        headers={
+            **SANDBOX_HEADERS,
+            "Content-Disposition": content_disposition(media.file_name or media.id, kind),
+            "Cache-Control": "private, max-age=3600",
+        },
+    )
+
+
+async def upload_sample(tools: PageTools, page_request: PageRequest, file: UploadFile) -> str:
+    """Upload a file through the partner API, and return its handle.
+
+    Raises:
+        ApiResponseError: the file's type is not accepted, or it is too large.
+    """
+    response = await tools.services.apis.app(page_request.app).file(
+        f"/partner/app/{page_request.app.id}/upload/media",
+        file,
+        name=file.filename or "sample",
+        media_type=file.content_type or "application/octet-stream",
+    )
+    return str(response["handleId"]["message"])

@@ -8,16 +8,19 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
-from waypost.console.templates import lookup
-from waypost.console.templates.character_limits import MAX_CHARS_BY_FIELD
-from waypost.console.templates.draft_text import EditorContent, draft_content, new_content, parse_content
-from waypost.console.templates.editor_buttons import apply_action, normalize
-from waypost.console.templates.editor_view import EDITOR_MACROS, EditorView, update_view
-from waypost.console.templates.samples import upload_sample
+from waypost.console.templates import gallery as lookup
+from waypost.console.templates.draft_text import EditorContent, draft_content, new_content, parse_content, upload_sample
+from waypost.console.templates.editor_view import (
+    EDITOR_MACROS,
+    MAX_CHARS_BY_FIELD,
+    EditorView,
+    apply_action,
+    normalize,
+    update_view,
+)
 from waypost.console.templates.submission import encode_content
-from waypost.console.templates.texts.languages import listed_languages
-from waypost.console.web.errors import NotFound
-from waypost.console.web.page_request import PageRequest
+from waypost.console.templates.texts import listed_languages
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.lifecycle import EDITABLE
 from waypost.domain.templates.template import Template

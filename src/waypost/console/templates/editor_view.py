@@ -1,30 +1,131 @@
-"""The editor as shown: the content, its preview, and its rule violations."""
+"""Maximum lengths of the editor's fields, for its character counters."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.bubbles.drafts import draft_message
+from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_tools import PageTools
-from waypost.console.templates.draft_text import EditorContent
-from waypost.console.templates.samples import find_samples, sample_finder
-from waypost.console.templates.submission import encode_content, has_field
-from waypost.console.templates.texts.changes import FieldChange, compare_drafts
-from waypost.console.templates.texts.labels import KIND_LABELS, label_text
-from waypost.console.templates.texts.languages import language_name
-from waypost.console.templates.violation_fields import group_by_element
+from waypost.console.templates.draft_text import (
+    MAX_BUTTONS,
+    MAX_CARDS,
+    CardContent,
+    EditorContent,
+    Texts,
+    find_samples,
+    sample_finder,
+)
+from waypost.console.templates.submission import encode_content, group_by_element, has_field
+from waypost.console.templates.texts import KIND_LABELS, FieldChange, compare_drafts, label_text, language_name
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
 from waypost.domain.lifecycle import CATEGORY_FIXED
+from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind
+from waypost.domain.templates.field_rules import MaxLengthCheck
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft, TemplateField
+from waypost.domain.templates.rules import SPEC_RULES
 from waypost.domain.templates.template import Template
-from waypost.domain.templates.types import TEMPLATE_TYPES
+from waypost.domain.templates.types import ADDED_BUTTON_TYPES, TEMPLATE_TYPES
 from waypost.domain.templates.variables import variable_context
 from waypost.store.templates.events import last_approved_draft
 from waypost.wire.forms import Form
 from waypost.wire.templates.changes import apply_edit
 from waypost.wire.templates.drafts import read_draft
+
+CONDITIONAL_MAX_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
+    # counter, maximum, its rule in domain/templates/rules.py
+    "content of an offer": (600, "lto-content"),
+    "button.text": (25, "label-length"),
+    "button.autofill_text": (25, "label-length"),
+    "button.url": (2000, "url-usable"),
+    "button.phone_number": (20, "phone-usable"),
+    "button.code": (15, "copy-code-length"),
+    "card.body": (160, "card-body-length"),
+}
+MAX_CHARS_BY_FIELD: Final = {
+    rule.field: rule.check.max_chars for rule in SPEC_RULES if isinstance(rule.check, MaxLengthCheck)
+} | {name: max_chars for name, (max_chars, _) in CONDITIONAL_MAX_CHARS.items()}
+
+
+_ACTION: Final = re.compile(
+    r"(add|remove|up|down)-(?:card-(?P<card>\d{1,2})-)?(?P<element>button|card)(?:-(?P<index>\d{1,2}))?"
+)
+_OFFSETS: Final = {"up": -1, "down": 1}
+_MIN_CARDS: Final = 2
+
+Element = TypeVar("Element")
+
+
+def apply_action(content: EditorContent, action: str, form: Mapping[str, str]) -> None:
+    """Apply an action of the editor; unknown actions do nothing.
+
+    Args:
+        content: is changed.
+        action: such as `up-card-1-button-0`.
+        form: the form, for the kind of a new button.
+    """
+    match = _ACTION.fullmatch(action)
+    if match is None:
+        return
+    verb, card, element = match[1], match["card"], match["element"]
+    index = int(match["index"] or 0)
+    if card is not None and int(card) >= len(content.cards):
+        return
+    buttons = content.buttons if card is None else content.cards[int(card)].buttons
+    if element == "card":
+        _change(content.cards, verb, index, lambda: _next_card(content), MAX_CARDS)
+    else:
+        prefix = "" if card is None else f"card-{card}-"
+        kind = form.get(f"{prefix}new-button-kind", "")
+        _change(buttons, verb, index, lambda: new_button(kind), MAX_BUTTONS)
+
+
+def normalize(content: EditorContent) -> None:
+    """Add what the type and category require, and remove buttons that they do not allow."""
+    kind = content.texts.get("templateType", "")
+    content.buttons = [button for button in content.buttons if _is_allowed(button, content, kind)]
+    if content.is_code and not content.buttons and not content.edited_id:
+        content.buttons = [new_button(ButtonKind.OTP)]
+    if content.is_carousel and not content.edited_id and not content.cards:
+        content.cards = [_next_card(content) for _ in range(_MIN_CARDS)]
+
+
+def new_button(kind: str) -> Texts:
+    """Return a new button of a kind; a quick reply if the kind is unknown."""
+    button_kind = ButtonKind[kind] if kind in ButtonKind.__members__ else ButtonKind.QUICK_REPLY
+    return {"type": button_kind.value, **BUTTON_KINDS[button_kind].initial}
+
+
+def _next_card(content: EditorContent) -> CardContent:
+    """Return an empty card with the layout of the first one: all cards must have the same layout."""
+    if not content.cards:
+        return CardContent({"headerType": "IMAGE"}, {}, [new_button(ButtonKind.QUICK_REPLY)])
+    first = content.cards[0]
+    buttons = [new_button(button["type"]) for button in first.buttons]
+    return CardContent({"headerType": first.texts.get("headerType", "IMAGE")}, {}, buttons)
+
+
+def _change(items: list[Element], verb: str, index: int, make: Callable[[], Element], max_count: int) -> None:
+    if verb == "add":
+        if len(items) < max_count:
+            items.append(make())
+    elif index < len(items):
+        if verb == "remove":
+            del items[index]
+        else:
+            to = index + _OFFSETS[verb]
+            if 0 <= to < len(items):
+                items[index], items[to] = items[to], items[index]
+
+
+def _is_allowed(button: Texts, content: EditorContent, kind: str) -> bool:
+    button_kind = ButtonKind(button["type"])
+    if button_kind is ButtonKind.OTP:
+        return content.is_code
+    return ADDED_BUTTON_TYPES.get(button_kind, kind) == kind
+
 
 EDITOR_MACROS: Final = "templates/editor_parts.html"
 MAX_CONTEXT_CHARS: Final = 24

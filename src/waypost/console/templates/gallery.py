@@ -1,4 +1,4 @@
-"""The gallery: every template in a phone frame, with its properties and status."""
+"""Lookup of one template of the app's business account."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -7,12 +7,13 @@ from urllib.parse import urlencode
 
 from starlette.responses import Response
 
-from waypost.console.bubbles.drafts import draft_message
+from waypost.base.ids import is_uuid
+from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_tools import PageTools
-from waypost.console.templates.samples import find_samples, sample_finder
-from waypost.console.web.page_request import PageRequest
+from waypost.console.templates.draft_text import find_samples, sample_finder
+from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.domain.templates.template import Category, TemplateStatus
+from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import TemplateType
 from waypost.store.templates.gallery import (
     GalleryFilter,
@@ -20,7 +21,25 @@ from waypost.store.templates.gallery import (
     current_templates,
     gallery_page,
     newest_template_id,
+    template_of_account,
 )
+
+
+async def get_template(tools: PageTools, page_request: PageRequest, template_id: str) -> Template:
+    """Return a template, including deleted ones.
+
+    Raises:
+        NotFound: there is no template with this id, or it is another partner's.
+    """
+    template = None
+    if is_uuid(template_id) and page_request.app.business_account_id:
+        template = await tools.services.database.read(
+            template_of_account, page_request.partner.id, page_request.app.business_account_id, template_id
+        )
+    if template is None:
+        raise NotFound("There is no such template.")
+    return template
+
 
 GALLERY_MACROS: Final = "templates/gallery_parts.html"
 TEMPLATES_PER_PAGE: Final = 24

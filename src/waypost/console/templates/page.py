@@ -1,4 +1,4 @@
-"""The page of one template: preview, status, history, sending and code snippets."""
+"""The history of a template as text."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -7,25 +7,103 @@ from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
-from waypost.console.bubbles.drafts import draft_message
+from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_tools import PageTools
+from waypost.console.templates.draft_text import find_samples, sample_finder
 from waypost.console.templates.editor_view import EDITOR_MACROS, find_changes
-from waypost.console.templates.history import HistoryEntry, describe_event
-from waypost.console.templates.lookup import get_template
-from waypost.console.templates.samples import find_samples, sample_finder
+from waypost.console.templates.gallery import get_template
 from waypost.console.templates.sending import encode_send, send_inputs
 from waypost.console.templates.submission import encode_draft
-from waypost.console.templates.texts.changes import FieldChange, compare_drafts
+from waypost.console.templates.texts import FieldChange, compare_drafts
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.lifecycle import EDITABLE, NOT_DELETABLE, SENDABLE
 from waypost.domain.media import UploadedMedia
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.domain.templates.template import TemplateStatus as S
-from waypost.store.templates.events import template_history
+from waypost.store.templates.events import TemplateEvent, TemplateEventKind, template_history
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateEventText:
+    """The text of one kind of event.
+
+    Attributes:
+        kind: colour of its badge: good, warn, bad, info or quiet.
+        actor: the actor.
+    """
+
+    title: str
+    kind: str
+    actor: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One event of the history, as shown."""
+
+    at_ms: int
+    text: TemplateEventText
+    detail: str
+
+
+TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
+    # title, kind, who
+    TemplateEventKind.SUBMITTED: TemplateEventText("Submitted", "info", "you"),
+    TemplateEventKind.ADOPTED: TemplateEventText("Added from the operator's library", "info", "you"),
+    TemplateEventKind.FOUND: TemplateEventText("Found at the operator", "info", "operator"),
+    TemplateEventKind.CHANGED_AT_OPERATOR: TemplateEventText("Edited at the operator", "warn", "operator"),
+    TemplateEventKind.EDITED: TemplateEventText("Edited", "info", "you"),
+    TemplateEventKind.ACCEPTED: TemplateEventText("Accepted by the operator", "quiet", "operator"),
+    TemplateEventKind.IN_REVIEW: TemplateEventText("Under review", "info", "operator"),
+    TemplateEventKind.APPROVED: TemplateEventText("Approved", "good", "operator"),
+    TemplateEventKind.REJECTED: TemplateEventText("Rejected", "bad", "operator"),
+    TemplateEventKind.FAILED: TemplateEventText("Could not be submitted", "bad", "service"),
+    TemplateEventKind.EDIT_REJECTED: TemplateEventText("Edit rejected", "bad", "operator"),
+    TemplateEventKind.EDIT_FAILED: TemplateEventText("Edit could not be submitted", "bad", "service"),
+    TemplateEventKind.PAUSED: TemplateEventText("Paused", "warn", "operator"),
+    TemplateEventKind.RESUMED: TemplateEventText("Resumed", "good", "operator"),
+    TemplateEventKind.DISABLED: TemplateEventText("Disabled", "bad", "operator"),
+    TemplateEventKind.APPEALED: TemplateEventText("In appeal", "info", "operator"),
+    TemplateEventKind.FLAGGED: TemplateEventText("Flagged", "warn", "operator"),
+    TemplateEventKind.LOCKED: TemplateEventText("Locked", "warn", "operator"),
+    TemplateEventKind.ARCHIVED: TemplateEventText("Archived", "quiet", "operator"),
+    TemplateEventKind.QUALITY_CHANGED: TemplateEventText("Quality rated", "info", "operator"),
+    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: TemplateEventText("Category change announced", "warn", "operator"),
+    TemplateEventKind.CATEGORY_CHANGED: TemplateEventText("Category changed", "warn", "operator"),
+    TemplateEventKind.DELETED: TemplateEventText("Deleted", "quiet", "you or operator"),
+}
+FIELD_LABELS: Final[dict[str, str]] = {  # labels of the draft's fields
+    "content": "body",
+    "example": "sample values",
+    "example_header": "header sample",
+    "example_media": "media sample",
+    "media_url": "sample URL",
+    "template_type": "type",
+}
+_TEXT_BY_EVENT: Final = {kind.value: text for kind, text in TEMPLATE_EVENT_TEXTS.items()}
+
+
+def describe_event(event: TemplateEvent) -> HistoryEntry:
+    """Return an event as text; an unknown one of a newer process by its name."""
+    text = _TEXT_BY_EVENT.get(event.kind) or TemplateEventText(event.kind.capitalize(), "quiet", "")
+    return HistoryEntry(event.at_ms, text, _describe_detail(event))
+
+
+def _describe_detail(event: TemplateEvent) -> str:
+    detail = event.detail
+    fields: list[str] = detail.get("fields", [])
+    if fields:
+        return ", ".join(FIELD_LABELS.get(name, name.replace("_", " ")) for name in fields)
+    if "new" in detail:
+        return f"{str(detail.get('old', '')).lower()} → {str(detail['new']).lower()}"
+    if "operator_id" in detail:
+        return f"Operator ID: {detail['operator_id']}"
+    return str(detail.get("reason", ""))
+
 
 TOKEN_VARIABLE: Final = "APP_TOKEN"  # noqa: S105
 """The environment variable with the app token in snippets, which never contain the token itself."""
@@ -262,3 +340,40 @@ def _snippets(
         {"id": "send-curl", "title": "Send with curl", "text": format_curl("POST", *send_request)},
         {"id": "send-python", "title": "Send with Python", "text": format_python("POST", *send_request)},
     ]
+
+
+async def send_template(tools: PageTools, page_request: PageRequest) -> Response:
+    """Send it, and redirect to the message's trace; an error is shown with the values as typed.
+
+    Raises:
+        NotFound: there is no such template.
+        ApiResponseError: the API returned an error to a request of a script; the guard shows it.
+    """
+    template = await get_template(tools, page_request, page_request.path_params["template_id"])
+    form = await page_request.form()
+    values = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
+    app = page_request.app
+    fields = encode_send(template.draft, template.id, app.phone_number, app.name, values.get("destination", ""), values)
+    try:
+        response = await tools.services.apis.app(app).form("POST", send_path(page_request), fields)
+    except ApiResponseError as error:
+        if page_request.is_quiet:
+            raise
+        text = error.explanation or error.message
+        return await template_page(tools, page_request, template, status=400, form_values=values, error=text)
+    path = f"/apps/{app.id}/messages/{response['messageId']}"
+    return JSONResponse({"to": path}) if page_request.is_quiet else tools.redirect(path, "Sent.")
+
+
+async def delete_template(tools: PageTools, page_request: PageRequest) -> Response:
+    """Delete it.
+
+    Raises:
+        NotFound: there is no such template.
+        ApiResponseError: the API returned an error.
+    """
+    template = await get_template(tools, page_request, page_request.path_params["template_id"])
+    await tools.services.apis.app(page_request.app).json("DELETE", delete_path(page_request, template))
+    text = f"Template {template.draft.element_name} ({template.draft.language_code}) deleted."
+    hint = "Its name can be reused here at once, and at the operator after 30 days."
+    return tools.redirect(f"/apps/{page_request.app.id}/templates", text, hint=hint)

@@ -3,7 +3,9 @@
 from typing import Final
 
 from waypost.console.route import PageRoute, RouteKind
-from waypost.console.templates import actions, editor, gallery, page, samples
+from waypost.console.templates import draft_text as samples
+from waypost.console.templates import editor, gallery, page
+from waypost.console.templates import page as actions
 
 _TEMPLATES: Final = "/apps/{app_id}/templates"
 _ONE_TEMPLATE: Final = f"{_TEMPLATES}/{{template_id}}"

@@ -1,18 +1,70 @@
-"""One request to the console: its session, apps, query and form."""
+"""One request to the console: its session, apps, query and form; and the errors that become error pages."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from starlette.datastructures import FormData, UploadFile
 from starlette.requests import Request
 
-from waypost.console.web.errors import InvalidPageRequest
 from waypost.console.web.sessions import Session
 from waypost.console.web.zones import ZONE_COOKIE, DisplayZone, find_zone, reader_zone
 from waypost.domain.app import App
 from waypost.domain.partner import Partner
+
+
+class NotFound(Exception):
+    """The object does not exist or belongs to another partner; the response is the same.
+
+    Args:
+        text: error sentence for the page.
+    """
+
+    def __init__(self, text: str = "Page not found.") -> None:
+        super().__init__(text)
+        self.text = text
+
+
+class InvalidPageRequest(Exception):
+    """The request is one that none of our pages sends, or its form is out of date.
+
+    Args:
+        text: what is wrong.
+        hint: what to do.
+    """
+
+    def __init__(self, text: str, hint: str = "Go back, reload the page and try again.") -> None:
+        super().__init__(text)
+        self.text = text
+        self.hint = hint
+
+
+class AdministratorRequired(Exception):
+    """The page or action is only for the administrator."""
+
+    text = "Administrator access required: this concerns all partners of the service."
+    hint = "Enter the admin token under Settings, Administrator."
+
+
+class MethodNotAllowed(Exception):
+    """The path allows other methods only.
+
+    Args:
+        method: method of the request.
+        allowed: methods that the path allows.
+    """
+
+    def __init__(self, method: str, allowed: Collection[str]) -> None:
+        self.allowed = ", ".join(sorted(allowed))
+        if method in ("GET", "HEAD"):
+            self.text = "There is no page at this address."
+            self.hint = "This address is for a button of the console. Go back and use the button."
+        else:
+            self.text = f"Method {method[:20]} is not allowed here."
+            self.hint = f"Allowed: {self.allowed}."
+        super().__init__(self.text)
+
 
 MAX_FORM_BYTES: Final = 1024 * 1024
 """Maximum size of a form without a file."""

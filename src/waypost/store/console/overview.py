@@ -1,7 +1,7 @@
 """Current activity of one app. Each query has a bounded cost, whatever else is stored.
 
 Counts read a limited number of messages, newest first, by the index on an app's time; a page about a whole
-day queries it in parts and caches the results (`console/overview/minute_counts.py`).
+day queries it in parts and caches the results (`console/overview/queries.py`).
 """
 
 from collections.abc import Collection, Sequence

@@ -1,0 +1,298 @@
+"""Settings pages of what lets people and programs in: password, client secrets, API keys, administrator access."""
+
+from collections.abc import Mapping
+from datetime import date, timedelta
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from waypost.base.clock import DAY_MS
+from waypost.base.encryption import hash_secret
+from waypost.base.telemetry.logs import log
+from waypost.client.api_client import ApiResponseError
+from waypost.console.actions import ActionRow
+from waypost.console.page_tools import PageTools
+from waypost.console.settings.app import form_error
+from waypost.console.settings.profile import ended_sessions_notice
+from waypost.console.web.page_request import PageRequest
+from waypost.console.web.zones import DisplayZone
+from waypost.domain.errors import ApiError
+from waypost.domain.partner import MAX_PASSWORD_CHARS
+from waypost.store.accounts.credentials import CredentialKind, list_credentials
+from waypost.store.accounts.partners import LoginRecord, find_login_record
+
+_log = log("console")
+
+
+async def show_password(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the form, with an explanation of what a change revokes."""
+    return await _password_page(tools, page_request, {}, ends_tokens=True)
+
+
+async def change_password(tools: PageTools, page_request: PageRequest) -> Response:
+    """Change the password, and end every other session of the console.
+
+    The current password is checked with argon2id. A client secret is accepted in its place: partners
+    without a password sign in with one. Attempts count toward the limit on sign-in attempts.
+
+    Source: spec, "Authentication", rule 2; decision 0058.
+    """
+    parts, partner = tools.services, page_request.partner
+    old, new = await page_request.field("old"), await page_request.field("new")
+    ends_tokens = await page_request.is_checked("end_tokens")
+    wrong = _validate(old, new, await page_request.field("again"))
+    if wrong:
+        return await _password_page(tools, page_request, wrong, ends_tokens=ends_tokens)
+    try:
+        address = parts.client_address(page_request.request.scope)
+        attempt = await parts.sign_in_limiter.spend(partner.email.lower(), address)
+    except ApiError as error:
+        wait_s = error.retry_after_s or 60
+        wrong = {"old": f"Too many attempts. Try again in {wait_s} s."}
+        return await _password_page(tools, page_request, wrong, 429, ends_tokens=ends_tokens)
+    if not await _is_current_password(tools, await _read_login_facts(tools, page_request), old):
+        _log.info("wrong password at a password change", partner_id=partner.id)
+        wrong = {"old": "Wrong password."}
+        return await _password_page(tools, page_request, wrong, ends_tokens=ends_tokens)
+    await attempt.refund()
+    own = hash_secret(page_request.session.token) if page_request.session else ""
+    try:
+        response = await parts.apis.admin.json(
+            "POST",
+            f"/admin/partners/{partner.id}/password",
+            {"password": new, "end_tokens": ends_tokens, "keep_session": own},
+        )
+    except ApiResponseError as error:
+        return await _password_page(tools, page_request, {"new": form_error(error)}, ends_tokens=ends_tokens)
+    if ends_tokens:
+        parts.apis.clear_partner_tokens()
+    tokens = response.get("tokens_ended", 0)
+    token_notice = f" {tokens} partner {'token' if tokens == 1 else 'tokens'} revoked." if tokens else ""
+    return tools.redirect(
+        "/settings/password",
+        f"Password changed. {ended_sessions_notice(response['sessions_ended'])}{token_notice}",
+        hint="From now on the API accepts only client secrets: update every script that logs in.",
+    )  # fmt: skip
+
+
+def _validate(old: str, new: str, again: str) -> dict[str, str]:
+    """Return errors by field that need no call to find."""
+    if not old or len(old) > MAX_PASSWORD_CHARS:
+        return {"old": "Enter your current password."}
+    if not new:
+        return {"new": "Enter a new password."}
+    if new == old:
+        return {"new": "The new password must differ from the current one."}
+    if new != again:
+        return {"again": "The passwords do not match."}
+    return {}
+
+
+async def _is_current_password(tools: PageTools, facts: LoginRecord | None, password: str) -> bool:
+    stored = None if facts is None else facts.password_hash
+    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
+    return await tools.services.passwords.matches(stored, password) or is_secret
+
+
+async def _read_login_facts(tools: PageTools, page_request: PageRequest) -> LoginRecord | None:
+    now_ms = tools.services.clock.now_ms()
+    return await tools.services.database.read(find_login_record, page_request.partner.email, now_ms)
+
+
+async def _password_page(
+    tools: PageTools,
+    page_request: PageRequest,
+    wrong: dict[str, str],
+    status: int | None = None,
+    *,
+    ends_tokens: bool = False,
+) -> Response:
+    facts = await _read_login_facts(tools, page_request)
+    return await tools.page(
+        page_request, "settings/password.html", status or (400 if wrong else 200),
+        wrong=wrong, ends_tokens=ends_tokens,
+        has_changed=facts is not None and facts.password_changed,
+        has_password=facts is not None and bool(facts.password_hash),
+        secret_count=0 if facts is None else len(facts.secret_hashes),
+        is_demo=tools.services.demo_partner_id == page_request.partner.id,
+    )  # fmt: skip
+
+
+CLIENT_SECRETS_PATH: Final = "/settings/secrets"
+EXPIRES_SOON_MS: Final = 14 * DAY_MS
+SECRET_LIFETIMES: Final = (  # Source: facts 1.3; the vendor advises three months at most
+    ("90", "in 90 days"),
+    ("30", "in 30 days"),
+    ("365", "in 1 year"),
+    ("date", "on a date"),
+    ("never", "never"),
+)
+
+
+async def show_secrets(tools: PageTools, page_request: PageRequest) -> Response:
+    """List the secrets by id; no secret is shown a second time."""
+    return await _secrets_page(tools, page_request)
+
+
+async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
+    """Create a secret, and show it on the response."""
+    life = await page_request.field("life", "90")
+    day = (await page_request.field("day")).strip()
+    now_ms = tools.services.clock.now_ms()
+    chosen = {"life": life, "day": day}
+    if life == "date":
+        expires_on_ms = _parse_day_end(day, page_request.zone)
+        if expires_on_ms is None or expires_on_ms <= now_ms:
+            wrong = {"day": "Enter a future date as YYYY-MM-DD."}
+            return await _secrets_page(tools, page_request, chosen=chosen, wrong=wrong)
+    elif life == "never":
+        expires_on_ms = None
+    elif life in dict(SECRET_LIFETIMES):
+        expires_on_ms = now_ms + int(life) * DAY_MS
+    else:
+        return await _secrets_page(tools, page_request, chosen=chosen, wrong={"life": "Choose one of these options."})
+    try:
+        response = await tools.services.apis.admin.json(
+            "POST", f"/admin/partners/{page_request.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
+        )
+    except ApiResponseError as error:
+        return await _secrets_page(tools, page_request, chosen=chosen, wrong={"life": form_error(error)})
+    return await _secrets_page(tools, page_request, made=response["client_secret"])
+
+
+def _revoked_tokens_notice(response: Mapping[str, Any]) -> str:
+    revoked = int(response["tokens_ended"])
+    if not revoked:
+        return "It had no valid partner tokens."
+    return f"{revoked} partner {'token' if revoked == 1 else 'tokens'} issued with it revoked."
+
+
+REVOKE_CLIENT_SECRET: Final = ActionRow(
+    f"{CLIENT_SECRETS_PATH}/{{secret_id}}/revoke",
+    does="revoke a secret",
+    call="DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
+    page=CLIENT_SECRETS_PATH,
+    notice="Client secret {secret_id:.8} revoked.",
+    hint=_revoked_tokens_notice,
+    missing="You have no such client secret.",
+)
+
+
+def _parse_day_end(day: str, zone: DisplayZone) -> int | None:
+    """Return the end of a day, in ms since the epoch; None if the text is not a date."""
+    try:
+        return zone.midnight_ms(date.fromisoformat(day) + timedelta(days=1))
+    except (ValueError, OverflowError):
+        return None
+
+
+async def _secrets_page(
+    tools: PageTools,
+    page_request: PageRequest,
+    *,
+    made: str = "",
+    chosen: dict[str, str] | None = None,
+    wrong: dict[str, str] | None = None,
+) -> Response:
+    now_ms = tools.services.clock.now_ms()
+    secrets = await tools.services.database.read(
+        list_credentials, CredentialKind.CLIENT_SECRET, page_request.partner.id
+    )
+    return await tools.page(
+        page_request, "settings/secrets.html", 400 if wrong else 200,
+        secrets=[(secret, _secret_status(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
+        lives=SECRET_LIFETIMES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
+    )  # fmt: skip
+
+
+def _secret_status(expires_on_ms: int | None, now_ms: int) -> str:
+    """Return the state of a secret, as its badge shows it."""
+    if expires_on_ms is None:
+        return "does not expire"
+    if expires_on_ms <= now_ms:
+        return "expired"
+    return "expires soon" if expires_on_ms - now_ms < EXPIRES_SOON_MS else "valid"
+
+
+API_KEYS_PATH: Final = "/settings/keys"
+MAX_KEY_NAME_CHARS: Final = 100
+REVOKE_API_KEY: Final = ActionRow(
+    f"{API_KEYS_PATH}/{{key_id}}/revoke", "revoke a key", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
+    API_KEYS_PATH, "API key {key_id:.8} revoked.", missing="You have no such API key.",
+)  # fmt: skip
+
+
+async def show_keys(tools: PageTools, page_request: PageRequest) -> Response:
+    """List the keys by id; no key is shown a second time."""
+    return await _keys_page(tools, page_request)
+
+
+async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
+    """Create a key, and show it on the response."""
+    name = (await page_request.field("name")).strip()
+    if not 1 <= len(name) <= MAX_KEY_NAME_CHARS:
+        wrong = f"Enter a name of 1 to {MAX_KEY_NAME_CHARS} characters, such as where the key is used."
+        return await _keys_page(tools, page_request, name=name, wrong=wrong)
+    response = await tools.services.apis.admin.json(
+        "POST", f"/admin/partners/{page_request.partner.id}/api-keys", {"name": name}
+    )
+    return await _keys_page(tools, page_request, made=response["api_key"])
+
+
+async def _keys_page(
+    tools: PageTools, page_request: PageRequest, *, made: str = "", name: str = "", wrong: str = ""
+) -> Response:
+    keys = await tools.services.database.read(list_credentials, CredentialKind.API_KEY, page_request.partner.id)
+    return await tools.page(
+        page_request, "settings/keys.html", 400 if wrong else 200,
+        keys=list(reversed(keys)), made=made, typed=name, wrong=wrong,
+        address=tools.services.public_url,
+    )  # fmt: skip
+
+
+ADMINISTRATOR_PATH: Final = "/settings/administrator"
+MAX_TOKEN_CHARS: Final = 1024
+
+
+async def show_administrator(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the end of this session's administrator rights, or the form for the token."""
+    return await _administrator_page(tools, page_request)
+
+
+async def start_administration(tools: PageTools, page_request: PageRequest) -> Response:
+    """Check the admin token; wrong ones count toward the same limit as at the admin API."""
+    parts = tools.services
+    token = await page_request.field("token")
+    if not parts.has_admin_token:
+        return await _administrator_page(tools, page_request, "This service has no admin token.", 409)
+    if not token or len(token) > MAX_TOKEN_CHARS:
+        return await _administrator_page(tools, page_request, "Enter the admin token.", 400)
+    address = parts.client_address(page_request.request.scope)
+    try:
+        await parts.sign_in_limiter.check_admin_attempts(address)
+        if not parts.is_admin_token(token):
+            await parts.sign_in_limiter.count_wrong_admin_token(address)
+            return await _administrator_page(tools, page_request, "Wrong admin token.", 400)
+    except ApiError as error:
+        wait_s = error.retry_after_s or 60
+        return await _administrator_page(tools, page_request, f"Too many wrong tokens. Try again in {wait_s} s.", 429)
+    await parts.sessions.grant_administration(page_request.session)
+    return tools.redirect(ADMINISTRATOR_PATH, "You have administrator rights for one hour.")
+
+
+async def end_administration(tools: PageTools, page_request: PageRequest) -> Response:
+    """End the administrator rights of this session."""
+    await tools.services.sessions.revoke_administration(page_request.session)
+    return tools.redirect(ADMINISTRATOR_PATH, "Your administrator rights ended.")
+
+
+async def _administrator_page(
+    tools: PageTools, page_request: PageRequest, wrong: str = "", status: int = 200
+) -> Response:
+    session = page_request.session
+    return await tools.page(
+        page_request, "settings/administrator.html", status, wrong=wrong,
+        until_ms=None if session is None else session.admin_until_ms,
+        is_demo=tools.services.demo_partner_id is not None,
+        has_admin_token=tools.services.has_admin_token,
+    )  # fmt: skip
