@@ -31,8 +31,7 @@ from waypost.cli.setting_sources import GivenValue, describe_invalid_setting
 from waypost.config import Settings
 from waypost.domain.errors import ErrorCode
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.endpoints import declared_struct
-from waypost.simulator.control.request_structs import read_members
+from waypost.simulator.control.endpoints import declared_struct, read_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.wire.errors import ERRORS
 

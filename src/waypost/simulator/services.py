@@ -18,57 +18,46 @@ from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.calls import Calls
-from waypost.simulator.dev_partners import DevPartners
+from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
 from waypost.simulator.groups.groups import Groups
-from waypost.simulator.handsets.chats import Chats
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.group_chats import GroupChats
-from waypost.simulator.handsets.handsets import Handsets
-from waypost.simulator.handsets.inboxes import Inboxes
+from waypost.simulator.handsets.handsets import Handsets, PhoneActionWriter
+from waypost.simulator.handsets.inboxes import Chats, Inboxes
 from waypost.simulator.handsets.payments import Payments
-from waypost.simulator.handsets.phone_actions import PhoneActionWriter
 from waypost.simulator.handsets.planned_actions import PlannedActionRunner
 from waypost.simulator.handsets.reachability import PhoneReachability
 from waypost.simulator.media.media import MediaStorage
 from waypost.simulator.media.references import References
 from waypost.simulator.media.uploads import ResumableUploads
 from waypost.simulator.messages.analytics import TemplateAnalytics
-from waypost.simulator.messages.call_faults import CallFaults
-from waypost.simulator.messages.delivery_planning import DeliveryPlanner
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.direct_send.generated_templates import GeneratedTemplates
-from waypost.simulator.messages.direct_send.requests import DirectSendRequests
+from waypost.simulator.messages.direct_send import DirectSendRequests, GeneratedTemplates
 from waypost.simulator.messages.groups import GroupMessages
-from waypost.simulator.messages.marketing.clicks import MarketingClicks
-from waypost.simulator.messages.marketing.insights import MarketingInsights
-from waypost.simulator.messages.marketing.requests import MarketingRequests
-from waypost.simulator.messages.media_links.link_fetches import MediaLinkFetcher
-from waypost.simulator.messages.media_links.media_checks import MediaChecks
+from waypost.simulator.messages.limits import SendingLimits, ThroughputLimits
+from waypost.simulator.messages.marketing import MarketingClicks, MarketingInsights, MarketingRequests
+from waypost.simulator.messages.media_links import MediaChecks, MediaLinkFetcher
 from waypost.simulator.messages.message_checks import MessageChecker
 from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.paced_messages import PacedMessages
-from waypost.simulator.messages.sending_limits import SendingLimits
-from waypost.simulator.messages.throughput import ThroughputLimits
+from waypost.simulator.messages.statuses import DeliveryPlanner
 from waypost.simulator.payments.configurations import PaymentConfigurations
 from waypost.simulator.payments.refunds import Refunds
-from waypost.simulator.phones.blocks import BlockLists
 from waypost.simulator.phones.fleets import Fleets
-from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.phones import BlockLists, Phones
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.reviews import TemplateReviewLoop
 from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
-from waypost.simulator.snapshots import SnapshotStore
 from waypost.simulator.store import Store
 from waypost.simulator.tables import SCHEMA
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.usage import TemplateUsage
-from waypost.simulator.webhooks.faulted_updates import FaultedWebhooks
 from waypost.simulator.webhooks.outbox import Outbox
-from waypost.simulator.webhooks.webhook_faults import WebhookFaults
+from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
 from waypost.simulator.webhooks.webhooks import WebhookSender
 
 
@@ -178,7 +167,6 @@ class SimulatorServices:
             store, clock, accounts, phones, delivery_signals, handsets, reachability, feedback
         )
         self.faults = faults = Faults(store, clock)
-        self.call_faults = CallFaults(faults, accounts, phones)
         self.faulted_updates = faulted_updates = FaultedWebhooks(store)
         webhook_faults = WebhookFaults(store, accounts, outbox, faults, faulted_updates)
         self.webhooks = WebhookSender(

@@ -8,15 +8,14 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel, format_count
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.control.control_api import ControlApi
+from waypost.simulator.control.endpoints import read_members
 from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
-from waypost.simulator.control.request_structs import read_members
-from waypost.simulator.dev_partners import DevPartners
+from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.graph.graph_api import GraphApi
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
-from waypost.simulator.snapshots import SnapshotStore
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.template import SimulatedTemplate
 

@@ -15,7 +15,7 @@ from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.types import TemplateType
-from waypost.simulator.messages.template_sends.buttons import BUTTON_SEND_KINDS as SENT_KINDS
+from waypost.simulator.messages.template_buttons import BUTTON_SEND_KINDS as SENT_KINDS
 
 SENT_DRAFTS = (
     "text", "many", "image", "document", "location", "product", "catalog", "carousel", "offer", "flow", "one_tap",

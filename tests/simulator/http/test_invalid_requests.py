@@ -27,7 +27,7 @@ from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
-from waypost.simulator.messages.marketing.insights import AD_PREFIX, SimulatedAd
+from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.templates.template import SimulatedTemplate
 
 CALLS: Final = [call for call in ALL_CALLS if not call[1].startswith("/control/partners")]

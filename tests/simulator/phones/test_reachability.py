@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.phones.conditions import lifetime_ms
+from waypost.simulator.phones.phones import lifetime_ms
 from waypost.simulator.templates.template import SimulatedTemplate
 
 OFFLINE = {"is_offline": True}

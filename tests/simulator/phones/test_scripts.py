@@ -6,8 +6,14 @@ import pytest
 
 from tests.simulator.conftest import ANN, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.phones.script_planning import Script, plan_steps
-from waypost.simulator.phones.script_steps import STEP_ACTIONS, STEP_TRIGGERS, InvalidScript, read_steps
+from waypost.simulator.phones.script_steps import (
+    STEP_ACTIONS,
+    STEP_TRIGGERS,
+    InvalidScript,
+    Script,
+    plan_steps,
+    read_steps,
+)
 
 JsonObject = dict[str, Any]
 BEN = "15551230002"

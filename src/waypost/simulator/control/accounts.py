@@ -9,16 +9,14 @@ from waypost.simulator.accounts.accounts import Account, Destination, GraphApp
 from waypost.simulator.accounts.businesses import owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
-from waypost.simulator.control.endpoints import ControlOperations, find
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find
 from waypost.simulator.control.numbers import number_view
-from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Id, Name, accepts
-from waypost.simulator.messages.direct_send.requests import DIRECT_SEND_ACCESS
+from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import WEBHOOK_FIELDS, Outlet
-from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
-from waypost.simulator.webhooks.webhooks import WebhookRetry
+from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry, verify_endpoint
 
 _ADDRESS = "an http or https URL, or an empty text: no webhooks"
 

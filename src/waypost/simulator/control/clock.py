@@ -7,8 +7,12 @@ from starlette.requests import Request
 
 from waypost.base.invalid_values import accepted_by
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
-from waypost.simulator.control.endpoints import ClientLeftDuringWork, ControlOperations, run_while_connected
-from waypost.simulator.control.request_structs import ControlBody
+from waypost.simulator.control.endpoints import (
+    ClientLeftDuringWork,
+    ControlBody,
+    ControlOperations,
+    run_while_connected,
+)
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
 

@@ -12,23 +12,22 @@ from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
 from waypost.simulator.control import (
     accounts,
+    calling,
     clock,
     faults,
     fleets,
+    groups,
     media,
     numbers,
+    partners,
+    payments,
     phone_actions,
     phones,
     state_view,
     templates,
     updates,
 )
-from waypost.simulator.control.calling import calls as phone_calls
-from waypost.simulator.control.endpoints import ControlCall, bind_endpoint, json_response
-from waypost.simulator.control.groups import calls as group_calls
-from waypost.simulator.control.guard import BYTES, JSON, check_caller
-from waypost.simulator.control.partners import calls as partner_calls
-from waypost.simulator.control.payments import calls as payment_calls
+from waypost.simulator.control.endpoints import BYTES, JSON, ControlCall, bind_endpoint, check_caller, json_response
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
@@ -40,16 +39,16 @@ _CONTROL_LOG = log("simulator")
 CALLS: Final[tuple[ControlCall, ...]] = (
     *state_view.operation.rows,
     *clock.operation.rows,
-    *partner_calls.operation.rows,
+    *partners.operation.rows,
     *faults.operation.rows,
     *accounts.operation.rows,
-    *payment_calls.operation.rows,
+    *payments.operation.rows,
     *updates.operation.rows,
     *numbers.operation.rows,
     *phones.operation.rows,
     *phone_actions.operation.rows,
-    *phone_calls.operation.rows,
-    *group_calls.operation.rows,
+    *calling.operation.rows,
+    *groups.operation.rows,
     *fleets.operation.rows,
     *templates.operation.rows,
     *media.operation.rows,

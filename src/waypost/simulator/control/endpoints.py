@@ -1,38 +1,113 @@
-"""Binding of requests of the control API to functions: each parameter is read by its name and type.
+"""Requests of the control API: who may send them, and binding to functions, whose parameters are read by name and type.
 
-`body` and `query` are read as the struct of their annotation; every other parameter has a row in `_READERS`.
-They are read in order, and the error response names the first invalid one.
+`body` and `query` are read as the struct of their annotation; every other parameter has a row in `_READERS`. They are
+read in order, and the error response names the first invalid one. A field's type is its only declaration: the check,
+the member `accepted` of an error and the reference page are derived from it. `field_types.accepts` adds a text where
+a type does not give one.
 """
 
 import asyncio
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from inspect import signature
 from itertools import islice
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.base.exceptions import release_frames
+from waypost.base.http.bodies import has_too_many_members, read_limited_body
 from waypost.base.http.connection_scope import mark_rejected
+from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
+from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
 from waypost.base.time_travel import TimeTravel
-from waypost.base.written_numbers import encode_json
+from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.calling.call import SimulatedCall
-from waypost.simulator.control.request_structs import ControlBody, read_body, read_bytes, read_members
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_partners import DevPartners
-from waypost.simulator.faults.fault import ArmedFault
+from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
+from waypost.simulator.faults.faults import ArmedFault
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.snapshots import SnapshotStore
 from waypost.simulator.templates.template import SimulatedTemplate
+
+JSON: Final = "application/json"
+BYTES: Final = "application/octet-stream"
+"""Of a file's bytes. A browser sends neither type from another site without a preflight request."""
+_BODY_METHODS: Final = frozenset({"POST", "PUT", "PATCH"})
+
+
+MAX_BODY_BYTES: Final = 4 * 1024 * 1024
+
+
+class ControlBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON body; this class itself is the empty body of calls that need only their path."""
+
+
+class ControlQuery(Struct, frozen=True):
+    """Parameters of a query string; unknown ones are ignored."""
+
+
+Declared = TypeVar("Declared", bound=Struct)
+
+
+async def read_bytes(request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes:
+    """Return the bytes of a body.
+
+    Raises:
+        ControlApiError: 413, it is too large.
+    """
+    body = await read_limited_body(request.stream(), max_bytes)
+    if body is None:
+        raise ControlApiError("body", "is too large", f"at most {max_bytes} bytes", status=413)
+    return body
+
+
+def read_body(struct: type[Declared], raw: bytes) -> Declared:
+    """Decode a body; an empty one counts as an object without members.
+
+    Raises:
+        ControlApiError: 400, with the path of the invalid field.
+    """
+    if has_too_many_members(raw):
+        raise ControlApiError("body", "has too many members", accepted_by(struct))
+    try:
+        return json_decoder(struct).decode(raw or b"{}")
+    except msgspec.ValidationError as error:
+        raise _field_error(struct, error) from error
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise ControlApiError("body", describe_malformed_json(error), accepted_by(struct)) from error
+
+
+def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: bool = True) -> Declared:
+    """Read a struct from members that are decoded already; unless strict, numbers may be texts.
+
+    Raises:
+        ControlApiError: 400, with the path of the invalid field.
+    """
+    try:
+        return msgspec.convert(members, struct, strict=strict, builtin_types=(bytes,))
+    except msgspec.ValidationError as error:
+        raise _field_error(struct, error) from error
+
+
+def _field_error(struct: type[Struct], error: msgspec.ValidationError) -> ControlApiError:
+    invalid = describe_invalid_value(error, struct)
+    return ControlApiError(invalid.path or "body", invalid.rule, invalid.accepted)
+
+
+def present_members(body: Struct) -> dict[str, Any]:
+    """Return the members that the request set."""
+    return {name: value for name, value in asdict(body).items() if value is not UNSET}
+
 
 KnownObject = TypeVar("KnownObject")
 WorkResult = TypeVar("WorkResult")
@@ -247,3 +322,56 @@ async def run_while_connected(request: Request, work: Awaitable[WorkResult]) -> 
         for task in (running, disconnect):
             task.cancel()
         await asyncio.gather(running, disconnect, return_exceptions=True)
+
+
+def check_caller(
+    method: str,
+    headers: Mapping[str, str],
+    *,
+    allowed_hosts: tuple[str, ...],
+    control_token: str | None,
+    content_types: tuple[str, ...] = (JSON,),
+) -> None:
+    """Reject requests without the token, and those that a page in a browser could send.
+
+    A page of another site can make a browser send requests here, and its host name can be pointed
+    here (DNS rebinding); the checks of Host, Origin and content type reject both.
+
+    Args:
+        method: of the request.
+        headers: names in lower case.
+        allowed_hosts: Host names besides the loopback ones.
+        control_token: None: no token is needed.
+        content_types: the accepted content types of bodies.
+
+    Raises:
+        ControlApiError: 403, 401 or 415.
+    """
+    host = headers.get("host", "")
+    name = hostname_of(f"//{host}")
+    if not (is_loopback(name) or name in (allowed.lower() for allowed in allowed_hosts)):
+        raise ControlApiError(
+            "Host",
+            "names neither this machine nor an allowed host",
+            ", ".join(("localhost", "127.0.0.1", "[::1]", *allowed_hosts)),
+            status=403,
+        )
+    origin = headers.get("origin")
+    if origin is not None and netloc_of(origin) != host.lower():
+        raise ControlApiError("Origin", "is another site", f"no Origin, or http://{host}", status=403)
+    if control_token is not None and not _has_token(headers, control_token):
+        raise ControlApiError(
+            "Authorization", "does not hold the control token", "Bearer and the control token", status=401
+        )
+    if method in _BODY_METHODS and content_type(headers) not in content_types:
+        raise ControlApiError("Content-Type", "is not JSON", " or ".join(content_types), status=415)
+
+
+def content_type(headers: Mapping[str, str]) -> str:
+    """Return the content type of a request, in lower case and without parameters."""
+    return headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _has_token(headers: Mapping[str, str], control_token: str) -> bool:
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), control_token.encode())

@@ -4,11 +4,9 @@ from typing import Any, Final, cast
 
 from starlette.requests import Request
 
-from waypost.simulator.control.endpoints import ControlOperations
+from waypost.simulator.control.endpoints import ControlOperations, read_bytes
 from waypost.simulator.control.fault_reading import read_faults
-from waypost.simulator.control.request_structs import read_bytes
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.faults.fault import ArmedFault
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -19,6 +17,7 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOKS,
     FaultParameter,
 )
+from waypost.simulator.faults.faults import ArmedFault
 from waypost.simulator.graph.call_names import CALL_NAMES
 from waypost.simulator.requests import decode_json
 from waypost.simulator.services import SimulatorServices

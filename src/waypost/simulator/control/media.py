@@ -8,9 +8,16 @@ from typing import Any, Final
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
-from waypost.simulator.control.endpoints import ControlOperations, business_number
-from waypost.simulator.control.guard import BYTES, content_type
-from waypost.simulator.control.request_structs import ControlBody, read_body, read_bytes, read_members
+from waypost.simulator.control.endpoints import (
+    BYTES,
+    ControlBody,
+    ControlOperations,
+    business_number,
+    content_type,
+    read_body,
+    read_bytes,
+    read_members,
+)
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text

@@ -8,12 +8,11 @@ from msgspec.structs import asdict, replace
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
-from waypost.simulator.control.endpoints import ControlOperations, find
-from waypost.simulator.control.request_structs import ControlBody, present_members
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find, present_members
 from waypost.simulator.control.updates import emit_webhook
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
-from waypost.simulator.messages.sending_limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS
+from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS
 from waypost.simulator.services import SimulatorServices
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute

@@ -7,24 +7,24 @@ from msgspec import Meta, field
 
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control.endpoints import ControlOperations, business_number
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, business_number
 from waypost.simulator.control.phones import phone_details
-from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.group import SimulatedGroup
-from waypost.simulator.handsets.inbound_options import InboundOptions, PhoneMedia
 from waypost.simulator.handsets.inboxes import any_unread
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
     PHONE_MESSAGE_KINDS,
+    InboundOptions,
+    PhoneMedia,
     build_message,
     check_options,
 )
 from waypost.simulator.media import references
-from waypost.simulator.messages.interactive.orders import REVIEW_AND_PAY
-from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
+from waypost.simulator.messages.marketing import MARKETING_MARK
+from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage
 

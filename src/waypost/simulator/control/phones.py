@@ -6,13 +6,12 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, Meta, UnsetType
 
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.control.endpoints import ControlOperations
-from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets.inboxes import message_view
-from waypost.simulator.phones.conditions import PHONE_CONDITIONS
 from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
+from waypost.simulator.phones.phones import PHONE_CONDITIONS
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement

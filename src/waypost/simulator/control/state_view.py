@@ -8,16 +8,21 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from waypost.simulator.control.accounts import account_view
-from waypost.simulator.control.endpoints import ControlOperations, json_response
+from waypost.simulator.control.endpoints import (
+    ControlBody,
+    ControlOperations,
+    ControlQuery,
+    json_response,
+    present_members,
+)
 from waypost.simulator.control.faults import list_faults
 from waypost.simulator.control.media import file_response
-from waypost.simulator.control.request_structs import ControlBody, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.dev_interfaces import SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.field_types import Position, accepts
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import SettingsChange
-from waypost.simulator.snapshots import SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.store import STORE_FAILURES
 from waypost.simulator.tables.messages import MESSAGES, find_deliveries
 from waypost.simulator.tables.updates import OUTBOX, count_waiting_updates

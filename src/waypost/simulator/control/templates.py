@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.control.endpoints import ControlOperations
-from waypost.simulator.control.request_structs import ControlBody, ControlQuery
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import HoldMs, accepts

@@ -6,8 +6,7 @@ from msgspec import Meta
 from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.control.endpoints import ControlOperations
-from waypost.simulator.control.request_structs import ControlBody
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.field_types import USER_ID, Name, accepts

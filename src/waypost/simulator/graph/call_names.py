@@ -13,7 +13,7 @@ from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
-from waypost.simulator.messages.marketing.insights import SimulatedAd
+from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.templates.template import SimulatedTemplate
 
 SEND: Final = "messages.send"

@@ -19,6 +19,7 @@ from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
+from waypost.simulator.graph.call_faults import CallWork, FaultedResponse, InjectedError, carry_out
 from waypost.simulator.graph.call_names import ROOT_CALL_NAMES, call_name
 from waypost.simulator.graph.permissions import permission_of
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, GraphResponse
@@ -26,8 +27,7 @@ from waypost.simulator.graph.uploads import upload_id_of
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
-from waypost.simulator.messages.call_faults import CallWork, InjectedError
-from waypost.simulator.messages.marketing.insights import AD_PREFIX, SimulatedAd
+from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.requests import (
     Call,
     ClientDisconnected,
@@ -42,7 +42,6 @@ from waypost.simulator.requests import (
 )
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.faulted_responses import FaultedResponse
 
 _THROTTLING_CODES: Final = frozenset({130429, 131048, 131056})
 _GRAPH_LOG = log("simulator")
@@ -140,16 +139,14 @@ class GraphApi:
         if call.body is not None and route not in STREAMED:
             call = await add_form_fields(call)
         name = call_name((type(thing), call.method, call.edge), call.fields)
-        return await services.call_faults.carry_out(
-            call, name, waba_id, thing, lambda call: route(services, call, thing)
-        )
+        return await carry_out(services, call, name, waba_id, thing, lambda call: route(services, call, thing))
 
     async def _run_root_call(self, call: Call, work: CallWork) -> GraphResponse | Download | FaultedResponse:
         """Carry out a call whose path names no object of an account; the URL of a file may name the file."""
         name = ROOT_CALL_NAMES[call.method, call.object_id]
         media = self._services.media.find(call.query.get("mid", ""))
         waba_id = self._find_object(media.media_id)[1][0] if media is not None else ""
-        return await self._services.call_faults.carry_out(call, name, waba_id, media, work)
+        return await carry_out(self._services, call, name, waba_id, media, work)
 
     def _find_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
         """Return the object of an id, and the accounts that own it; an app may have several."""

@@ -10,7 +10,7 @@ from waypost.base.json_values import object_or_none, objects_in, texts_in
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.accounts.businesses import owner_id
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.messages.marketing.insights import AD_PREFIX
+from waypost.simulator.messages.marketing import AD_PREFIX
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
 

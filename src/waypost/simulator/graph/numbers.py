@@ -15,8 +15,7 @@ from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.links import is_valid_link, signed_link
 from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import NumberView, number_node
-from waypost.simulator.phones.blocks import BlockFailure
-from waypost.simulator.phones.phones import phone_digits
+from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
 

@@ -7,7 +7,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.webhooks.endpoint_verification import EndpointVerificationFailed, verify_endpoint
+from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
 
 _METHODS: Final = ("SMS", "VOICE")
 _SYNC_TYPES: Final = ("smb_app_state_sync", "history")

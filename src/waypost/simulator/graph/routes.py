@@ -122,7 +122,7 @@ from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
-from waypost.simulator.messages.marketing.insights import SimulatedAd
+from waypost.simulator.messages.marketing import SimulatedAd
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import SimulatedTemplate

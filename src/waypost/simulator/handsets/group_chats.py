@@ -5,10 +5,10 @@ from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
-from waypost.simulator.handsets.group_deliveries import read_delivery
 from waypost.simulator.handsets.inboxes import message_view
+from waypost.simulator.handsets.reachability import read_delivery
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.groups import GROUP_PREFIX
+from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery

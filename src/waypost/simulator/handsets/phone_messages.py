@@ -6,15 +6,77 @@ The content comes from the control API or a test. `Handsets` handles media, beca
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Meta, Struct
 
 from waypost.base.invalid_values import name_type
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
 from waypost.base.written_numbers import ascii_json
+from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.handsets.inbound_options import InboundOptions
+from waypost.simulator.field_types import FileName, Id, Name
 from waypost.simulator.messages.message_kinds import find_contact_defect
 from waypost.simulator.phones.phone import SimulatedPhone
+
+
+class InboundOptions(Struct, frozen=True, kw_only=True):
+    """Options that any message from a phone may have.
+
+    Args:
+        context_id: the message it replies to.
+        forwarded: whether it was forwarded.
+        frequently_forwarded: whether it was forwarded many times.
+        referred_product: `catalog_id` and `product_retailer_id` of the product that it is about.
+        referral: the advertisement that the person came from.
+
+    Source: facts 7.4.
+    """
+
+    context_id: Name | None = None
+    forwarded: bool = False
+    frequently_forwarded: bool = False
+    referred_product: dict[str, Any] | None = None
+    referral: dict[str, Any] | None = None
+
+    def rendered_marks(self) -> dict[str, Any]:
+        """Return the marks that the phone itself shows."""
+        marks = {"forwarded": self.forwarded, "frequently_forwarded": self.frequently_forwarded}
+        return {name: True for name, is_set in marks.items() if is_set}
+
+    def webhook_members(self, number: Number) -> dict[str, Any]:
+        """Return the members that the webhook's message has for these options."""
+        context: dict[str, Any] = {}
+        if self.context_id is not None:
+            context |= {"from": number.phone_number, "id": self.context_id}
+        if self.forwarded:
+            context["forwarded"] = True
+        if self.frequently_forwarded:
+            context["frequently_forwarded"] = True
+        if self.referred_product is not None:
+            context |= {"from": number.phone_number, "referred_product": self.referred_product}
+        members: dict[str, Any] = {"context": context} if context else {}
+        return members | ({"referral": self.referral} if self.referral is not None else {})
+
+
+class PhoneMedia(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
+    """Media that a phone sends: new content, or the id of existing media.
+
+    Args:
+        media_id: of media that the business number has; then nothing else is needed.
+        content: the bytes.
+        voice: of audio: whether it is a voice recording.
+        animated: of a sticker: whether it is animated.
+    """
+
+    media_id: Id | None = None
+    content: bytes = b""
+    mime_type: Annotated[str, Meta(max_length=100)] = ""
+    file_name: FileName = ""
+    caption: Annotated[str, Meta(max_length=1024)] | None = None
+    voice: bool = False
+    animated: bool = False
+
 
 PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 

@@ -16,8 +16,8 @@ from waypost.base.written_numbers import json_decoder
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
-from waypost.simulator.handsets.inbound_options import InboundOptions
 from waypost.simulator.handsets.phone_messages import (
+    InboundOptions,
     PhoneMessage,
     build_message,
     build_response,

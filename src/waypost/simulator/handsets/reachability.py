@@ -1,7 +1,8 @@
 """Phones that cannot be reached: offline phones, and phones whose owner has blocked a business.
 
 A change is first made in memory, so that messages accepted from then on respect it. Then the pending writes of
-earlier messages are awaited, and only then the file is changed. So no message escapes the change.
+earlier messages are awaited, and only then the file is changed. So no message escapes the change. Messages to groups
+are withheld, delivered afterwards, and read in the same way.
 """
 
 import asyncio
@@ -13,15 +14,18 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.handsets.group_deliveries import cancel_planned_read, deliver_withheld, withhold_delivery
 from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import read_status_json
-from waypost.simulator.phones.conditions import lifetime_ms
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.phones import Phones, lifetime_ms
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.group_deliveries import find_scheduled_group_deliveries, find_waiting_group_deliveries
+from waypost.simulator.tables.group_deliveries import (
+    GROUP_DELIVERIES,
+    GroupDelivery,
+    find_scheduled_group_deliveries,
+    find_waiting_group_deliveries,
+)
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_scheduled
 from waypost.simulator.tables.phone_plans import (
     PLANNED_ACTIONS,
@@ -244,3 +248,62 @@ def _cancel_statuses(message: SimulatedMessage, waba_id: str, *, keeps_delivery:
         MESSAGES.update(changes, position=message.position),
         *delete_delivery_statuses(message.wamid, waba_id, dues_ms),
     ]
+
+
+def withhold_delivery(delivery: GroupDelivery, now_ms: int) -> list[Statement]:
+    """Return the statements that cancel what is planned for one message, because its phone goes offline."""
+    statements = cancel_planned_read(delivery, now_ms)
+    key = {"phone": delivery.phone, "position": delivery.position}
+    if delivery.delivered_ms is not None and delivery.delivered_ms > now_ms:
+        statements += [
+            _cancel_status(delivery, "delivered", delivery.delivered_ms, delivery.delivered_rest),
+            GROUP_DELIVERIES.update({"delivered_ms": None}, **key),
+        ]
+    return [*statements, GROUP_DELIVERIES.update({"read_ms": None}, **key)]
+
+
+def cancel_planned_read(delivery: GroupDelivery, now_ms: int) -> list[Statement]:
+    """Return the statements that cancel the planned status `read`."""
+    if delivery.read_ms is None or delivery.read_ms <= now_ms:
+        return []
+    return [_cancel_status(delivery, "read", delivery.read_ms, delivery.read_rest)]
+
+
+def deliver_withheld(
+    phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int, outbox: Outbox, *, lifetime_ms: int
+) -> list[Statement]:
+    """Return the statements that deliver one message to a phone that is online again, unless its lifetime is over."""
+    key = {"phone": delivery.phone, "position": delivery.position}
+    if delivery.delivered_ms is None and delivery.at_ms + lifetime_ms <= at_ms:
+        return [GROUP_DELIVERIES.delete(**key)]
+    read_after_ms = 0 if phone.has_chat_open else delivery.read_after_ms
+    read_ms = None if read_after_ms is None else at_ms + read_after_ms
+    changes: dict[str, int | None] = {"read_ms": read_ms}
+    statements: list[Statement] = []
+    if delivery.delivered_ms is None:
+        changes["delivered_ms"] = at_ms
+        statements += add_status(delivery, "delivered", at_ms, delivery.delivered_rest, outbox)
+    if read_ms is not None and phone.sends_read_receipts:
+        statements += add_status(delivery, "read", read_ms, delivery.read_rest, outbox)
+    return [GROUP_DELIVERIES.update(changes, **key), *statements]
+
+
+def read_delivery(phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int, outbox: Outbox) -> list[Statement]:
+    """Return the statements that mark one delivered message as read, now instead of later."""
+    statements = cancel_planned_read(delivery, at_ms)
+    if phone.sends_read_receipts:
+        statements += add_status(delivery, "read", at_ms, delivery.read_rest, outbox)
+    key = {"phone": delivery.phone, "position": delivery.position}
+    return [*statements, GROUP_DELIVERIES.update({"read_ms": at_ms}, **key)]
+
+
+def add_status(delivery: GroupDelivery, kind: str, due_ms: int, rest: str, outbox: Outbox) -> list[Statement]:
+    """Return the statement that queues a status; none if no app gets it."""
+    if not rest:
+        return []
+    update = Update(delivery.waba_id, due_ms, outbox.next_id(), kind, delivery.phone_number_id, delivery.wamid, rest)
+    return [add_update(update)]
+
+
+def _cancel_status(delivery: GroupDelivery, kind: str, due_ms: int, rest: str) -> Statement:
+    return OUTBOX.delete(waba_id=delivery.waba_id, due_ms=due_ms, subject=delivery.wamid, kind=kind, rest=rest)

@@ -1,16 +1,17 @@
 """Messages of a business to a group: checked, stored, and delivered to the phones of its participants."""
 
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.errors import message_error
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.groups.groups import Groups
 from waypost.simulator.messages.delivery_signals import DeliverySignals
-from waypost.simulator.messages.message_writes import MessageWrite, write_messages
+from waypost.simulator.messages.message_checks import GROUP_PREFIX
+from waypost.simulator.messages.message_writer import MessageWrite, write_messages
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, contact_json, failure_errors_json, pricing_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
@@ -20,24 +21,6 @@ from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDel
 from waypost.simulator.tables.messages import SimulatedMessage
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.webhooks.outbox import Outbox, status_json
-
-GROUP_PREFIX: Final = "group:"
-"""The prefix of a group's id in the column of a message's phone."""
-_MAX_GROUP_ID_CHARS: Final = 200
-
-
-def group_recipient(request: dict[str, Any]) -> str | None:
-    """Return the recipient under which a message to a group is stored, or None for a message to a person.
-
-    Raises:
-        GraphApiError: 100, the group's id is missing.
-    """
-    if request.get("recipient_type", "individual") != "group":
-        return None
-    group_id = request.get("to")
-    if not isinstance(group_id, str) or not 0 < len(group_id.strip()) <= _MAX_GROUP_ID_CHARS:
-        raise bad_parameter("The parameter to is required: the id of a group.")
-    return GROUP_PREFIX + group_id.strip()
 
 
 def group_contact(recipient: str) -> dict[str, Any]:

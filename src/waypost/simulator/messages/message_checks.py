@@ -8,23 +8,22 @@ from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.media.references import References
-from waypost.simulator.messages.direct_send.content import render_direct
-from waypost.simulator.messages.direct_send.requests import DirectSend, DirectSendRequests
-from waypost.simulator.messages.envelope import check_envelope, read_callback_data
-from waypost.simulator.messages.groups import group_recipient
-from waypost.simulator.messages.marketing.clicks import MARKETING_MARK
-from waypost.simulator.messages.marketing.requests import MarketingRequests
+from waypost.simulator.messages.direct_send import DirectSend, DirectSendRequests, render_direct
+from waypost.simulator.messages.limits import SendingLimits, ThroughputLimits
+from waypost.simulator.messages.marketing import MARKETING_MARK, MarketingRequests
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
-from waypost.simulator.messages.sending_limits import SendingLimits
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.messages.template_sends.plans import TemplatePlans
-from waypost.simulator.messages.template_sends.rendering import RenderedMessage, render_template
-from waypost.simulator.messages.throughput import ThroughputLimits
-from waypost.simulator.phones.blocks import BlockLists
-from waypost.simulator.phones.phones import Phones, recipient_digits
+from waypost.simulator.messages.template_buttons import TemplatePlans
+from waypost.simulator.messages.template_sends import RenderedMessage, render_template
+from waypost.simulator.phones.phones import BlockLists, Phones, recipient_digits
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
 from waypost.simulator.templates.templates import Templates
+
+GROUP_PREFIX: Final = "group:"
+"""The prefix of a group's id in the column of a message's phone."""
+_MAX_GROUP_ID_CHARS: Final = 200
+
 
 _NOT_SENDABLE: Final = {"PAUSED": 132015, "DISABLED": 132016}  # Source: facts 5.2
 
@@ -190,3 +189,44 @@ class MessageChecker:
         if digits is None:
             raise message_error(131009, "to: a phone number has 8 to 15 digits")
         return self._phones.find_number(digits)
+
+
+_MAX_CALLBACK_DATA_CHARS: Final = 512  # Source: facts 4.1
+
+
+def check_envelope(request: dict[str, Any]) -> None:
+    """Check the product and the recipient type. Source: facts 4.1; groups: ledger C31."""
+    if request.get("messaging_product") != "whatsapp":
+        raise bad_parameter("The parameter messaging_product is required.")
+    if request.get("recipient_type", "individual") not in ("individual", "group"):
+        raise bad_parameter("Param recipient_type must be one of {individual, group}.")
+
+
+def read_callback_data(request: dict[str, Any]) -> str | None:
+    """Return the sender's own text, which every status echoes.
+
+    Raises:
+        GraphApiError: 100, it is not a string, or too long.
+    """
+    callback_data = request.get("biz_opaque_callback_data")
+    if callback_data is None:
+        return None
+    if not isinstance(callback_data, str) or len(callback_data) > _MAX_CALLBACK_DATA_CHARS:
+        raise bad_parameter(
+            f"Param biz_opaque_callback_data must be a string of at most {_MAX_CALLBACK_DATA_CHARS} characters."
+        )
+    return callback_data
+
+
+def group_recipient(request: dict[str, Any]) -> str | None:
+    """Return the recipient under which a message to a group is stored, or None for a message to a person.
+
+    Raises:
+        GraphApiError: 100, the group's id is missing.
+    """
+    if request.get("recipient_type", "individual") != "group":
+        return None
+    group_id = request.get("to")
+    if not isinstance(group_id, str) or not 0 < len(group_id.strip()) <= _MAX_GROUP_ID_CHARS:
+        raise bad_parameter("The parameter to is required: the id of a group.")
+    return GROUP_PREFIX + group_id.strip()

@@ -10,10 +10,9 @@ from msgspec.structs import asdict, replace
 from waypost.base.clock import Clock
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.keyed_store import KeyedValues
-from waypost.simulator.messages.delivery_planning import DeliveryDecision
-from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.phones.conditions import lifetime_ms as template_lifetime_ms
+from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
 from waypost.simulator.phones.phones import Phones
+from waypost.simulator.phones.phones import lifetime_ms as template_lifetime_ms
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.phone_plans import (

@@ -10,8 +10,7 @@ import msgspec
 
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.script_planning import Script
-from waypost.simulator.phones.script_steps import ScriptStep, read_steps
+from waypost.simulator.phones.script_steps import Script, ScriptStep, read_steps
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages, phone_plans
 

@@ -1,18 +1,20 @@
-"""Phones: every number becomes one when it is first messaged or named."""
+"""Phones: every number becomes one when it is first messaged or named; block lists, and messages that fail."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS
+from waypost.base.clock import DAY_MS, MINUTE_MS, Clock
+from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
-from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.user_ids import decode_user_id, encode_user_id
+from waypost.simulator.phones.phone import SimulatedPhone, decode_user_id, encode_user_id
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
+from waypost.simulator.templates.template import SimulatedTemplate
 
 PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
@@ -190,3 +192,157 @@ def recipient_digits(text: object) -> str | None:
         return text
     digits = text.translate(_PUNCTUATION)
     return digits if 8 <= len(digits) <= 15 and digits.isascii() and digits.isdigit() else None
+
+
+MAX_BLOCKED_USERS: Final = 64_000  # Source: the operator's page "Block users"
+
+
+@dataclass(frozen=True)
+class BlockFailure:
+    """The reason why a phone could not be blocked: an error code and its details."""
+
+    code: int
+    details: str
+
+
+class BlockLists:
+    """The block list of every number; in memory, and written through to the file."""
+
+    def __init__(self, store: Store, clock: Clock, accounts: Accounts, phones: Phones) -> None:
+        self._store = store
+        self._clock = clock
+        self._accounts = accounts
+        self._phones = phones
+        self._blocked_ms = CachedKeyedValues(store, "block", int)  # of a business number, by phone
+
+    def is_blocked(self, phone_number_id: str, phone: str) -> bool:
+        """True if a number has blocked a phone: then neither receives messages from the other."""
+        return phone in self._blocked_ms.values_of(phone_number_id)
+
+    def blocked_phones(self, phone_number_id: str) -> list[str]:
+        """Return the phones that a number has blocked."""
+        return list(self._blocked_ms.values_of(phone_number_id))
+
+    async def add(self, phone_number_id: str, phones: list[str]) -> dict[str, BlockFailure]:
+        """Block phones; return those that could not be blocked, each with its reason.
+
+        Source: the operator's page "Block users": only users who wrote in the last 24 hours.
+        """
+        now_ms = self._clock.now_ms()
+        failed = {
+            phone: failure
+            for phone in phones
+            if (failure := self._find_failure(phone_number_id, phone, now_ms)) is not None
+        }
+        blocked = [phone for phone in phones if phone not in failed]
+        await self._store.run([self._blocked_ms.save_statement(now_ms, phone, phone_number_id) for phone in blocked])
+        for phone in blocked:
+            self._blocked_ms.put(now_ms, phone, phone_number_id)
+        return failed
+
+    async def remove(self, phone_number_id: str, phones: list[str]) -> None:
+        """Unblock phones; those that are not blocked are ignored."""
+        await self._store.run([self._blocked_ms.delete_statement(phone, phone_number_id) for phone in phones])
+        for phone in phones:
+            self._blocked_ms.pop(phone, phone_number_id)
+
+    def _find_failure(self, phone_number_id: str, phone: str, now_ms: int) -> BlockFailure | None:
+        if self.is_blocked(phone_number_id, phone):
+            return None
+        if phone in self._accounts.numbers_by_digits:
+            return BlockFailure(139100, "Another WhatsApp Business account cannot be blocked.")
+        if not self._phones.window_is_open(phone_number_id, phone, now_ms):
+            return BlockFailure(131047, "Only users who have messaged in the last 24 hours can be blocked.")
+        if len(self._blocked_ms.values_of(phone_number_id)) >= MAX_BLOCKED_USERS:
+            return BlockFailure(139101, f"A block list has at most {MAX_BLOCKED_USERS} users.")
+        return None
+
+
+# fmt: off
+LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
+    "":               30 * DAY_MS,    # a session message
+    "AUTHENTICATION": 10 * MINUTE_MS,
+    "UTILITY":        30 * DAY_MS,
+    "MARKETING":      30 * DAY_MS,
+}
+# fmt: on
+
+
+@dataclass(frozen=True)
+class FailureFacts:
+    """The facts that decide whether a message fails.
+
+    Args:
+        condition: the phone's; empty: no problem.
+        category: the template's; empty for a session message.
+        is_number: whether a country may have the number.
+        is_business: whether the phone is a business number.
+        is_in_window: whether it wrote in the last 24 hours.
+        wants_marketing: whether its owner accepts the business's marketing.
+    """
+
+    condition: str
+    category: str
+    is_number: bool
+    is_business: bool
+    is_in_window: bool
+    wants_marketing: bool
+
+
+@dataclass(frozen=True)
+class FailureRule:
+    """One row: the code with which some messages fail on phones of a condition (empty: on all phones)."""
+
+    condition: str
+    code: int
+    fails: Callable[[FailureFacts], bool]
+
+
+def _is_any_message(_situation: FailureFacts) -> bool:
+    return True
+
+
+def _is_marketing(situation: FailureFacts) -> bool:
+    return situation.category == "MARKETING"
+
+
+# fmt: off
+FAILURE_RULES: Final = (  # Source: facts 5.2, the codes of mode A. The first row that applies decides.
+    #   condition             code    which messages
+    FailureRule("",                   131026, lambda message: message.is_business or not message.is_number),
+    FailureRule("not_on_whatsapp",    131026, _is_any_message),
+    FailureRule("old_client",         131026, _is_any_message),
+    FailureRule("terms_not_accepted", 131026, _is_any_message),
+    FailureRule("",                   131047, lambda message: not message.category and not message.is_in_window),
+    FailureRule("",                   131050, lambda message: _is_marketing(message) and not message.wants_marketing),
+    FailureRule("in_experiment",      130472, lambda message: _is_marketing(message) and not message.is_in_window),
+    FailureRule("marketing_limit",    131049, _is_marketing),
+)
+# fmt: on
+
+PHONE_CONDITIONS: Final = tuple(end.condition for end in FAILURE_RULES if end.condition)
+"""Every condition that a phone may have."""
+
+
+def find_failure_code(facts: FailureFacts) -> int | None:
+    """Return the code with which a message fails; None if it does not fail."""
+    for rule in FAILURE_RULES:
+        if rule.condition in ("", facts.condition) and rule.fails(facts):
+            return rule.code
+    return None
+
+
+def lifetime_ms(template: SimulatedTemplate | None) -> int:
+    """Return how long a message may wait for its phone; after that it is dropped without a status.
+
+    Args:
+        template: None for a session message.
+
+    Source: facts 2.3 (-1 stands for 30 days), 7.3.
+    """
+    if template is None:
+        return LIFETIMES_MS[""]
+    own_s = template.message_send_ttl_seconds
+    if own_s is None:
+        return LIFETIMES_MS.get(template.category, LIFETIMES_MS[""])
+    return LIFETIMES_MS[""] if own_s < 0 else own_s * 1000

@@ -11,8 +11,7 @@ from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.phones.script_planning import Script, plan_steps
-from waypost.simulator.phones.script_steps import RenderedMessage, ScriptStep, read_steps
+from waypost.simulator.phones.script_steps import RenderedMessage, Script, ScriptStep, plan_steps, read_steps
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables import messages
 from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, PlannedAction, StepCount, delete_range

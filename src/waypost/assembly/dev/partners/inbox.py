@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.simulator.dev_partners import CallbackFilter
+from waypost.simulator.dev_interfaces import CallbackFilter
 
 _MAX_ATTEMPTS: Final = 1000
 _MAX_BYTES: Final = 1_000_000

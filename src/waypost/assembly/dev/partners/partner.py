@@ -8,7 +8,7 @@ from waypost.assembly.dev.partners.inbox import PartnerInbox
 from waypost.assembly.dev.partners.names import DerivedNames
 from waypost.client.api_client import ApiClient, ApiResponseError, Transport
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_partners import CallbackOptions
+from waypost.simulator.dev_interfaces import CallbackOptions
 
 INBOX_MODES: Final = (
     "ENQUEUED", "SENT", "DELIVERED", "READ", "DELETED", "FAILED", "MESSAGE", "TEMPLATE", "ACCOUNT",

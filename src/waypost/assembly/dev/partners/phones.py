@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.assembly.dev.partners.descriptions import button_labels
 from waypost.assembly.dev.partners.partner import PartnerForTest
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_partners import PhoneMessageFilter
+from waypost.simulator.dev_interfaces import PhoneMessageFilter
 
 _MAX_MESSAGES: Final = 1000
 _MAX_WAIT_MS: Final = 250

@@ -28,7 +28,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_partners import CallbackFilter, NotReceived, PhoneMessageFilter
+from waypost.simulator.dev_interfaces import CallbackFilter, NotReceived, PhoneMessageFilter
 
 MAX_PARTNERS: Final = 1000
 """Partners at the same time."""

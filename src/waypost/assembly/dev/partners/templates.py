@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.assembly.dev.partners.explanations import explain_unmet_condition
 from waypost.assembly.dev.partners.partner import PartnerForTest
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_partners import NotReceived
+from waypost.simulator.dev_interfaces import NotReceived
 
 # fmt: off
 TEMPLATE_STATUSES: Final = {

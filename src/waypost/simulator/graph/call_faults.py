@@ -1,12 +1,17 @@
-"""Responses changed by faults: late, cut off, not JSON, or never sent."""
+"""Faults of calls: whether a call is carried out, and whether its response is late, cut off, not JSON, or never sent."""
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from waypost.simulator.errors import GraphApiError
-from waypost.simulator.faults.fault import ArmedFault
-from waypost.simulator.requests import Download, Receive, Scope, Send
+from waypost.base.json_values import object_or_none, text_or_none
+from waypost.simulator.errors import TITLES, GraphApiError
+from waypost.simulator.faults.faults import ArmedFault, FaultSubject
+from waypost.simulator.phones.phones import phone_digits
+from waypost.simulator.requests import Call, Download, Receive, Scope, Send
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.templates.template import SimulatedTemplate
 
 CONNECTION_EXTENSION: Final = "waypost.connection"
 """The extension of an ASGI scope through which our servers let an application break a connection."""
@@ -113,3 +118,94 @@ async def _wait_for_disconnect(receive: Receive, *, timeout_s: float | None = No
     except TimeoutError:
         return False
     return True
+
+
+CallWork = Callable[[Call], Awaitable[dict[str, Any] | Download]]
+
+
+class InjectedError(GraphApiError):
+    """An error caused by a fault; sent as the fault defines it, whatever the settings are."""
+
+
+async def carry_out(
+    services: SimulatorServices, call: Call, name: str, waba_id: str, target: object, work: CallWork
+) -> dict[str, Any] | Download | FaultedResponse:
+    """Carry out a call, unless an armed fault prevents it, and return its result.
+
+    Args:
+        services: the simulator's services.
+        call: with its fields read, if it has any.
+        name: see `call_names`.
+        waba_id: of the call's account; empty if it has none.
+        target: the object that the call is about.
+        work: carries out the call.
+
+    Raises:
+        GraphApiError: the call's own error, or one caused by a fault.
+    """
+    if not services.faults.armed("call"):
+        return await work(call)
+    fault = await services.faults.select_call_fault(_build_subject(services, call, name, waba_id, target))
+    if fault is None:
+        return await work(call)
+    match fault.fault_kind.name:
+        case "error":
+            raise build_injected_error(fault)
+        case "fail":
+            return await work(replace(call, fail_code=fault.value))
+        case _:
+            return FaultedResponse(fault, await _run_call(fault, call, work))
+
+
+def _build_subject(services: SimulatorServices, call: Call, name: str, waba_id: str, target: object) -> FaultSubject:
+    account = services.accounts.by_id.get(waba_id)
+    number = services.accounts.numbers.get(getattr(target, "phone_number_id", ""))
+    phone = services.phones.find_number(phone_digits(call.fields.get("to")) or "")
+    return FaultSubject(
+        name=name,
+        app=call.app_id or (account.app_id if account else ""),
+        waba_id=waba_id,
+        number=(number.phone_number_id, number.phone_number) if number else (),
+        phone=phone,
+        template=_find_template_name(call.fields, target),
+        subject=phone or call.object_id,
+    )
+
+
+def build_injected_error(fault: ArmedFault) -> InjectedError:
+    """Return the error of a fault of kind `error`. Source: facts 5.1, 5.2."""
+    details, code = fault.effect, int(fault.value)
+    status, title = TITLES.get(code, (400, "An error occurred"))
+    error: dict[str, Any] = {"message": f"(#{code}) {title}", "type": "OAuthException", "code": code}
+    if "subcode" in details:
+        error["error_subcode"] = details["subcode"]
+    if "details" in details:
+        error["error_data"] = {"messaging_product": "whatsapp", "details": details["details"]}
+    return InjectedError(details.get("status", status), error, retry_after_s=details.get("retry_after_s"))
+
+
+async def _run_call(fault: ArmedFault, call: Call, work: CallWork) -> CallOutcome | None:
+    """Return the call's result or error, if it is carried out: an error too may be sent late or lost."""
+    if not _is_carried_out(fault):
+        return None
+    try:
+        return await work(call)
+    except GraphApiError as error:
+        return error
+
+
+def _is_carried_out(fault: ArmedFault) -> bool:
+    match fault.fault_kind.name:
+        case "reset":
+            return fault.value == "after"
+        case "garbage":
+            return bool(fault.effect.get("processed", False))
+        case _:
+            return bool(fault.effect.get("processed", True))
+
+
+def _find_template_name(fields: dict[str, Any], target: object) -> str:
+    if isinstance(target, SimulatedTemplate):
+        return target.name
+    content = object_or_none(fields.get("template"))
+    return text_or_none(content.get("name") if content else fields.get("name")) or ""

@@ -1,10 +1,9 @@
-"""Functions of the control API calls for payment configurations."""
+"""Control API calls for payment configurations."""
 
 from typing import Annotated, Any
 
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.control.endpoints import ControlOperations, find
-from waypost.simulator.control.request_structs import ControlBody
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find
 from waypost.simulator.field_types import accepts
 from waypost.simulator.payments.configurations import ACTIVE, CONFIGURATION_STATUSES
 from waypost.simulator.services import SimulatorServices

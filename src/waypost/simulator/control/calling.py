@@ -1,4 +1,4 @@
-"""Functions of the control API calls for voice calls."""
+"""Control API calls for voice calls: calling a business and hanging up as a phone's owner."""
 
 from typing import Annotated, Any, Final
 
@@ -7,9 +7,8 @@ from msgspec import Meta
 from waypost.simulator.accounts.records import SETTINGS
 from waypost.simulator.calling.call import SimulatedCall
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.control.endpoints import ControlOperations, business_number
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, business_number
 from waypost.simulator.control.phone_actions import check_reachable
-from waypost.simulator.control.request_structs import ControlBody
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import BusinessNumber
 from waypost.simulator.services import SimulatorServices

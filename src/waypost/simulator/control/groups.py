@@ -1,12 +1,11 @@
-"""Functions of the control API calls for groups."""
+"""Control API calls for groups: joining, leaving, reading and writing as a phone's owner."""
 
 from typing import Annotated, Any
 
 from msgspec import Meta
 
-from waypost.simulator.control.endpoints import ControlOperations
+from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
-from waypost.simulator.control.request_structs import ControlBody, ControlQuery
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup

@@ -1,13 +1,227 @@
-"""The buttons of a template message: a table of kinds, the parameters each takes, and its action on the phone."""
+"""Approved templates prepared for sending, and their buttons: a table of kinds, the parameters each takes, and its action."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.json_values import object_or_none, objects_in, text_or_none
+from waypost.base.json_values import integer_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.errors import message_error
-from waypost.simulator.messages.template_sends.plans import ButtonPlan
-from waypost.simulator.messages.template_sends.text_parameters import check_count, check_text
+from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.text_variables import TextPlan, plan_text
+
+_EMPTY: Final = TextPlan(("",), ())
+
+
+@dataclass(frozen=True)
+class ButtonPlan:
+    """One button: its type, its label, its URL split at the variable, and its submitted members.
+
+    A one-time code button has the type `OTP`, although it is read back as a URL.
+    """
+
+    type: str
+    text: str
+    url: TextPlan
+    submitted: dict[str, Any]
+
+    def submitted_text(self, name: str) -> str:
+        """Return a text of the submission; empty if there is none."""
+        return text_or_none(self.submitted.get(name)) or ""
+
+
+@dataclass(frozen=True)
+class ContentPlan:
+    """Header, body and buttons of a message or a card. An empty `header_format` means no header."""
+
+    header_format: str
+    header: TextPlan
+    body: TextPlan
+    buttons: tuple[ButtonPlan, ...]
+
+
+@dataclass(frozen=True)
+class OfferPlan:
+    """A limited-time offer."""
+
+    text: str
+    has_expiration: bool
+
+
+@dataclass(frozen=True)
+class TemplatePlan:
+    """A template prepared for checking and rendering messages."""
+
+    template: SimulatedTemplate
+    content: ContentPlan
+    footer: str
+    offer: OfferPlan | None
+    cards: tuple[ContentPlan, ...]
+
+    @property
+    def is_named(self) -> bool:
+        """True if parameters have names."""
+        return self.template.parameter_format == "NAMED"
+
+    @property
+    def is_authentication(self) -> bool:
+        """True if it contains a one-time code."""
+        return self.template.category == "AUTHENTICATION"
+
+
+class TemplatePlans:
+    """Plans by template, created when first needed and again when the template has changed."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, TemplatePlan] = {}
+
+    def find_plan(self, template: SimulatedTemplate) -> TemplatePlan:
+        """Return the template's plan."""
+        plan = self._plans.get(template.template_id)
+        if plan is None or plan.template is not template:
+            plan = self._plans[template.template_id] = plan_template(template)
+        return plan
+
+
+def plan_template(template: SimulatedTemplate) -> TemplatePlan:
+    """Return the plan of a template, with its texts split at the variables."""
+    by_type = {component["type"]: component for component in template.components}
+    offer = object_or_none(by_type.get("LIMITED_TIME_OFFER", {}).get("limited_time_offer"))
+    return TemplatePlan(
+        template=template,
+        content=_plan_content(template.components),
+        footer=text_or_none(by_type.get("FOOTER", {}).get("text")) or "",
+        offer=None
+        if offer is None
+        else OfferPlan(text_or_none(offer.get("text")) or "", bool(offer.get("has_expiration"))),
+        cards=tuple(
+            _plan_content(objects_in(card.get("components")))
+            for card in objects_in(by_type.get("CAROUSEL", {}).get("cards"))
+        ),
+    )
+
+
+def _plan_content(components: list[dict[str, Any]]) -> ContentPlan:
+    by_type = {component["type"]: component for component in components}
+    header: dict[str, Any] = by_type.get("HEADER", {})
+    return ContentPlan(
+        header_format=str(header.get("format", "TEXT")) if header else "",
+        header=plan_text(text_or_none(header.get("text")) or ""),
+        body=plan_text(text_or_none(by_type.get("BODY", {}).get("text")) or ""),
+        buttons=tuple(_plan_button(button) for button in objects_in(by_type.get("BUTTONS", {}).get("buttons"))),
+    )
+
+
+def _plan_button(button: dict[str, Any]) -> ButtonPlan:
+    url = text_or_none(button.get("url"))
+    is_otp = "otp_type" in button
+    return ButtonPlan(
+        type="OTP" if is_otp else str(button.get("type", "")),
+        text=text_or_none(button.get("text")) or ("Copy offer code" if button["type"] == "COPY_CODE" else ""),
+        url=plan_text(url) if url and not is_otp else _EMPTY,
+        submitted=button,
+    )
+
+
+_BAD_TEXT: Final = re.compile(r"[\r\n\t]| {5}")
+_CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
+
+
+def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
+    """Return a text filled with its parameters.
+
+    Args:
+        component: `header`, `body` or `card 0 body`, for error texts.
+        plan: the text.
+        parameters: the parameters, in order, or each with its name.
+        is_named: whether parameters have names.
+
+    Raises:
+        GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008
+            and 132012 for a parameter that is not a text.
+
+    Source: facts 4.2, 5.2.
+    """
+    check_count(component, len(parameters), len(plan.names))
+    if not plan.names:
+        return plan.fill({})
+    values: dict[str, str] = {}
+    for name, raw_parameter in zip(plan.names, parameters, strict=True):
+        parameter = object_or_none(raw_parameter)
+        if parameter is None:
+            raise message_error(131009, f"{component}: a parameter must be an object")
+        values[_read_name(component, plan, parameter) if is_named else name] = _read_value(component, parameter)
+    if len(values) != len(plan.names):
+        raise message_error(132000, f"{component}: a parameter_name is given twice")
+    return plan.fill(values)
+
+
+def check_count(component: str, count: int, expected: int) -> None:
+    """Check the number of a component's parameters.
+
+    Raises:
+        GraphApiError: 132000.
+
+    Source: facts 5.2.
+    """
+    if count != expected:
+        raise message_error(
+            132000,
+            f"{component}: number of localizable_params ({count}) does not match the expected "
+            f"number of params ({expected})",
+        )
+
+
+def check_text(component: str, text: str) -> None:
+    """Check the text of a parameter.
+
+    Raises:
+        GraphApiError: 132018.
+
+    Source: facts 4.2.
+    """
+    if not text:
+        raise message_error(132018, f"{component}: Param text cannot be empty")
+    if _BAD_TEXT.search(text):
+        raise message_error(132018, "Param text cannot have new-line/tab characters or more than 4 consecutive spaces")
+
+
+def _read_name(component: str, plan: TextPlan, parameter: Mapping[str, Any]) -> str:
+    name = text_or_none(parameter.get("parameter_name"))
+    if name is None or name not in plan.names:
+        raise message_error(132000, f"{component}: parameter_name {name!r} is none of {', '.join(plan.names)}")
+    return name
+
+
+def _read_value(component: str, parameter: Mapping[str, Any]) -> str:
+    match str(parameter.get("type", "")).lower():
+        case "text":
+            text = parameter.get("text")
+        case "currency" | "date_time" as kind:  # the fallback is always shown
+            value = object_or_none(parameter.get(kind)) or {}
+            text = value.get("fallback_value")
+            if kind == "currency":
+                _check_currency(component, value)
+        case kind:
+            raise message_error(
+                132012, f"{component}: Format mismatch, expected TEXT, received {kind.upper() or 'UNKNOWN'}"
+            )
+    if not isinstance(text, str):
+        raise message_error(131008, f"{component}: Parameter of type text is missing text value")
+    check_text(component, text)
+    return text
+
+
+def _check_currency(component: str, currency: Mapping[str, Any]) -> None:
+    """Check the members of an amount of money besides its text. Source: facts 4.2, "body"."""
+    for name in ("code", "amount_1000"):
+        if currency.get(name) is None:
+            raise message_error(131008, f"{component}: Parameter of type currency is missing {name}")
+    if not _CURRENCY_CODE.fullmatch(str(currency["code"])):
+        raise message_error(131009, f"{component}: the code of a currency has three capital letters")
+    if integer_or_none(currency["amount_1000"]) is None:
+        raise message_error(131009, f"{component}: the amount_1000 of a currency is an integer")
+
 
 _MAX_PAYLOAD_CHARS: Final = 256  # Source: facts 4.2, unconfirmed
 _MAX_CODE_CHARS: Final = 15  # Source: facts 2.3, "OTP code at send"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, objects_in, text_or_none
 from waypost.simulator.media.references import KnownReferences
-from waypost.simulator.messages.interactive.fields import invalid_error, missing_error, require_text
+from waypost.simulator.messages.interactive_fields import invalid_error, missing_error, require_text
 
 REVIEW_AND_PAY: Final = "REVIEW_AND_PAY"
 """The type of the button that pays an order."""

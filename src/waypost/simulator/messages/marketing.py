@@ -1,15 +1,127 @@
-"""Statistics of the marketing messages of a template, as the insights of the ad that the operator links to it."""
+"""The API for marketing messages: who may use it, clicks on links, and the statistics of their templates."""
 
 import datetime
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.clock import Clock
-from waypost.simulator.errors import bad_parameter
+from waypost.base.clock import DAY_MS, Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.records import MARKETING, Records
+from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.messages.analytics import DAY_S, TemplateAnalytics
-from waypost.simulator.messages.marketing.clicks import MARKETING_MARK, MarketingClicks
+from waypost.simulator.store import Store
+from waypost.simulator.tables.messages import SimulatedMessage
+from waypost.simulator.tables.updates import add_update
 from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.webhooks.outbox import Outbox
+
+MARKETING_STATUSES: Final = ("INELIGIBLE", "ELIGIBLE", "ONBOARDED")  # Source: facts 1, "WABA node"
+MARKETING_CATEGORY: Final = "marketing_lite"
+"""The category of the price of a message that was sent through this API. Source: facts 7.3."""
+_POLICIES: Final = ("CLOUD_API_FALLBACK", "STRICT")  # Source: the operator's page "Send Marketing Messages"
+
+
+class MarketingRequests:
+    """Checks requests to the API for marketing messages."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+
+    def find_status(self, waba_id: str) -> str:
+        """Return one of `MARKETING_STATUSES`; an account may accept the terms until the control API says otherwise."""
+        return str(self._records.get(waba_id, MARKETING).get("status", "ELIGIBLE"))
+
+    def is_onboarded(self, waba_id: str) -> bool:
+        """True if the account's owner has accepted the terms."""
+        return self.find_status(waba_id) == "ONBOARDED"
+
+    def check(self, waba_id: str, request: dict[str, Any], template: SimulatedTemplate | None) -> bool:
+        """Check a request, whose content has been checked.
+
+        Returns:
+            True if the message is sent through this API; false if it is sent as any other, because the account's owner
+            has not accepted the terms.
+
+        Raises:
+            GraphApiError: 134100, no marketing template; 100, an unknown product policy or a sharing that is no boolean;
+                131055, a strict policy without accepted terms.
+
+        Source: the operator's page "Send Marketing Messages"; facts 5.2.
+        """
+        if template is None or template.category != "MARKETING":
+            raise message_error(134100, "Only templates of the category MARKETING are sent through this API.")
+        policy = request.get("product_policy", _POLICIES[0])
+        if policy not in _POLICIES:
+            raise bad_parameter(f"Param product_policy must be one of {{{', '.join(_POLICIES)}}}.")
+        if type(request.get("message_activity_sharing", False)) is not bool:
+            raise bad_parameter("Param message_activity_sharing must be a boolean.")
+        if self.is_onboarded(waba_id):
+            return True
+        if policy == "STRICT":
+            raise message_error(131055, "The terms of the Marketing Messages API have not been accepted.")
+        return False
+
+
+MARKETING_MARK: Final = "marketing_messages"
+"""The member that marks a message sent through this API in what its phone shows."""
+_CLICKS_FOR_MS: Final = 7 * DAY_MS  # Source: the operator's page "Tracking click events"
+
+
+class MarketingClicks:
+    """Stores clicks and notifies the business of them."""
+
+    def __init__(self, store: Store, clock: Clock, ids: Ids, outbox: Outbox, analytics: TemplateAnalytics) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._outbox = outbox
+        self._analytics = analytics
+        self._clicked_ms = CachedKeyedValues(store, "marketing_click", int)  # of a template, by the click's id
+
+    async def click(self, number: Number, message: SimulatedMessage) -> str | None:
+        """Click a link of a marketing message; return the click's id, or None for a message of more than 7 days ago.
+
+        Source: the operator's page "Tracking click events".
+        """
+        now_ms = self._clock.now_ms()
+        if message.at_ms < now_ms - _CLICKS_FOR_MS:
+            return None
+        click_id = f"IwAR{self._ids.digits(20)}"
+        template_id = self._analytics.find_template_id(message.phone_number_id, message.body) or ""
+        statements = [self._clicked_ms.save_statement(now_ms, click_id, template_id)]
+        if self._outbox.has_subscribers(number.waba_id):
+            value = _click_value(number, click_id, f"AI@{self._ids.digits(20)}", now_ms)
+            statements.append(add_update(self._outbox.account_update(number.waba_id, now_ms, "messages", value)))
+        await self._store.run(statements)
+        self._clicked_ms.put(now_ms, click_id, template_id)
+        self._outbox.wake_events(number.waba_id).set()
+        return click_id
+
+    def count(self, template_id: str, *, from_ms: int, until_ms: int) -> int:
+        """Return the number of clicks on links of a template's messages in a period."""
+        return sum(from_ms <= at_ms < until_ms for at_ms in self._clicked_ms.values_of(template_id).values())
+
+
+def _click_value(number: Number, click_id: str, tracking_token: str, now_ms: int) -> dict[str, Any]:
+    return {
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+        "user_actions": [
+            {
+                "action_type": "marketing_messages_link_click",
+                "timestamp": str(now_ms // 1000),
+                "marketing_messages_link_click_data": {
+                    "click_component": "CTA",
+                    "click_id": click_id,
+                    "tracking_token": tracking_token,
+                },
+            }
+        ],
+    }
+
 
 AD_PREFIX: Final = "120"
 """The first digits of an ad's id; the rest is the template's id."""

@@ -1,1 +1,0 @@
-"""Control API calls for payment configurations."""

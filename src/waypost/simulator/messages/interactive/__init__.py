@@ -1,1 +1,0 @@
-"""Interactive messages: kinds, carousel cards, orders."""

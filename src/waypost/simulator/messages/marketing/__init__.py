@@ -1,1 +1,0 @@
-"""The API for marketing messages: who may use it, clicks on links, and statistics."""

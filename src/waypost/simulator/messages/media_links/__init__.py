@@ -1,1 +1,0 @@
-"""Media links of messages: fetched after each message was accepted, and before it is delivered."""

@@ -1,1 +1,0 @@
-"""Template messages: checked against their template, and rendered."""
