@@ -1,4 +1,4 @@
-"""What `assembly` implements for the control API of `waypost dev`: partners for tests, and snapshots."""
+"""Interfaces that `assembly` implements for the control API of `waypost dev`: partners for tests, and snapshots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

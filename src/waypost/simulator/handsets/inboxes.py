@@ -1,4 +1,4 @@
-"""What a phone shows: its chats, its messages, and waiting for messages that are on their way."""
+"""Inboxes of phones: chats, its messages, and waiting for messages that are on their way."""
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence

@@ -1,4 +1,4 @@
-"""What a business number may send: restrictions and limits of the operator, and the send rates."""
+"""Limits of a business number: restrictions, messaging limit and send rates."""
 
 from collections import deque
 from dataclasses import dataclass
