@@ -26,6 +26,7 @@ from benchmarks.load import prepare_requests, send_closed_loop, template_message
 from benchmarks.pipeline import start_children
 from benchmarks.processes import Child, temporary_folder
 from benchmarks.stores import Stores, open_stores
+from benchmarks.words import count_words, hand_written
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "waypost"
@@ -198,6 +199,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             ("functions", whole.functions, ""),
             ("  with at most three lines", f"{100 * whole.small / whole.functions:.0f}%", ""),
         ]
+        rows.append(("words of pages by hand", count_words(hand_written()).total(), 80_000))
         if not options.source_only:
             with open_stores("sqlite", at) as stores:
                 calls = asyncio.run(trace_message(stores, at))

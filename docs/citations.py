@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from docs.decision_pages import decisions
 from docs.specification import ALIASES
 from waypost.api.limits.rate_limits import RATES
 from waypost.api.routes import ROUTES
@@ -128,8 +129,8 @@ def citations(cited: CitedText) -> list[Citation]:
 def resolved(citation: Citation) -> str | None:
     """Return the target of a citation as a path from the root with an anchor; None if it does not exist."""
     if citation.page == "decision":
-        pages = sorted((ROOT / "docs" / "decisions").glob(f"{citation.name}-*.md"))
-        return pages[0].relative_to(ROOT).as_posix() if pages else None
+        decision = decisions().get(citation.name)
+        return f"docs/decisions/{decision.link}" if decision else None
     if citation.page == "file":
         homes = (ROOT, ROOT / "src" / "waypost")
         return next((citation.name for home in homes if (home / citation.name).is_file()), None)

@@ -18,6 +18,7 @@ from msgspec import Meta
 from msgspec.structs import fields
 
 from docs.coverage import CoverageRow, coverage, coverage_parts
+from docs.decision_pages import INDEX, decisions
 from docs.error_texts import case_texts, control_texts, setting_texts
 from docs.promises import promise_parts
 from docs.specification import ALIASES, grouped, rows
@@ -269,7 +270,7 @@ def routes_page() -> str:
         "Routes",
         "The routes of the partner API and the messaging API. In addition to the statuses listed, any route may return 413 "
         "for a body over 1 MiB, and 500 with the documented text. Every response of `/sm/api/…`, the older path of the "
-        "messaging API, has the header `Deprecation` ([0065](../decisions/0065-older-and-withdrawn-calls-are-served-with-the-effect-that-they.md)).",
+        "messaging API, has the header `Deprecation` ([0065](../decisions/compatibility.md#0065-older-and-withdrawn-calls-are-served-with-the-effect-that-they-can-have)).",
         table(("Method", "Path", "Credential", "Rate", "Form", "Statuses", "Source"), rows),
     )
 
@@ -405,7 +406,7 @@ def callbacks_page() -> str:
         "Every documented field of the operator's webhooks, and its callback. A field without a body in version 2 is passed "
         "on unchanged in version 3, with `gs_app_id`, and with `gs_template_id` if it is about one of your templates. A "
         "field that is not in the table is passed on in the same way, under `OTHERS` "
-        "([decision 0060](../decisions/0060-every-field-of-the-operator-is-called-back.md)).",
+        "([decision 0060](../decisions/events.md#0060-every-field-of-the-operator-is-called-back)).",
         table(
             ("Field", "Version 2", "Version 3", "Mode", "Source"),
             [
@@ -632,6 +633,26 @@ def promises_page() -> str:
     )
 
 
+def decisions_page() -> str:
+    """Return the index of the decisions, by number and by subject."""
+    found = decisions()
+    pages = {decision.page: decision.subject for decision in found.values()}
+    rows = [
+        (f"[{number}]({found[number].link})", found[number].title, found[number].subject) for number in sorted(found)
+    ]
+    return page(
+        "Decisions",
+        "The choices that a reader would question, above all where the specification is silent or contradicts itself: a page "
+        "for each subject, a section for each decision. Code and pages cite a section by its number.",
+        "A section has three to eight sentences: the choice and its reason, what was rejected (`Rejected:`), and how we would "
+        "notice that it was wrong (`Wrong if:`). A new one gets the next free number, on the page of its subject; a changed "
+        "choice is written over the old one. One that is replaced stays, and says by which. `make reference` writes this "
+        "page.",
+        "Subjects: " + ", ".join(f"[{subject}]({name})" for name, subject in pages.items()) + ".",
+        table(("Number", "Decision", "Subject"), rows),
+    )
+
+
 def specification_page() -> str:
     """Return the page of the statements, by the names under which code and wire cases cite them."""
     parts: list[str] = []
@@ -676,6 +697,11 @@ PAGES: dict[str, Callable[[], str]] = {
     "differences.md":    differences_page,
 }
 # fmt: on
+PAGES_ELSEWHERE: dict[Path, Callable[[], str]] = {
+    PROMISES: promises_page,
+    SPECIFICATION: specification_page,
+    INDEX: decisions_page,
+}
 
 
 def page(title: str, first: str, *parts: str) -> str:
@@ -725,8 +751,8 @@ def main() -> int:
     FOLDER.mkdir(exist_ok=True)
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
-    PROMISES.write_text(promises_page(), encoding="utf-8")
-    SPECIFICATION.write_text(specification_page(), encoding="utf-8")
+    for path, make in PAGES_ELSEWHERE.items():
+        path.write_text(make(), encoding="utf-8")
     return 0
 
 

@@ -1,51 +1,71 @@
-"""Decision pages are numbered, complete, and listed."""
+"""Decisions are sections of pages by subject: numbered without gaps, complete, and listed."""
 
 import re
-from pathlib import Path
+from itertools import pairwise
 from typing import Final
 
 import pytest
 
-from tests.docs.repository import ROOT, links_of, name_of
+from docs.decision_pages import FOLDER, INDEX, Decision, decisions
+from docs.make_reference import decisions_page
+from tests.docs.repository import anchors_of
 
-FOLDER: Final = ROOT / "docs" / "decisions"
-TEMPLATE: Final = FOLDER / "0000-template.md"
-DECISIONS: Final = sorted(path for path in FOLDER.glob("[0-9]*.md") if path != TEMPLATE)
+DECISIONS: Final = list(decisions().values())
+MOST_PAGES: Final = 30
+LONGEST: Final = 450
+"""Words of one section, its tables left out."""
+
+
+def number_of(decision: Decision) -> str:
+    return decision.number
 
 
 def test_decisions_are_numbered_from_one_without_gaps() -> None:
-    numbers = [int(page.name[:4]) for page in DECISIONS]
+    numbers = sorted(int(decision.number) for decision in DECISIONS)
 
     assert numbers == list(range(1, len(DECISIONS) + 1))
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_decision_has_the_headings_of_the_template(page: Path) -> None:
-    assert headings_of(page) == headings_of(TEMPLATE)
+def test_decisions_of_a_page_are_in_the_order_of_their_numbers() -> None:
+    pairs = [(one.number, other.number) for one, other in pairwise(DECISIONS) if one.page == other.page]
+
+    assert [pair for pair in pairs if pair != tuple(sorted(pair))] == []
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_decision_title_begins_with_its_number(page: Path) -> None:
-    first_line = page.read_text(encoding="utf-8").splitlines()[0]
-
-    assert first_line.startswith(f"# {page.name[:4]}: ")
+def test_a_page_is_a_subject_and_not_a_decision() -> None:
+    assert len({decision.page for decision in DECISIONS}) <= MOST_PAGES
+    assert [path.name for path in FOLDER.glob("[0-9]*")] == []
 
 
-def test_every_decision_is_listed_in_order() -> None:
-    listed = [link for link in links_of(FOLDER / "README.md") if link != TEMPLATE.name]
+@pytest.mark.parametrize("decision", DECISIONS, ids=number_of)
+def test_decision_says_how_we_would_notice_that_it_was_wrong(decision: Decision) -> None:
+    choice, *signs = re.split(r"^Wrong if: ", decision.text, flags=re.MULTILINE)
 
-    assert listed == [page.name for page in DECISIONS]
-
-
-@pytest.mark.parametrize("page", DECISIONS, ids=name_of)
-def test_decision_is_listed_under_its_own_title(page: Path) -> None:
-    number, title = page.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ").split(": ")
-
-    index = (FOLDER / "README.md").read_text(encoding="utf-8")
-
-    assert f"| [{number}]({page.name}) | {title} |" in index
+    assert choice.strip() != ""
+    assert len(signs) == 1
 
 
-def headings_of(page: Path) -> list[str]:
-    """Return the headings below the title."""
-    return re.findall(r"^## (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+@pytest.mark.parametrize("decision", DECISIONS, ids=number_of)
+def test_decision_is_a_section_and_not_a_page_of_its_own(decision: Decision) -> None:
+    prose = re.sub(r"^\|.*$", "", decision.text, flags=re.MULTILINE)
+
+    assert len(prose.split()) <= LONGEST
+
+
+@pytest.mark.parametrize("decision", DECISIONS, ids=number_of)
+def test_link_to_the_decision_leads_to_its_heading(decision: Decision) -> None:
+    assert decision.anchor in anchors_of(FOLDER / decision.page)
+
+
+def test_a_number_in_brackets_is_a_decision() -> None:
+    cited = {
+        number for decision in DECISIONS for number in re.findall(r"(?<!mode )(?<!U\+)\b0[01]\d\d\b", decision.text)
+    }
+
+    assert sorted(cited - set(decisions())) == []
+
+
+def test_index_of_the_decisions_is_generated() -> None:
+    stored = INDEX.read_text(encoding="utf-8")
+
+    assert stored == decisions_page(), "docs/decisions/README.md is out of date: run `make reference`"
