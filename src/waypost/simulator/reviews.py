@@ -9,7 +9,7 @@ from waypost.base.clock import Clock
 from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.templates.actions import decide_action

@@ -18,6 +18,7 @@ from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.calls import Calls
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
 from waypost.simulator.files import Files
@@ -33,7 +34,6 @@ from waypost.simulator.media.media import MediaStorage
 from waypost.simulator.media.references import References
 from waypost.simulator.media.uploads import ResumableUploads
 from waypost.simulator.messages.analytics import TemplateAnalytics
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.direct_send import DirectSendRequests, GeneratedTemplates
 from waypost.simulator.messages.groups import GroupMessages
 from waypost.simulator.messages.limits import SendingLimits, ThroughputLimits
@@ -44,6 +44,7 @@ from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.messages.statuses import DeliveryPlanner
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.payments.configurations import PaymentConfigurations
 from waypost.simulator.payments.refunds import Refunds
 from waypost.simulator.phones.fleets import Fleets
@@ -56,7 +57,6 @@ from waypost.simulator.tables import SCHEMA
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.usage import TemplateUsage
-from waypost.simulator.webhooks.outbox import Outbox
 from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
 from waypost.simulator.webhooks.webhooks import WebhookSender
 

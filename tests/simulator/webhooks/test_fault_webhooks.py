@@ -8,7 +8,7 @@ from tests.simulator.conftest import SECRET, WABA, Bench, WebhookPost
 from tests.support.polling import poll_until
 from waypost.base.clock import ManualClock
 from waypost.simulator.accounts.accounts import Outlet
-from waypost.simulator.webhooks.outbox import Outbox, Update
+from waypost.simulator.outbox import Outbox, Update
 from waypost.simulator.webhooks.webhook_faults import BATCH_WAIT_MS
 from waypost.simulator.webhooks.webhooks import GARBAGE_BODY
 

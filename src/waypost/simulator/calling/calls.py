@@ -13,10 +13,10 @@ from waypost.simulator.calling.call import CallState, SimulatedCall, make_call_i
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError, message_error
 from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import add_update, delete_scheduled
-from waypost.simulator.webhooks.outbox import Outbox
 
 CALLS_FIELD: Final = "calls"
 """The webhook field. Source: ledger row 78; the operator's page "Calling API"."""

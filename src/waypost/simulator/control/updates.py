@@ -17,11 +17,11 @@ from waypost.simulator.messages.statuses import (
     failed_status_phone,
     recipient_json,
 )
+from waypost.simulator.outbox import status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import MESSAGES, set_status
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, add_update, delete_scheduled
-from waypost.simulator.webhooks.outbox import status_json
 
 operation = ControlOperations()
 

@@ -10,9 +10,9 @@ from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.flow import MAX_FLOW_ASSET_BYTES, Flow
 from waypost.simulator.errors import bad_parameter, no_such_object
-from waypost.simulator.graph.links import is_valid_link, signed_link
-from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import app_data, node_fields
+from waypost.simulator.links import is_valid_link, signed_link
+from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.services import SimulatorServices
 

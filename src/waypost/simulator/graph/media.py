@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, Number
 from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
-from waypost.simulator.graph.links import is_valid_link, signed_link
+from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
 from waypost.simulator.requests import Call, Download, open_form

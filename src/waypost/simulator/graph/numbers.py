@@ -12,9 +12,9 @@ from waypost.simulator.accounts.profiles import (
 )
 from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, PICTURE_PREFIX, PROFILE
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
-from waypost.simulator.graph.links import is_valid_link, signed_link
-from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import NumberView, number_node
+from waypost.simulator.links import is_valid_link, signed_link
+from waypost.simulator.lists import page
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices

@@ -7,7 +7,7 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.qr_codes import QrCode
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.lists import page
+from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 

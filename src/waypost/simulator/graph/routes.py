@@ -38,7 +38,6 @@ from waypost.simulator.graph.groups.calls import (
     show_group,
     show_invite_link,
 )
-from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
 from waypost.simulator.graph.nodes import account_node, number_node, subscribed_apps, template_node
 from waypost.simulator.graph.numbers import (
@@ -120,6 +119,7 @@ from waypost.simulator.graph.templates import (
 )
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
 from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.lists import page
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd

@@ -6,8 +6,8 @@ from waypost.base.json_values import integer_or_none, list_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.records import INSIGHTS
 from waypost.simulator.errors import bad_parameter, template_error
-from waypost.simulator.graph.lists import page
 from waypost.simulator.languages import LANGUAGES
+from waypost.simulator.lists import page
 from waypost.simulator.messages.analytics import DAY_S, TEMPLATE_METRICS, data_point_view
 from waypost.simulator.requests import Call, parse_parameter
 from waypost.simulator.services import SimulatorServices

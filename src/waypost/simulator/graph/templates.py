@@ -6,9 +6,9 @@ from typing import Any, Final
 from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.graph.template_library import create_from_library
+from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.actions import decide_action

@@ -25,10 +25,10 @@ from waypost.simulator.groups.group import (
     read_subject,
 )
 from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import add_update
-from waypost.simulator.webhooks.outbox import Outbox
 
 LIFECYCLE: Final = "group_lifecycle_update"
 PARTICIPANTS: Final = "group_participants_update"

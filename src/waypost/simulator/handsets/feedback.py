@@ -8,10 +8,10 @@ import msgspec
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.keyed_store import KeyedValues
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import Update, add_update
-from waypost.simulator.webhooks.outbox import Outbox
 
 _PREFERENCE_DETAILS: Final = {
     True: "User requested to resume marketing messages",

@@ -4,16 +4,16 @@ import asyncio
 from typing import Any, Final
 
 from waypost.base.clock import Clock
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
 from waypost.simulator.handsets.inboxes import message_view
 from waypost.simulator.handsets.reachability import read_delivery
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
-from waypost.simulator.webhooks.outbox import Outbox
 
 _SHOWN: Final = (
     "phone=:recipient AND position>:after AND failed_ms IS NULL AND at_ms>=:joined_ms AND (is_inbound=1 OR EXISTS ("

@@ -14,6 +14,7 @@ from waypost.base.json_values import object_of
 from waypost.base.written_numbers import ascii_json, encode_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.handsets.phone_messages import (
@@ -31,17 +32,16 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.media.media import MediaStorage, SimulatedMedia
 from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.messages import received_wamid
 from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES, read_status_json
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import BlockLists, Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_chat_number_ids, find_unread
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update, add_update
-from waypost.simulator.webhooks.outbox import Outbox
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.phones.phones import PHONE_KIND
 from waypost.simulator.store import Store

@@ -13,15 +13,15 @@ from waypost.base.json_values import object_or_none, objects_in
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import contact_json, recipient_json
+from waypost.simulator.outbox import Outbox, status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 from waypost.simulator.tables.updates import Update, add_update
-from waypost.simulator.webhooks.outbox import Outbox, status_json
 
 TRANSACTION_STATUSES: Final = {  # status of a payment: status of its transaction; Source: the operator's page "Payment status webhooks"
     "pending": "pending",

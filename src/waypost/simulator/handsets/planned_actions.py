@@ -14,6 +14,7 @@ from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.base.written_numbers import json_decoder
 from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.handsets import Handsets
 from waypost.simulator.handsets.phone_messages import (
@@ -25,7 +26,6 @@ from waypost.simulator.handsets.phone_messages import (
     build_text_message,
 )
 from waypost.simulator.handsets.reachability import PhoneReachability
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.store import STORE_FAILURES, Statement, Store
 from waypost.simulator.tables.phone_plans import (

@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none
 from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import read_status_json
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones, lifetime_ms
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -37,7 +38,6 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import OUTBOX, Update, add_update, delete_delivery_statuses
 from waypost.simulator.templates.templates import Templates
-from waypost.simulator.webhooks.outbox import Outbox
 
 
 class PhoneReachability:

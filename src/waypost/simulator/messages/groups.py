@@ -6,13 +6,14 @@ import msgspec
 
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import message_error
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.groups.groups import Groups
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.message_writer import MessageWrite, write_messages
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, contact_json, failure_errors_json, pricing_json
+from waypost.simulator.outbox import Outbox, status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -20,7 +21,6 @@ from waypost.simulator.store import Store
 from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
 from waypost.simulator.tables.messages import SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.webhooks.outbox import Outbox, status_json
 
 
 def group_contact(recipient: str) -> dict[str, Any]:

@@ -12,11 +12,11 @@ from waypost.simulator.accounts.records import MARKETING, Records
 from waypost.simulator.errors import bad_parameter, message_error
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.messages.analytics import DAY_S, TemplateAnalytics
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import SimulatedMessage
 from waypost.simulator.tables.updates import add_update
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.outbox import Outbox
 
 MARKETING_STATUSES: Final = ("INELIGIBLE", "ELIGIBLE", "ONBOARDED")  # Source: facts 1, "WABA node"
 MARKETING_CATEGORY: Final = "marketing_lite"

@@ -16,9 +16,9 @@ from waypost.base.error_texts import error_text
 from waypost.base.http.connections import AddrInfo, ConnectionPools
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.json_values import object_of, objects_in, text_or_none
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.media.media_kinds import SUPPORTED_MEDIA_KINDS, SupportedMediaKind, check_size
-from waypost.simulator.messages.delivery_signals import DeliverySignals
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.store import Store
 from waypost.simulator.tables.messages import find_by_wamids

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import msgspec
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.marketing import MARKETING_CATEGORY
 from waypost.simulator.messages.media_links import MediaChecks
 from waypost.simulator.messages.message_checks import CheckedMessage
 from waypost.simulator.messages.paced_messages import DROPPED_CODE, MEDIA_FAILED_CODE, PacedMessages
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, DeliveryPlanner, StatusContext, plan_updates
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.scripts import NO_PLAN, ScriptPlan
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -27,7 +28,6 @@ from waypost.simulator.tables.phone_plans import (
     count_planned_step,
 )
 from waypost.simulator.tables.updates import Update, add_updates
-from waypost.simulator.webhooks.outbox import Outbox
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.direct_send import GeneratedTemplates, TemplateAttribution
 from waypost.simulator.messages.groups import GroupMessages, group_contact
 from waypost.simulator.messages.limits import SendingLimits

@@ -11,6 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.phones.phones import lifetime_ms as template_lifetime_ms
 from waypost.simulator.store import Statement, Store
@@ -24,7 +25,6 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.outbox import Outbox
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
 MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2

@@ -11,6 +11,7 @@ from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Accounts, Number
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.messages.direct_send import DirectSend
+from waypost.simulator.outbox import Outbox, status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.phones.phones import FailureFacts, Phones, find_failure_code, is_phone_number, lifetime_ms
 from waypost.simulator.phones.script_steps import RenderedMessage
@@ -19,7 +20,6 @@ from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.webhooks.outbox import Outbox, status_json
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""

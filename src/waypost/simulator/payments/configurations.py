@@ -10,9 +10,9 @@ from waypost.base.clock import HOUR_MS, Clock
 from waypost.base.ids import Ids
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.store import Store
 from waypost.simulator.tables.updates import add_update
-from waypost.simulator.webhooks.outbox import Outbox
 
 NEEDS_CONNECTING: Final = "Needs_Connecting"
 ACTIVE: Final = "Active"

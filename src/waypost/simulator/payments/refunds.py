@@ -11,16 +11,16 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.json_values import object_or_none, objects_in
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.handsets.payments import payment_update, transactions_of
-from waypost.simulator.messages.delivery_signals import DeliverySignals
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.payments.configurations import PaymentConfigurations
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store, run_statements
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_orders
 from waypost.simulator.tables.updates import add_update
-from waypost.simulator.webhooks.outbox import Outbox
 
 SPEEDS: Final = ("instant", "normal")
 _OFFSET: Final = 100

@@ -12,6 +12,7 @@ from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.errors import no_such_object, template_error
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.media.references import References
+from waypost.simulator.outbox import Outbox
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.phone_plans import has_undelivered
@@ -29,7 +30,6 @@ from waypost.simulator.templates.template import (
     components_update,
 )
 from waypost.simulator.templates.text_variables import component_texts, contains_any
-from waypost.simulator.webhooks.outbox import Outbox
 
 _UNPAUSE_AFTER_MS: Final = 5 * MINUTE_MS  # Source: facts 2.1
 _DELETION_GRACE_MS: Final = 30 * DAY_MS  # Source: facts 2.6, "Deleted but undelivered"

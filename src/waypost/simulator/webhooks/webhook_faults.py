@@ -13,6 +13,7 @@ import msgspec
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.faults.faults import ArmedFault, Faults, FaultSubject
+from waypost.simulator.outbox import Outbox, delete_update
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import find_by_wamids
 from waypost.simulator.tables.updates import (
@@ -26,7 +27,6 @@ from waypost.simulator.tables.updates import (
     Update,
     build_pending_update,
 )
-from waypost.simulator.webhooks.outbox import Outbox, delete_update
 
 MAX_UPDATES_PER_POST: Final = 1000
 """Maximum number of updates in one POST. Source: facts 7.1."""

@@ -21,6 +21,7 @@ from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Accounts, Destination
 from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.outbox import Outbox, envelope
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Store
 from waypost.simulator.tables.updates import (
@@ -31,7 +32,6 @@ from waypost.simulator.tables.updates import (
     Update,
     build_pending_update,
 )
-from waypost.simulator.webhooks.outbox import Outbox, envelope
 from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
 
 HANDSHAKE_TIMEOUT_S: Final = 10

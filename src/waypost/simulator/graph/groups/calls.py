@@ -8,8 +8,8 @@ from typing import Any, Final
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none, texts_in
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import TITLES, bad_parameter
-from waypost.simulator.graph.lists import page
 from waypost.simulator.groups.group import MAX_PICTURE_BYTES, JoinRequest, SimulatedGroup
+from waypost.simulator.lists import page
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, open_form, parse_parameter
 from waypost.simulator.services import SimulatorServices

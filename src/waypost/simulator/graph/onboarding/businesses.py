@@ -9,8 +9,8 @@ from typing import Any
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.lists import page
 from waypost.simulator.graph.nodes import AccountView, account_node
+from waypost.simulator.lists import page
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
 

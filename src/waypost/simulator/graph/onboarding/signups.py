@@ -4,7 +4,7 @@ from typing import Any
 
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.signups import Signup
-from waypost.simulator.graph.lists import page
+from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 

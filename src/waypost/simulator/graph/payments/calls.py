@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, Number
 from waypost.simulator.errors import no_such_object
-from waypost.simulator.graph.links import is_valid_link, signed_link
+from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.payments.configurations import ACTIVE, LINK_LIFETIME_MS, PaymentConfiguration
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
