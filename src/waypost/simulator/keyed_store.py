@@ -1,10 +1,11 @@
 """Structs stored by kind, owner and key in one table; most of them in memory, too."""
 
+import sqlite3
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 from waypost.base.written_numbers import encode_json, json_decoder
-from waypost.simulator.store import Statement, StateRow, Store
+from waypost.simulator.store import Statement, Store
 
 StoredValue = TypeVar("StoredValue")
 IndexKey = TypeVar("IndexKey", bound=Hashable)
@@ -23,39 +24,39 @@ _DELETE_OWNER: Final = "DELETE FROM state WHERE kind=:kind AND owner=:owner"
 _DELETE_RANGE: Final = (
     "DELETE FROM state WHERE kind=:kind AND key BETWEEN :first AND :last AND length(key)=length(:first)"
 )
-_SELECT_OWNER_VALUES: Final = (
-    "SELECT kind, owner, key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
-)
+_SELECT_OWNER_VALUES: Final = "SELECT key, body FROM state WHERE kind=:kind AND owner=:owner ORDER BY position"
+_SELECT_VALUE: Final = "SELECT body FROM state WHERE kind=:kind AND owner=:owner AND key=:key"
 _SELECT_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
 
 
-class KeyedValues(Generic[StoredValue]):
-    """The values of one kind, in the file only.
+class StoredKind(Generic[StoredValue]):
+    """A kind of values in the file, and its statements.
 
     A key is unique within its owner; the owner is empty for values without one.
 
     Args:
-        kind: their name in the file.
+        name: in the file.
         value_type: the type to decode them to.
     """
 
-    def __init__(self, store: Store, kind: str, value_type: type[StoredValue]) -> None:
-        self._store = store
-        self._kind = kind
+    def __init__(self, name: str, value_type: type[StoredValue]) -> None:
+        self.name = name
+        self.value_type = value_type
         self._decode = json_decoder(value_type).decode
 
-    async def read(self, owner: str) -> dict[str, StoredValue]:
-        """Return an owner's values by key, in order of creation."""
-        rows = await self._store.rows(StateRow, _SELECT_OWNER_VALUES, kind=self._kind, owner=owner)
-        return {row.key: self._decode(row.body) for row in rows}
+    def values_on(self, connection: sqlite3.Connection, owner: str = "") -> dict[str, StoredValue]:
+        """Return an owner's values by key, in order of creation, on this connection."""
+        rows = connection.execute(_SELECT_OWNER_VALUES, {"kind": self.name, "owner": owner})
+        return {key: self._decode(body) for key, body in rows}
 
-    async def owners(self) -> set[str]:
-        """Return the owners that have values."""
-        return set(await self._store.column(_SELECT_OWNERS, kind=self._kind))
+    def find_on(self, connection: sqlite3.Connection, key: str, owner: str = "") -> StoredValue | None:
+        """Return a value on this connection; None if there is none."""
+        row = connection.execute(_SELECT_VALUE, {"kind": self.name, "owner": owner, "key": key}).fetchone()
+        return None if row is None else self._decode(row[0])
 
     def save_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts or updates a value."""
-        return _UPSERT_VALUE, {"kind": self._kind, "owner": owner, "key": key, "body": encode_json(value).decode()}
+        return _UPSERT_VALUE, {"kind": self.name, "owner": owner, "key": key, "body": encode_json(value).decode()}
 
     def add_statement(self, value: StoredValue, key: str, owner: str = "") -> Statement:
         """Return the statement that inserts a value if the key is not present."""
@@ -67,15 +68,31 @@ class KeyedValues(Generic[StoredValue]):
 
     def delete_statement(self, key: str, owner: str = "") -> Statement:
         """Return the statement that deletes a value."""
-        return _DELETE, {"kind": self._kind, "owner": owner, "key": key}
+        return _DELETE, {"kind": self.name, "owner": owner, "key": key}
 
     def delete_owner_statement(self, owner: str) -> Statement:
         """Return the statement that deletes all values of an owner."""
-        return _DELETE_OWNER, {"kind": self._kind, "owner": owner}
+        return _DELETE_OWNER, {"kind": self.name, "owner": owner}
 
     def delete_range_statement(self, first: str, last: str) -> Statement:
         """Return the statement that deletes the values with keys of one length from the first to the last."""
-        return _DELETE_RANGE, {"kind": self._kind, "first": first, "last": last}
+        return _DELETE_RANGE, {"kind": self.name, "first": first, "last": last}
+
+
+class KeyedValues(StoredKind[StoredValue]):
+    """The values of one kind, in the file only."""
+
+    def __init__(self, store: Store, kind: str, value_type: type[StoredValue]) -> None:
+        super().__init__(kind, value_type)
+        self._store = store
+
+    async def read(self, owner: str) -> dict[str, StoredValue]:
+        """Return an owner's values by key, in order of creation."""
+        return await self._store.read(lambda connection: self.values_on(connection, owner))
+
+    async def owners(self) -> set[str]:
+        """Return the owners that have values."""
+        return set(await self._store.column(_SELECT_OWNERS, kind=self.name))
 
 
 class CachedKeyedValues(KeyedValues[StoredValue]):
@@ -91,6 +108,7 @@ class CachedKeyedValues(KeyedValues[StoredValue]):
         """The values without an owner."""
         self._by_owner: dict[str, dict[str, StoredValue]] = {"": self.all}
         self._indexes: list[tuple[Callable[[StoredValue], Iterable[Any]], dict[Any, StoredValue]]] = []
+        store.cached[kind] = self
         store.register_loader(kind, lambda row: self.put(self._decode(row.body), row.key, row.owner))
         if survives_reset:
             store.exempt_from_reset(kind)

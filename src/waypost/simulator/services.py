@@ -2,32 +2,27 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel
-from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.names import NumberNames
 from waypost.simulator.accounts.qr_codes import QrCodes
-from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.registrations import Registrations
 from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.calls import Calls
-from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
-from waypost.simulator.files import Files
 from waypost.simulator.groups.groups import Groups
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.group_chats import GroupChats
 from waypost.simulator.handsets.handsets import Handsets, PhoneActionWriter
 from waypost.simulator.handsets.inboxes import Chats, Inboxes
-from waypost.simulator.handsets.payments import Payments
 from waypost.simulator.handsets.planned_actions import PlannedActionRunner
 from waypost.simulator.handsets.reachability import PhoneReachability
 from waypost.simulator.media.media import MediaStorage
@@ -44,16 +39,12 @@ from waypost.simulator.messages.message_writer import MessageWriter
 from waypost.simulator.messages.messages import Messages
 from waypost.simulator.messages.paced_messages import PacedMessages
 from waypost.simulator.messages.statuses import DeliveryPlanner
-from waypost.simulator.outbox import Outbox
-from waypost.simulator.payments.configurations import PaymentConfigurations
-from waypost.simulator.payments.refunds import Refunds
-from waypost.simulator.phones.fleets import Fleets
-from waypost.simulator.phones.phones import BlockLists, Phones
+from waypost.simulator.payments.model import CONFIGURATIONS
+from waypost.simulator.phones.phones import BlockLists
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.reviews import TemplateReviewLoop
-from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
-from waypost.simulator.store import Store
-from waypost.simulator.tables import SCHEMA
+from waypost.simulator.settings import SimulatorSettings
+from waypost.simulator.simulator_state import SimulatorState
 from waypost.simulator.templates.names import TemplateNames
 from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.usage import TemplateUsage
@@ -69,8 +60,12 @@ class TimedService(Protocol):
         ...
 
 
-class SimulatorServices:
-    """Creates each service once; opens none.
+STORED_KINDS: Final = (CONFIGURATIONS,)
+"""The values that are held in memory."""
+
+
+class SimulatorServices(SimulatorState):
+    """The state, and the services that have a state of their own; creates each once, opens none.
 
     Args:
         travel: advances the clock; None if the clock cannot be advanced.
@@ -87,32 +82,26 @@ class SimulatorServices:
         snapshots: SnapshotStore | None = None,
         partners: DevPartners | None = None,
     ) -> None:
-        self.clock = clock
-        self.ids = ids
+        super().__init__(settings, clock, ids, STORED_KINDS)
+        store, settings_store, files, accounts = self.store, self.settings, self.files, self.accounts
+        records, outbox, fleets, phones, delivery_signals = (
+            self.records, self.outbox, self.fleets, self.phones, self.delivery_signals,
+        )  # fmt: skip
         self.travel = travel
         self.snapshots = snapshots
         self.partners = partners
-        self.store = store = Store(settings.path, SCHEMA)
-        self.settings = settings_store = SimulatorSettingsStore(settings, store)
-        folder = settings.path.with_name(settings.path.name + ".files")
-        self.files = files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.media = media = MediaStorage(store, files, clock, ids)
         self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.flows = flows = Flows(store, clock, ids)
         self.signups = Signups(store, ids)
         self.qr_codes = QrCodes(store, clock, ids)
-        self.accounts = accounts = Accounts(store)
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
-        self.outbox = outbox = Outbox(store, accounts)
-        self.fleets = fleets = Fleets(store)
-        self.phones = phones = Phones(store, settings_store, fleets)
         self.scripts = scripts = Scripts(store, fleets, phones)
         self.groups = groups = Groups(store, clock, ids, accounts, phones, outbox)
         self.calls = Calls(store, clock, ids, accounts, phones, outbox)
         self.blocks = blocks = BlockLists(store, clock, accounts, phones)
         references = References(settings_store, uploads, media, flows)
-        self.records = records = Records(store)
         self.names = NumberNames(self.accounts, self.records)
         self.usage_counts = usage_counts = UsageCounts(store, clock)
         self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
@@ -122,7 +111,6 @@ class SimulatorServices:
         self.uses = uses = TemplateUsage(store, clock)
         self.paced_messages = paced_messages = PacedMessages(store, clock, outbox, phones, templates.changed)
         self.sending_limits = sending_limits = SendingLimits(records, usage_counts, flows, clock, settings_store)
-        self.delivery_signals = delivery_signals = DeliverySignals(store, clock)
         self.direct_sends = direct_sends = DirectSendRequests(records)
         self.marketing = marketing = MarketingRequests(records)
         checks = MessageChecker(
@@ -151,11 +139,6 @@ class SimulatorServices:
         )
         actions = PhoneActionWriter(store, phones, delivery_signals, outbox)
         self.handsets = handsets = Handsets(clock, ids, settings_store, phones, outbox, media, blocks, actions)
-        self.payments = Payments(store, clock, ids, settings_store, phones, delivery_signals, outbox)
-        self.payment_configurations = PaymentConfigurations(store, clock, ids, outbox)
-        self.refunds = Refunds(
-            store, clock, ids, settings_store, phones, delivery_signals, outbox, self.payment_configurations
-        )
         self.feedback = feedback = PhoneFeedback(store, clock, phones, outbox)
         self.inboxes = Inboxes(store, clock, delivery_signals)
         self.chats = Chats(store, clock)

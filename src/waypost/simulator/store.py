@@ -79,6 +79,8 @@ class Store:
         self._loads: dict[str, Callable[[StateRow], None]] = {}
         self._exempt_kinds: list[str] = []
         self._resets: list[Callable[[], None]] = []
+        self.cached: dict[str, Any] = {}
+        """The values held in memory, by their kind in the table `state`."""
         self.damage = ""
         """What SQLite said when the file was found damaged; empty until then."""
 

@@ -28,7 +28,7 @@ def degrees_of(value: object, at_most: float) -> float | None:
 
 
 # fmt: off
-_PAYMENTS: Final = {  # Source: simulator/handsets/payments.py
+_PAYMENTS: Final = {  # Source: simulator/payments/orders.py
     "captured": "Paid",
     "pending":  "Pending",
     "failed":   "Failed",

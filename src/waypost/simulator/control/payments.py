@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find
 from waypost.simulator.field_types import accepts
-from waypost.simulator.payments.configurations import ACTIVE, CONFIGURATION_STATUSES
+from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
 from waypost.simulator.services import SimulatorServices
 
 _STATUS = accepts(", ".join(CONFIGURATION_STATUSES), f"^({'|'.join(CONFIGURATION_STATUSES)})$")
@@ -23,7 +23,7 @@ class ConfigurationStatusBody(ControlBody, frozen=True):
 async def list_payment_configurations(services: SimulatorServices, account: Account) -> dict[str, Any]:
     """Return an account's payment configurations, oldest first."""
     return {
-        "payment_configurations": [item.view() for item in services.payment_configurations.list_all(account.waba_id)]
+        "payment_configurations": [item.view() for item in services.values(CONFIGURATIONS, account.waba_id).values()]
     }
 
 
@@ -32,7 +32,6 @@ async def set_configuration_status(
     services: SimulatorServices, account: Account, name: str, body: ConfigurationStatusBody
 ) -> dict[str, Any]:
     """Set the status of a payment configuration, as its merchant and the gateway do; sends a webhook."""
-    known = {item.name: item for item in services.payment_configurations.list_all(account.waba_id)}
+    known = services.values(CONFIGURATIONS, account.waba_id)
     find(known, name, field="name", rule="is no payment configuration of the account")
-    changed = await services.payment_configurations.set_status(account.waba_id, name, body.status)
-    return changed.view()
+    return (await set_status(services, account.waba_id, name, body.status)).view()

@@ -25,6 +25,7 @@ from waypost.simulator.handsets.phone_messages import (
 from waypost.simulator.media import references
 from waypost.simulator.messages.marketing import MARKETING_MARK
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
+from waypost.simulator.payments import orders
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage
 
@@ -242,7 +243,7 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
     number = services.accounts.numbers[item.phone_number_id]
     check_reachable(services, phone, number)
     error = {"code": body.code, "reason": body.reason}
-    payment = await services.payments.pay(phone, number, item.wamid, button, body.status, error)
+    payment = await orders.pay_order(services, number, item.wamid, button, body.status, error)
     return {"message_id": item.wamid, "payment": payment}
 
 

@@ -7,13 +7,13 @@ from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
-from waypost.simulator.graph.payments.calls import PAYMENT_CONFIGURATION, PAYMENT_LOOKUP
 from waypost.simulator.graph.qr_codes import QR_CODE
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.group import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd
+from waypost.simulator.payments.graph import PAYMENT_CONFIGURATION, PAYMENT_LOOKUP
 from waypost.simulator.templates.template import SimulatedTemplate
 
 SEND: Final = "messages.send"

@@ -54,19 +54,6 @@ from waypost.simulator.graph.numbers import (
 )
 from waypost.simulator.graph.onboarding.businesses import list_owned_accounts, list_shared_accounts, view_account
 from waypost.simulator.graph.onboarding.signups import create_signup, list_signups, show_signup, update_signup
-from waypost.simulator.graph.payments.calls import (
-    PAYMENT_CONFIGURATION,
-    PAYMENT_LOOKUP,
-    PAYMENT_SETUP,
-    create_configuration,
-    find_payment,
-    list_configurations,
-    open_setup_link,
-    refund_payment,
-    regenerate_link,
-    remove_configuration,
-    show_configuration,
-)
 from waypost.simulator.graph.permissions import DEBUG, debug_token
 from waypost.simulator.graph.qr_codes import (
     QR_CODE,
@@ -123,6 +110,19 @@ from waypost.simulator.lists import page
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd
+from waypost.simulator.payments.graph import (
+    PAYMENT_CONFIGURATION,
+    PAYMENT_LOOKUP,
+    PAYMENT_SETUP,
+    create_configuration,
+    find_payment,
+    list_configurations,
+    open_setup_link,
+    refund_payment,
+    regenerate_link,
+    remove_configuration,
+    show_configuration,
+)
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import SimulatedTemplate

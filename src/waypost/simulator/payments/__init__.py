@@ -1,1 +1,1 @@
-"""Payment configurations of a business account; looking payments up and refunding them."""
+"""Payments: a business account's connections to payment gateways; orders that phones pay and businesses refund."""

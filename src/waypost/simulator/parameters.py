@@ -1,0 +1,91 @@
+"""Parameters of a Graph call, declared as the members of a struct: reading, checks, and the operator's error texts.
+
+A member without a default is required. A member's check is that of its annotation, or that it is a text; a check
+returns the value, or raises the error for it.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, TypeVar, get_args
+
+from msgspec import Struct
+from msgspec.structs import fields as members_of
+
+from waypost.simulator.errors import GraphApiError, bad_parameter
+
+Parameters = TypeVar("Parameters", bound=Struct)
+ParameterCheck = Callable[[str, Any], Any]
+"""Returns the value of a parameter with this name; raises the error for an invalid one."""
+
+
+def read_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> Parameters:
+    """Return the parameters of a call; null is absent.
+
+    Raises:
+        GraphApiError: 100, a parameter is missing or invalid: the first, in the order of the members.
+    """
+    values: dict[str, Any] = {}
+    for name, is_required, check in _checks(struct):
+        value = fields.get(name)
+        if value is not None:
+            values[name] = check(name, value)
+        elif is_required:
+            raise is_missing(name)
+    return struct(**values)
+
+
+def is_missing(name: str) -> GraphApiError:
+    """Return the error for a parameter that is missing."""
+    return bad_parameter(f"The parameter {name} is required.")
+
+
+def check_text(name: str, value: Any) -> str:
+    """Check that a parameter is a text."""
+    if not isinstance(value, str):
+        raise bad_parameter(f"Param {name} must be a string.")
+    return value
+
+
+def check_filled_text(name: str, value: Any) -> str:
+    """Check that a parameter is a text that is not blank."""
+    if value == "":
+        raise is_missing(name)
+    if not check_text(name, value).strip():
+        raise bad_parameter(f"Param {name} must be a string.")
+    return str(value)
+
+
+def check_id(name: str, value: Any) -> str:
+    """Check that a parameter is an id, which is a text."""
+    if not isinstance(value, str) or not value:
+        raise is_missing(name)
+    return value
+
+
+def one_of(*choices: str) -> ParameterCheck:
+    """Return the check that a parameter is one of these texts."""
+
+    def check(name: str, value: Any) -> Any:
+        if value not in choices:
+            raise bad_parameter(f"Param {name} must be one of {{{', '.join(choices)}}}.")
+        return value
+
+    return check
+
+
+def check_product(fields: Mapping[str, Any]) -> None:
+    """Check the parameter that every call about messages has."""
+    if fields.get("messaging_product") != "whatsapp":
+        raise is_missing("messaging_product")
+
+
+@cache
+def _checks(struct: type[Struct]) -> tuple[tuple[str, bool, ParameterCheck], ...]:
+    return tuple(
+        (
+            field.encode_name,
+            field.required,
+            get_args(field.type)[1] if get_args(field.type) else check_filled_text if field.required else check_text,
+        )
+        for field in members_of(struct)
+    )

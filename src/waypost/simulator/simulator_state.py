@@ -1,0 +1,148 @@
+"""The state that every function of the simulator works on, and its transactions.
+
+A function reads memory by `SimulatorState.values`. What it changes it changes in a plain function that
+`SimulatorState.transact` runs: reads, checks, writes and webhooks, in one transaction.
+"""
+
+import asyncio
+import sqlite3
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from waypost.base.clock import Clock
+from waypost.base.ids import Ids
+from waypost.simulator.accounts.accounts import Accounts
+from waypost.simulator.accounts.records import Records
+from waypost.simulator.delivery_signals import DeliverySignals
+from waypost.simulator.files import Files
+from waypost.simulator.keyed_store import CachedKeyedValues, StoredKind
+from waypost.simulator.outbox import Outbox
+from waypost.simulator.phones.fleets import Fleets
+from waypost.simulator.phones.phones import Phones
+from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
+from waypost.simulator.store import Statement, Store, run_statements
+from waypost.simulator.tables import SCHEMA
+from waypost.simulator.tables.updates import Update, add_update
+
+StoredValue = TypeVar("StoredValue")
+WorkResult = TypeVar("WorkResult")
+
+
+class Transaction:
+    """One transaction: it sees what others before it in the same commit have written, and memory follows the commit."""
+
+    def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
+        self._state = state
+        self.connection = connection
+        self.effects: list[Callable[[], object]] = []
+        """What follows the commit, in order."""
+
+    def run(self, *statements: Statement) -> None:
+        """Execute statements in order."""
+        run_statements(self.connection, statements)
+
+    def values(self, kind: StoredKind[StoredValue], owner: str = "") -> dict[str, StoredValue]:
+        """Return an owner's values by key, in order of creation."""
+        return kind.values_on(self.connection, owner)
+
+    def find(self, kind: StoredKind[StoredValue], key: str, owner: str = "") -> StoredValue | None:
+        """Return a value; None if there is none."""
+        return kind.find_on(self.connection, key, owner)
+
+    def save(self, kind: StoredKind[StoredValue], value: StoredValue, key: str, owner: str = "") -> None:
+        """Insert or update a value, also in memory."""
+        self.run(kind.save_statement(value, key, owner))
+        self.effects.append(lambda: self._state.cached(kind).put(value, key, owner))
+
+    def delete(self, kind: StoredKind[Any], key: str, owner: str = "") -> None:
+        """Delete a value, also from memory."""
+        self.run(kind.delete_statement(key, owner))
+        self.effects.append(lambda: self._state.cached(kind).pop(key, owner))
+
+    def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
+        """Store the record of a number or account, also in memory."""
+        self.run(*self._state.records.save_statements(node_id, {kind: record}))
+        self.effects.append(lambda: self._state.records.put(node_id, {kind: record}))
+
+    def send(self, *updates: Update) -> None:
+        """Send webhooks, each if its account has a receiver."""
+        for update in updates:
+            if self._state.outbox.has_subscribers(update.waba_id):
+                self.run(add_update(update))
+            self.effects.append(self._state.outbox.wake_events(update.waba_id).set)
+
+    def wake_phone(self, phone: str) -> None:
+        """Wake those who wait for something on a phone."""
+        self.effects.append(lambda: self._state.delivery_signals.wake(phone))
+
+
+class SimulatorState:
+    """The file with the values that it holds in memory; clock, ids and settings; accounts and phones.
+
+    Args:
+        kinds: every kind of values that is held in memory, except those of the members below.
+    """
+
+    def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids, kinds: Sequence[StoredKind[Any]]) -> None:
+        self.clock = clock
+        self.ids = ids
+        self.store = store = Store(settings.path, SCHEMA)
+        self.settings = SimulatorSettingsStore(settings, store)
+        folder = settings.path.with_name(settings.path.name + ".files")
+        self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
+        self.accounts = Accounts(store)
+        self.records = Records(store)
+        self.outbox = Outbox(store, self.accounts)
+        self.fleets = Fleets(store)
+        self.phones = Phones(store, self.settings, self.fleets)
+        self.delivery_signals = DeliverySignals(store, clock)
+        for kind in kinds:
+            CachedKeyedValues(store, kind.name, kind.value_type)
+
+    def cached(self, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
+        """Return the values of a kind that are held in memory."""
+        return cast(CachedKeyedValues[StoredValue], self.store.cached[kind.name])
+
+    def values(self, kind: StoredKind[StoredValue], owner: str = "") -> Mapping[str, StoredValue]:
+        """Return an owner's values by key, in order of creation, as of the last commit."""
+        return self.cached(kind).values_of(owner)
+
+    async def transact(self, work: Callable[[Transaction], WorkResult]) -> WorkResult:
+        """Run a function in one transaction on the writer's thread, and return its result; on disk when this returns.
+
+        What it raises is raised here, and nothing of it is written; others in the same commit are not affected.
+        Memory and wake-ups follow the commit, even if this caller is cancelled.
+        """
+        commit: asyncio.Future[tuple[WorkResult, Exception | None, Transaction]]
+        commit = self.store.write(self._run_works, work)
+        commit.add_done_callback(_apply_effects)
+        result, error, _ = await asyncio.shield(commit)
+        if error is not None:
+            traceback.clear_frames(error.__traceback__)  # those of the writer's thread have ended
+            raise error
+        return result
+
+    def _run_works(
+        self, connection: sqlite3.Connection, works: Sequence[Callable[[Transaction], Any]]
+    ) -> Sequence[tuple[Any, Exception | None, Transaction]]:
+        """Run functions in one commit, each undone alone if it raises; an error of the file is that of all."""
+        outcomes: list[tuple[Any, Exception | None, Transaction]] = []
+        for work in works:
+            transaction = Transaction(self, connection)
+            connection.execute("SAVEPOINT work")
+            try:
+                outcomes.append((work(transaction), None, transaction))
+            except sqlite3.Error:
+                raise
+            except Exception as error:  # noqa: BLE001  it is the caller's
+                connection.execute("ROLLBACK TO work")
+                outcomes.append((None, error, Transaction(self, connection)))
+            connection.execute("RELEASE work")
+        return outcomes
+
+
+def _apply_effects(commit: asyncio.Future[tuple[Any, Exception | None, Transaction]]) -> None:
+    if not commit.cancelled() and commit.exception() is None:
+        for effect in commit.result()[2].effects:
+            effect()
