@@ -31,9 +31,9 @@ from waypost.queue.plans import QueuePlan
 from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs, read_subject
 from waypost.store.queue.leases import SHARD_COUNT
-from waypost.store.queue.names import QueueName
 
 BATCH: Final = 100
 QUEUE: Final = QueueName.OUTBOUND

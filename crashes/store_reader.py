@@ -11,8 +11,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, create_engine, func, select, text
 from sqlalchemy.pool import NullPool
 
-from waypost.store.queue.callback_jobs import open_callbacks
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import open_callbacks
 from waypost.store.tables import attempts, message_events, messages, queue_jobs
 
 _DRAINED_QUEUES: Final = (QueueName.OUTBOUND, QueueName.WEBHOOKS, QueueName.CALLBACKS, QueueName.MEDIA)

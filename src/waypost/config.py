@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 
 from waypost.domain.quotas import DEFAULT_CALLBACK_QUOTA, DEFAULT_MESSAGE_QUOTA, MAX_QUOTA
 from waypost.domain.rates import change_rates
-from waypost.store.connections.budget import MIN_CONNECTIONS, ConnectionBudget, connection_budget
+from waypost.store.postgresql_connections import MIN_CONNECTIONS, ConnectionBudget, connection_budget
 
 STAGES: Final = ("api", "dispatch", "events", "callbacks")
 """The stages that a process of the service can run."""

@@ -13,8 +13,8 @@ from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_always, respond_in_turn
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.base.clock import ManualClock, machine_ms
-from waypost.store.queue.callback_jobs import live_group, replay_group
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
+from waypost.store.queue.jobs import live_group, replay_group
 from waypost.store.tables import subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 

@@ -14,8 +14,8 @@ from tests.support.polling import poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.callbacks.worker import INTERRUPTED_ERROR
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import JobState, QueueName
 
 LEASE_MS: Final = 16_000
 _KILLED_SERVICE: Final = """

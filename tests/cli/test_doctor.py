@@ -17,7 +17,7 @@ from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
 from waypost.admin.apps import AppConnection, connect_app
 from waypost.cli.main import app as commands
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 
 Arrange = Callable[[PipelineHarness], Awaitable[object]]

@@ -11,9 +11,8 @@ from waypost.base.clock import ManualClock
 from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, count_jobs_by_state, enqueue_jobs
-from waypost.store.queue.names import JobState, QueueName
 
 JOBS: Final = [
     NewJob(QueueName.OUTBOUND, "a group", f"key {number}", JobSubject(SubjectKind.MESSAGE, str(number)), due_ms=0)

@@ -13,9 +13,8 @@ from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
-from waypost.store.queue.names import QueueName
 
 JOB: Final = NewJob(QueueName.OUTBOUND, "a group", "a key", JobSubject(SubjectKind.MESSAGE, "1"), due_ms=0)
 

@@ -1,7 +1,7 @@
 """The table of connections in the page about PostgreSQL is that of the code."""
 
 from tests.docs.repository import ROOT
-from waypost.store.connections.budget import MIN_CONNECTIONS, ROLE_BUDGETS
+from waypost.store.postgresql_connections import MIN_CONNECTIONS, ROLE_BUDGETS
 
 PAGE = ROOT / "docs" / "how-to" / "run-on-postgresql.md"
 

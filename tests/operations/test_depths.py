@@ -10,9 +10,8 @@ from sqlalchemy.event import listen, remove
 from tests.support.store_locations import ENGINES, StoreLocation
 from waypost.store.database import Database
 from waypost.store.queue import depths as counted_depths
-from waypost.store.queue.dead_letters import read_dead_letters
-from waypost.store.queue.depths import QueueDepths, read_queue_depths
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.depths import QueueDepths, read_dead_letters, read_queue_depths
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions
 
 LIMIT = 200

@@ -21,8 +21,8 @@ from waypost.queue.queue import JobQueue
 from waypost.queue.worker import PreparedJobs, StageWorker
 from waypost.store.database import Database
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs, read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.tables import store_properties
 
 

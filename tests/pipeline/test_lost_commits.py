@@ -18,7 +18,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.store_locations import Databases
 from waypost.base.clock import ManualClock
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 POLL_MS: Final = 5_001
 """Longer than a poll: a lost commit sends no notification, so its jobs wait for the next poll."""

@@ -22,11 +22,11 @@ from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin.personal import erasure as admin_erasure
 from waypost.cli.main import app
-from waypost.store.compressed_texts import CALLBACK_BODIES, REQUESTS
+from waypost.store.encoding import CALLBACK_BODIES, REQUESTS
 from waypost.store.personal import erasure as store_erasure
 from waypost.store.personal import export
 from waypost.store.personal.columns import PERSONAL_COLUMNS
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import callbacks, metadata, queue_jobs
 
 BOB: Final = "4915123456702"

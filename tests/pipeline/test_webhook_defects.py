@@ -14,7 +14,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.store_statements import fetch_column
 from waypost.store.messages.recipients import find_recipients
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 
 FAILING: Final = (

@@ -15,11 +15,10 @@ from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, InProcessTransport
 from waypost.config import STAGES, Settings
 from waypost.store.contract import WrongStore
-from waypost.store.media.folder import NAME_FILE, check_folder, ensure_folder_name
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.media.files import NAME_FILE, check_folder, ensure_folder_name
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, count_jobs_by_state, enqueue_jobs
 from waypost.store.queue.leases import SHARD_COUNT
-from waypost.store.queue.names import JobState, QueueName
 
 Start = Callable[..., Coroutine[None, None, Waypost]]
 KEY = "0123456789abcdef" * 4

@@ -33,7 +33,7 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import RandomIds
 from waypost.config import Settings
 from waypost.queue.job import Job
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 
 PHONES: Final = tuple(str(15551230000 + number) for number in range(12))

@@ -28,8 +28,8 @@ from waypost.domain.errors import ErrorCode
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.console.trace import message_counts
 from waypost.store.properties import seed_template
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import QueueName
 from waypost.wire.errors import ERRORS
 
 ALWAYS_POSSIBLE = {401, 413, 429}

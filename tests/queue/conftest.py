@@ -14,8 +14,8 @@ from waypost.queue.job import Job
 from waypost.queue.plans import QUEUE_PLANS, QueuePlan
 from waypost.queue.queue import JobQueue
 from waypost.store.database import Database
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs, read_subject
-from waypost.store.queue.names import QueueName
 
 OUTBOUND = QueueName.OUTBOUND
 LEASE_MS = 15_000

@@ -1,7 +1,7 @@
 """Processes whose clocks differ, or whose clock was wrong: no job waits for hours."""
 
 from tests.queue.conftest import QueueHarness
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 HOUR_MS = 3_600_000
 

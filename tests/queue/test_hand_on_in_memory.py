@@ -14,7 +14,7 @@ from tests.support.store_locations import SqliteLocation, StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreEngine, StoreUnavailable
 from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.queue.dead_letters import reopen_dead_letter
+from waypost.store.queue.depths import reopen_dead_letter
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
 
 

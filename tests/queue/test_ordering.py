@@ -7,7 +7,7 @@ import pytest
 from tests.queue.conftest import QueueHarness
 from tests.support.polling import HANGS_AFTER_S
 from waypost.queue.plans import QUEUE_PLANS
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 
 async def test_jobs_of_one_key_are_worked_one_at_a_time_and_oldest_first(harness: QueueHarness) -> None:

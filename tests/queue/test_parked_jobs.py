@@ -1,7 +1,7 @@
 """Parked jobs, which wait for something in their own process, such as an upload."""
 
 from tests.queue.conftest import QueueHarness
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 
 async def test_parked_job_blocks_its_key_and_no_other(harness: QueueHarness) -> None:

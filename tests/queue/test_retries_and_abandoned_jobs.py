@@ -8,9 +8,9 @@ from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
-from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import JobState, QueueName
 
 ERROR = ValueError("a defect")
 

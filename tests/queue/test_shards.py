@@ -9,9 +9,9 @@ from tests.queue.conftest import LEASE_MS, OUTBOUND, QueueHarness, close_harness
 from tests.support.store_locations import StoreLocation
 from waypost.base.clock import ManualClock
 from waypost.queue.plans import QUEUE_PLANS, shard_of
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import GroupCursor, NewJob, enqueue_jobs, read_jobs_after, read_subject
 from waypost.store.queue.leases import SHARD_COUNT
-from waypost.store.queue.names import JobState, QueueName
 
 ProcessOpener = Callable[..., Coroutine[None, None, QueueHarness]]
 GROUPS = [f"group {number}" for number in range(220)]

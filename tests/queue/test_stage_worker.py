@@ -9,8 +9,8 @@ from tests.queue.conftest import OUTBOUND, QueueHarness
 from tests.support.polling import poll_until
 from waypost.queue.job import Job
 from waypost.queue.worker import PreparedJobs, StageWorker
+from waypost.store.queue.job_subjects import JobState
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import JobState
 
 
 class Work:

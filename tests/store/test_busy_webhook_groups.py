@@ -8,9 +8,8 @@ from tests.support.builders import AT_MS
 from tests.support.store_statements import execute
 from waypost.store.database import Database
 from waypost.store.queue.inbound_webhooks import busy_groups
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs
 
 GROUPS: Final = {"one", "two", "three"}

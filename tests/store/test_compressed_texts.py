@@ -11,10 +11,9 @@ from tests.support.builders import APP, AT_MS, PARTNER, id_number, message
 from tests.support.store_statements import fetch_column
 from waypost.domain.message import TemplateSend
 from waypost.store.callbacks.callbacks import CallbackRow, callback_with_attempts, callbacks_by_ids, enqueue_callbacks
-from waypost.store.compressed_texts import CALLBACK_BODIES, REQUESTS, TextCompressor
 from waypost.store.console.trace import app_message_content, full_message_trace
 from waypost.store.database import Database
-from waypost.store.encoding import decode_content, encode_content
+from waypost.store.encoding import CALLBACK_BODIES, REQUESTS, TextCompressor, decode_content, encode_content
 from waypost.store.messages.messages import record_messages
 from waypost.store.tables import callbacks, messages
 

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 
 TOKENS = st.sampled_from([*SubjectKind, "main", "7", "template-archive"])
 TEXTS = st.text() | st.lists(TOKENS, max_size=4).map(" ".join)

@@ -25,8 +25,8 @@ from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.postgresql_import import PostgresImport
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.messages.messages import record_messages
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs, read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.tables import message_events, messages, queue_jobs, store_properties
 
 

@@ -31,7 +31,7 @@ from waypost.config import Settings
 from waypost.domain.callbacks.subscription import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import messages, queue_jobs
 
 API_KEY: Final = "pipeline-key"

@@ -22,8 +22,8 @@ from waypost.store.contract import StoreEngine
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.leases import NO_HOLDER, SHARD_COUNT
-from waypost.store.queue.names import QueueName
 
 ENGINES: Final = ("sqlite", "postgresql")
 OTHER_SERVER: Final = "WAYPOST_TEST_DATABASE_URL"

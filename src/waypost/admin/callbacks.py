@@ -13,16 +13,15 @@ from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks.receiver_statistics import build_receiver_report
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.store.accounts.partners import app_by_id
-from waypost.store.callbacks.callbacks import callback_with_attempts
-from waypost.store.callbacks.receiver_statistics import response_times
+from waypost.store.callbacks.callbacks import ReplayFilter, callback_with_attempts, count_replays, enqueue_replays
 from waypost.store.callbacks.receivers import (
     SubscriptionFilter,
     list_receivers,
     request_retry,
+    response_times,
     resume_subscription,
     rotate_signing_key,
 )
-from waypost.store.callbacks.replays import ReplayFilter, count_replays, enqueue_replays
 from waypost.store.callbacks.subscriptions import subscriptions_by_ids
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import event_name

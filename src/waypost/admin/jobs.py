@@ -6,9 +6,9 @@ from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import resource_not_found
 from waypost.store.console.trace import message_counts, message_trace
-from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import QueueName
 
 operation = AdminOperations()
 

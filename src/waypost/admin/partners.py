@@ -12,8 +12,8 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
 from waypost.domain.quotas import MAX_QUOTA
 from waypost.store.accounts import partners as stored
-from waypost.store.accounts.console_sessions import delete_sessions
-from waypost.store.queue.partner_backlogs import change_own_quotas, count_backlog, read_own_quotas
+from waypost.store.accounts.credentials import delete_sessions
+from waypost.store.queue.depths import change_own_quotas, count_backlog, read_own_quotas
 
 operation = AdminOperations()
 

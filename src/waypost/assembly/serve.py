@@ -28,7 +28,7 @@ from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.config import Settings
 from waypost.store.contract import StoreUnavailable
-from waypost.store.media.folder import check_folder
+from waypost.store.media.files import check_folder
 from waypost.store.properties import check_production_ready
 
 _ADMIN_PATH: Final = "/admin"

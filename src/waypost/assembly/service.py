@@ -74,7 +74,7 @@ from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.retention.rules import RetentionPeriods
 
 WEBHOOK_PATH: Final = "/operator/webhook"

@@ -14,7 +14,7 @@ from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, cal
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.callback_jobs import group_subscription_id
+from waypost.store.queue.jobs import group_subscription_id
 
 SUBSCRIPTION_CACHE_MS: Final = 2_000
 """How long a subscription is used that was read before; a change that is reported drops it at once."""

@@ -11,7 +11,7 @@ from waypost.base.clock import Clock
 from waypost.callbacks.receivers import CallbackReceiver
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
-from waypost.store.queue.callback_jobs import group_subscription_id, live_group, replay_group
+from waypost.store.queue.jobs import group_subscription_id, live_group, replay_group
 
 MAX_SLOTS_PER_SLOW_RECEIVER: Final = (
     8  # slots of a slow receiver. Source: decision 0042; the queue has 256, a receiver at most 64

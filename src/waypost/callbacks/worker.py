@@ -29,9 +29,8 @@ from waypost.queue.worker import PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.database import Database
-from waypost.store.queue.callback_jobs import group_subscription_id, live_group, replay_group
-from waypost.store.queue.jobs import complete_jobs
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
+from waypost.store.queue.jobs import complete_jobs, group_subscription_id, live_group, replay_group
 
 INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or could not reach its store"
 """Of an attempt whose outcome is not known, because its process ended."""

@@ -16,11 +16,14 @@ from waypost.domain.phone_number import parse_group_id
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.directory import Directory
 from waypost.store.messages.messages import MessageRow, messages_by_ids
-from waypost.store.messages.persons import link_number
-from waypost.store.messages.recipients import find_recipients, get_or_create_recipient, get_or_create_recipients
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.messages.recipients import (
+    find_recipients,
+    get_or_create_recipient,
+    get_or_create_recipients,
+    link_number,
+)
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs
-from waypost.store.queue.names import QueueName
 
 MAY_HAVE_ARRIVED: Final = (
     "The connection to the operator broke while this message was being sent, and no status has come "

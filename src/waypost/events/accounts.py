@@ -12,11 +12,9 @@ from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEve
 from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
 from waypost.events.templates import enqueue_refresh
 from waypost.notifications.user_events import emit_opt_event
-from waypost.store.apps.apps import apps_for_event
-from waypost.store.apps.limit_events import record_limit_event
+from waypost.store.apps.apps import apps_for_event, record_limit_event
 from waypost.store.apps.users import set_opt_in
-from waypost.store.messages.persons import PersonNames
-from waypost.store.messages.recipients import name_of_recipient
+from waypost.store.messages.recipients import PersonNames, name_of_recipient
 from waypost.store.templates.templates import find_operator_template
 from waypost.wire.callbacks.account_v2 import account_body
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, call_billing_body, change_body, read_number

@@ -9,7 +9,7 @@ from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
 from waypost.store.media.files import MediaFiles
 from waypost.store.media.media import delete_expired_media, referenced_files
-from waypost.store.templates.samples import expiring_samples, renew_uploads
+from waypost.store.templates.gallery import expiring_samples, renew_uploads
 
 MEDIA_SWEEP_EVERY_MS: Final = 60 * 60 * 1000
 

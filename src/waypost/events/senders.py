@@ -7,7 +7,7 @@ from waypost.base.json_values import list_of, object_of
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, InboundEvent
 from waypost.events.lookup import EventContext
-from waypost.store.messages.persons import PersonNames, record_number_change, record_user_id_change
+from waypost.store.messages.recipients import PersonNames, record_number_change, record_user_id_change
 
 NUMBER_CHANGE_TYPE: Final = "user_changed_number"
 USER_ID_CHANGE_TYPE: Final = "user_changed_user_id"

@@ -12,8 +12,7 @@ from waypost.domain.phone_number import parse_group_id, read_phone_number
 from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEvent
 from waypost.store.accounts.partners import app_by_phone_number_id
 from waypost.store.messages.messages import MessageRow
-from waypost.store.messages.persons import link_number
-from waypost.store.messages.recipients import NumberWithUserId, add_user_ids
+from waypost.store.messages.recipients import NumberWithUserId, add_user_ids, link_number
 from waypost.store.trace_events import has_trace_event
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import BILLED_EVENT, BILLING, GROUP_STATUS, MISMATCH, OTHER_STATUS, PAYMENT

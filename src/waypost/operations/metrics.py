@@ -24,7 +24,7 @@ from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
 from waypost.store.database import Database
 from waypost.store.queue.depths import QueueDepth, QueueDepths
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 
 class MetricKind(StrEnum):

@@ -14,8 +14,7 @@ from typing import Any, Final
 from waypost.base.telemetry.logs import log
 from waypost.queue.queue import JobQueue
 from waypost.queue.worker import StageWorker
-from waypost.store.database import Database
-from waypost.store.health import probe_write, stored_revision
+from waypost.store.database import Database, probe_write, stored_revision
 from waypost.store.tables import REVISION
 
 STORE_CHECK_TIMEOUT_S: Final = 2

@@ -23,8 +23,14 @@ from waypost.store.retention.partitions import (
     partition_start_ms,
     past_partitions,
 )
-from waypost.store.retention.partner_periods import apply_own_periods, list_own_periods
-from waypost.store.retention.partner_rules import PARTITION_DELAY_MS, PARTNER_RULES, PartnerScan, run_partner_batch
+from waypost.store.retention.partner_rules import (
+    PARTITION_DELAY_MS,
+    PARTNER_RULES,
+    PartnerScan,
+    apply_own_periods,
+    list_own_periods,
+    run_partner_batch,
+)
 from waypost.store.retention.rules import RETENTION_RULES, RetentionPeriods, RetentionRule, begin_retention_run
 
 Result = TypeVar("Result")

@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import JobRow, NewJob, subject_reader
-from waypost.store.queue.names import JobState, QueueName
 
 
 class PermanentDefect(Exception):

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 from zlib import crc32
 
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.leases import SHARD_COUNT
-from waypost.store.queue.names import QueueName
 
 
 @dataclass(frozen=True, slots=True)

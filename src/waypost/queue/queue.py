@@ -20,9 +20,8 @@ from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
-from waypost.store.queue.job_subjects import SubjectKind
+from waypost.store.queue.job_subjects import JobState, QueueName, SubjectKind
 from waypost.store.queue.jobs import InFlightMark, JobRetry, ShardFence, mark_in_flight, retry_jobs_later
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.trace_events import MessageTraceEvent
 
 Item = TypeVar("Item")

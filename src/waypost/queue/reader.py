@@ -14,8 +14,8 @@ from waypost.queue.plans import QueuePlan, shard_of
 from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
 from waypost.store.database import JOBS_ENQUEUED_SUBJECT, NOTIFICATIONS_MISSED, RETRIES_DUE_SUBJECT, Database
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import NewJob, list_groups, read_jobs_after
-from waypost.store.queue.names import QueueName
 from waypost.store.write_through_cache import EnqueuedJobs
 
 POLL_MS: Final = 5_000

@@ -17,6 +17,7 @@ from waypost.queue.plans import QueuePlan, shard_of
 from waypost.queue.scheduling import QueueScheduler
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.leases import (
     SHARD_COUNT,
     LeaseRequest,
@@ -25,7 +26,6 @@ from waypost.store.queue.leases import (
     release_leases,
     renew_leases,
 )
-from waypost.store.queue.names import QueueName
 
 LEASES: Final = "leases"
 """Subject of the notification that a process has joined, has left, or has released shards."""

@@ -10,7 +10,7 @@ from waypost.queue.concurrency_groups import PaceCheck
 from waypost.queue.job import Job
 from waypost.queue.queue import STORE_RETRY_S, JobQueue
 from waypost.store.contract import StoreUnavailable
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 JobWork = Callable[[], Awaitable[None]]
 PreparedJobs = Sequence[tuple[Job, JobWork]]

@@ -19,8 +19,8 @@ from tests.support.polling import poll_until
 from waypost.client.api_client import ApiClient, HttpTransport
 from waypost.store.callbacks.receivers import MAX_COUNTED_CALLBACKS
 from waypost.store.database import Database
-from waypost.store.queue.callback_jobs import replay_group
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import replay_group
 from waypost.store.tables import callbacks, queue_jobs
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

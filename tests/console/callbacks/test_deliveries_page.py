@@ -18,7 +18,7 @@ from waypost.base.clock import HOUR_MS, ClockSetting, VirtualClock
 from waypost.console.callbacks.deliveries import DeliveryStatus, delivery_status
 from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
 from waypost.store.database import Database
-from waypost.store.queue.names import JobState
+from waypost.store.queue.job_subjects import JobState
 from waypost.store.tables import callbacks
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

@@ -22,7 +22,7 @@ from waypost.store.accounts.partners import add_business_account
 from waypost.store.console.overview import MinuteCount, StoredMinuteCounts
 from waypost.store.database import Database
 from waypost.store.queue.inbound_webhooks import record_webhooks
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.tables import queue_jobs, subscriptions, templates
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)

@@ -30,7 +30,7 @@ from waypost.console.routes import NOT_FOUND_ROUTES, PAGES
 from waypost.console.sign_in import local_path
 from waypost.console.web.assets import SECURITY_HEADERS
 from waypost.console.web.sessions import SESSION_LIFE_MS, Sessions
-from waypost.store.accounts.console_sessions import list_sessions_with_emails
+from waypost.store.accounts.credentials import list_sessions_with_emails
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner, change_password
 from waypost.store.tables import partners
 

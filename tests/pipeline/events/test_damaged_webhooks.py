@@ -17,9 +17,8 @@ from tests.support.polling import poll_until
 from tests.support.version_3_receiver import Version3Receiver
 from waypost.domain.inbound_webhook import InboundWebhook, unreadable_group, unreadable_item
 from waypost.store.queue.inbound_webhooks import record_webhooks
-from waypost.store.queue.job_subjects import read_item
+from waypost.store.queue.job_subjects import JobState, QueueName, read_item
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import inbound_webhooks, queue_jobs, webhook_items
 
 ADMIN: Final = {"Authorization": f"Bearer {ADMIN_TOKEN}"}

@@ -13,7 +13,7 @@ from tests.support.operator_proxy import OperatorProxy
 from tests.support.operator_webhook import post_messages_change
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 
 WITH_NUL: Final = "a\0b"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import Connection, delete
 
 from tests.support.builders import AT_MS, PARTNER
-from waypost.store.accounts.console_sessions import (
+from waypost.store.accounts.credentials import (
     SessionRow,
     add_session,
     delete_session,

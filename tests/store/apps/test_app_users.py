@@ -11,8 +11,7 @@ from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.store.apps.apps import delete_app
 from waypost.store.apps.users import app_user, list_opted_users, list_users, set_blocked, set_opt_in
 from waypost.store.database import Database
-from waypost.store.messages.persons import link_number
-from waypost.store.messages.recipients import get_or_create_recipient, record_recipient_activity
+from waypost.store.messages.recipients import get_or_create_recipient, link_number, record_recipient_activity
 
 BOB = "447700900123"
 NUMBER, WHATSAPP_ID = "5593987654321", "559387654321"

@@ -14,12 +14,11 @@ from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.template import Category
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner, app_by_id
-from waypost.store.apps.apps import DuplicateApp, change_app, delete_app, list_apps
-from waypost.store.apps.usage import daily_usage
+from waypost.store.apps.apps import DuplicateApp, change_app, daily_usage, delete_app, list_apps
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import QueueName
 from waypost.store.templates.events import template_history
 from waypost.store.templates.templates import record_template, template_by_id
 

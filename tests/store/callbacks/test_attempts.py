@@ -9,8 +9,8 @@ from tests.support.builders import AT_MS, message
 from waypost.store.console.trace import message_trace
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import JobRetry, ShardFence, retry_jobs_later
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import queue_jobs
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
 

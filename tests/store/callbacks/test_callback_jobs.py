@@ -9,9 +9,8 @@ from tests.support.store_statements import fetch_column
 from waypost.domain.callbacks.callback import CallbackAttempt
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, enqueue_callbacks, record_attempts
 from waypost.store.database import Database
-from waypost.store.queue.callback_jobs import live_group
-from waypost.store.queue.dead_letters import read_dead_letters, remove_dead_letter, reopen_dead_letter
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, reopen_dead_letter
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import (
     GroupCursor,
     JobRetry,
@@ -21,10 +20,10 @@ from waypost.store.queue.jobs import (
     count_jobs_by_state,
     enqueue_jobs,
     list_groups,
+    live_group,
     read_jobs_after,
     retry_jobs_later,
 )
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import callbacks, queue_jobs
 
 QUEUE: Final = QueueName.CALLBACKS

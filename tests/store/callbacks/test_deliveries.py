@@ -18,12 +18,7 @@ from waypost.store.callbacks.deliveries import (
     list_deliveries,
     subject_names,
 )
-from waypost.store.callbacks.receiver_statistics import (
-    count_attempts,
-    count_deliveries,
-    last_delivery_ms,
-    newest_attempts,
-)
+from waypost.store.callbacks.receivers import count_attempts, count_deliveries, last_delivery_ms, newest_attempts
 from waypost.store.database import Database
 from waypost.store.tables import attempts, callbacks, recipients, subscriptions
 

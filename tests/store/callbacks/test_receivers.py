@@ -13,10 +13,8 @@ from tests.support.builders import APP, AT_MS, PARTNER
 from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks
 from waypost.store.callbacks.receivers import MAX_COUNTED_CALLBACKS, SubscriptionFilter, list_receivers
 from waypost.store.database import Database
-from waypost.store.queue.callback_jobs import replay_group
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.jobs import NewJob, enqueue_jobs
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
+from waypost.store.queue.jobs import NewJob, enqueue_jobs, replay_group
 from waypost.store.tables import subscriptions
 
 MANY: Final = 5_000

@@ -13,9 +13,9 @@ from tests.support.store_locations import PostgresLocation
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import STAGES, Settings
-from waypost.store.connections.budget import MIN_CONNECTIONS, connection_budget
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
+from waypost.store.postgresql_connections import MIN_CONNECTIONS, connection_budget
 
 NAME = "budget_test"
 

@@ -59,8 +59,8 @@ from waypost.store.messages.messages import (
 )
 from waypost.store.messages.recipients import get_or_create_recipient
 from waypost.store.queue.inbound_webhooks import items_by_ids, record_webhooks
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.tables import operator_accounts, recipients, subscriptions, webhook_items
 from waypost.store.templates.templates import (
     change_template,

@@ -20,10 +20,10 @@ from waypost.store.callbacks.deliveries import DeliveryJob
 from waypost.store.callbacks.receivers import ReceiverRow
 from waypost.store.callbacks.subscriptions import ActiveSubscription
 from waypost.store.messages.messages import MessageRow
-from waypost.store.queue.dead_letters import DeadLetter
+from waypost.store.queue.depths import DeadLetter
 from waypost.store.queue.inbound_webhooks import WebhookItemRow
 from waypost.store.queue.jobs import JobRow
-from waypost.store.typed_rows import RowReader
+from waypost.store.sql import RowReader
 
 ROWS: Final[tuple[tuple[type[NamedTuple], Table], ...]] = (
     (MessageRow, tables.messages),
@@ -80,7 +80,7 @@ import sys, threading
 from dataclasses import make_dataclass
 from enum import StrEnum
 from types import SimpleNamespace
-from waypost.store.typed_rows import RowReader
+from waypost.store.sql import RowReader
 
 sys.setswitchinterval(1e-6)
 for _ in range(200):

@@ -9,8 +9,8 @@ from benchmarks.query_plans import grows
 from benchmarks.statements import Statement, Statements, plan_of, scans
 from tests.support import store_locations
 from tests.support.builders import ACCOUNT, ANN, APP, AT_MS, PARTNER, message, template
-from waypost.store.accounts import console_sessions
-from waypost.store.callbacks import receiver_statistics
+from waypost.store.accounts import credentials
+from waypost.store.callbacks import receivers
 from waypost.store.callbacks.callbacks import CallbackRow, enqueue_callbacks
 from waypost.store.callbacks.deliveries import (
     DeliveryCursor,
@@ -27,11 +27,16 @@ from waypost.store.callbacks.receivers import SubscriptionFilter, list_receivers
 from waypost.store.console import overview, trace
 from waypost.store.console.conversations import ConversationFilter, find_conversation, list_conversations
 from waypost.store.database import Database
-from waypost.store.messages.lists import MessageCursor, messages_of_app, template_names, template_names_by_ids
+from waypost.store.messages.lists import (
+    MessageCursor,
+    SearchPage,
+    messages_of_app,
+    template_names,
+    template_names_by_ids,
+)
 from waypost.store.messages.messages import record_messages
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter, current_messages, search_messages
-from waypost.store.messages.search_pages import SearchPage
 from waypost.store.messages.threads import ThreadFilter, ThreadPart, ThreadRecipient, search_thread
 from waypost.store.tables import attempts, inbound_messages, recipients, subscriptions
 from waypost.store.templates import gallery
@@ -138,10 +143,10 @@ QUERIES: Final[dict[str, Query]] = {
     "subscriptions": lambda at: subscription_health_by_app(at, *MINE),
     "callbacks that wait": lambda at: open_callbacks_by_ids(at, [ID]),
     "receivers": lambda at: list_receivers(at, SubscriptionFilter(app_id=APP.id)),
-    "newest attempts": lambda at: receiver_statistics.newest_attempts(at, 1, 9),
-    "last delivery": lambda at: receiver_statistics.last_delivery_ms(at, 1, AT_MS),
-    "attempts by time": lambda at: receiver_statistics.count_attempts(at, 1, AT_MS, AT_MS + 9),
-    "delivered callbacks": lambda at: receiver_statistics.count_deliveries(at, 1, AT_MS),
+    "newest attempts": lambda at: receivers.newest_attempts(at, 1, 9),
+    "last delivery": lambda at: receivers.last_delivery_ms(at, 1, AT_MS),
+    "attempts by time": lambda at: receivers.count_attempts(at, 1, AT_MS, AT_MS + 9),
+    "delivered callbacks": lambda at: receivers.count_deliveries(at, 1, AT_MS),
     "counts": lambda at: overview.counts_by_minute(at, *MINE, AT_MS - 9, AT_MS + 9, 100),
     "queue depths": lambda at: overview.app_queue_depths(at, APP, [1]),
     "dead letters": lambda at: overview.dead_letters_of_app(at, APP, [1]),
@@ -156,7 +161,7 @@ QUERIES: Final[dict[str, Query]] = {
     "the newest template": lambda at: gallery.newest_template_id(at, *THERE),
     "a template's history": lambda at: template_history(at, PARTNER.id, template(1).id),
     "templates by the operator's ids": lambda at: template_links(at, PARTNER.id, ["77"]),
-    "the session": lambda at: console_sessions.session_with_partner(at, "hash", AT_MS),
+    "the session": lambda at: credentials.session_with_partner(at, "hash", AT_MS),
 }
 NEVER_SCANNED: Final = {"templates", "template_events", "console_sessions", "partners"}
 """Tables that do not grow with the traffic, but must not be read whole either."""

@@ -22,14 +22,15 @@ from waypost.store.console.conversations import (
 )
 from waypost.store.database import Database
 from waypost.store.encoding import app_columns
+from waypost.store.messages.lists import SearchPage, SearchResults
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
-from waypost.store.messages.persons import PersonNames, link_names
 from waypost.store.messages.recipients import (
+    PersonNames,
     get_or_create_recipient,
     get_or_create_recipients,
+    link_names,
     record_recipient_activity,
 )
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.messages.threads import ALL_OF_THREAD, ThreadFilter, ThreadPart, ThreadRecipient, search_thread
 from waypost.store.tables import apps, inbound_messages, webhook_items
 

@@ -12,8 +12,7 @@ from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.template import Category
 from waypost.store.database import Database
 from waypost.store.encoding import app_columns, template_columns
-from waypost.store.messages.messages import record_messages
-from waypost.store.messages.one_time_codes import callback_holds_code, find_ids_with_codes
+from waypost.store.messages.messages import callback_holds_code, find_ids_with_codes, record_messages
 from waypost.store.messages.search import MessageFilter, search_messages
 from waypost.store.tables import apps, templates
 

@@ -21,7 +21,7 @@ from waypost.store.console.overview import (
 )
 from waypost.store.database import Database
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.tables import callbacks, inbound_messages, inbound_webhooks
 from waypost.store.templates.templates import record_template
 

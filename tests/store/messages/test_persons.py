@@ -15,13 +15,16 @@ from tests.support.store_locations import StoreLocation
 from waypost.store.accounts.partners import add_app
 from waypost.store.database import Database
 from waypost.store.messages.messages import record_messages
-from waypost.store.messages.persons import PersonNames, link_number, record_number_change, record_user_id_change
 from waypost.store.messages.recipients import (
     NumberWithUserId,
+    PersonNames,
     add_user_ids,
     find_recipients,
     get_or_create_recipient,
     get_or_create_recipients,
+    link_number,
+    record_number_change,
+    record_user_id_change,
 )
 from waypost.store.personal.export import find_person
 from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions

@@ -9,11 +9,10 @@ from tests.support.builders import ANN, APP, AT_MS, BEN, PARTNER, draft, message
 from waypost.domain.message import TemplateSend
 from waypost.domain.templates.template import Category
 from waypost.store.database import Database
-from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.lists import MessageCursor, SearchPage, SearchResults
 from waypost.store.messages.messages import record_messages
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 from waypost.store.templates.templates import record_template

@@ -17,11 +17,10 @@ from waypost.domain.session_messages.content import MediaKind, MediaRef
 from waypost.domain.session_messages.plain import SessionMedia, SessionText
 from waypost.store.database import Database
 from waypost.store.encoding import app_columns
-from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.lists import MessageCursor, SearchPage, SearchResults
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.messages.recipients import get_or_create_recipients, recipient_names
 from waypost.store.messages.search import MessageFilter, current_messages, search_messages
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.tables import apps, recipients
 
 OTHER = replace(APP, id="01990000-0000-7000-8000-00000000000b", name="Other", phone_number="15550002222")

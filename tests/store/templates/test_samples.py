@@ -12,7 +12,7 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database
 from waypost.store.media.media import MediaReferences, add_media, find_copies
-from waypost.store.templates.samples import SAMPLE_RENEWAL_MS, expiring_samples, renew_uploads
+from waypost.store.templates.gallery import SAMPLE_RENEWAL_MS, expiring_samples, renew_uploads
 from waypost.store.templates.templates import record_template
 
 END_MS: Final = AT_MS + MEDIA_LIFE_MS

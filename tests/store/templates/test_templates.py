@@ -9,7 +9,7 @@ from tests.support.query_plans import plan_of, sorts
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs
 from waypost.store.templates.templates import (
     change_template,

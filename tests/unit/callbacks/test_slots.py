@@ -12,9 +12,8 @@ from waypost.callbacks.slots import (
     ConcurrencySlots,
 )
 from waypost.queue.job import Job
-from waypost.store.queue.callback_jobs import live_group, replay_group
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
+from waypost.store.queue.jobs import live_group, replay_group
 
 
 class SlotHarness:

@@ -10,8 +10,8 @@ from waypost.dispatch.pacing import PAIR_BURST, PAIR_EVERY_MS, PAUSE_RECHECK_MS,
 from waypost.domain.outcome import OperatorUnavailable, RetryScope
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 
 NOW_MS = 1_760_000_000_000
 

@@ -6,8 +6,7 @@ from waypost.base.clock import ManualClock
 from waypost.dispatch.slots import FAST_ACTIVE_MS, NEW_SHARE, SLOT_SHARES, SLOW_CALL_MS, OperatorSlots, SlotClass
 from waypost.queue.concurrency_groups import NotBefore
 from waypost.queue.job import Job
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 
 IN_FLIGHT = 64
 RESERVED_FOR_FAST = int(IN_FLIGHT * SLOT_SHARES[SlotClass.SLOW].reserve)

@@ -3,9 +3,8 @@
 from waypost.queue.concurrency_groups import MAX_ENQUEUE_MS, MAX_NUMBERING_MS, ConcurrencyGroup
 from waypost.queue.job import Job
 from waypost.queue.scheduling import QueueScheduler
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import RunningTransactions
-from waypost.store.queue.names import QueueName
 
 
 def read(group: ConcurrencyGroup, position: int, real_ms: int, *, oldest: int, before: int) -> int:

@@ -15,12 +15,11 @@ from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
-from waypost.store.connections.budget import ConnectionBudget
-from waypost.store.connections.server import count_server_connections
 from waypost.store.console.trace import message_counts
+from waypost.store.postgresql_connections import ConnectionBudget, count_server_connections
+from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.leases import leased_queues
-from waypost.store.queue.names import JobState, QueueName
 
 CONTROL_TIMEOUT_S: Final = 5
 DAMAGE_SEARCH_S: Final = 5

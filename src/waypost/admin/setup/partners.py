@@ -17,7 +17,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.store.accounts.credentials import CredentialKind, add_credential, list_credentials, partner_of_credential
 from waypost.store.accounts.partners import change_partner, partner_by_email
-from waypost.store.retention.partner_periods import OwnPeriods, change_own_periods, read_own_periods
+from waypost.store.retention.partner_rules import OwnPeriods, change_own_periods, read_own_periods
 
 PARTNER = "partner"
 _CHANGEABLE = ("name", "contact_name", "phone_number")

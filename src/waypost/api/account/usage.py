@@ -11,7 +11,7 @@ from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
 from waypost.api.responses import StatusFirst, Success
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.apps.usage import daily_usage
+from waypost.store.apps.apps import daily_usage
 from waypost.wire.account import messaging_wallet_object, usage_item, wallet_object
 
 MAX_REPORT_DAYS: Final = 92

@@ -18,7 +18,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.quotas import PartnerQuotas
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import NOTIFICATIONS_MISSED, Database
-from waypost.store.queue.partner_backlogs import PartnerBacklog, count_backlog
+from waypost.store.queue.depths import PartnerBacklog, count_backlog
 
 RECOUNT_MS: Final = 5_000
 MAX_RECOUNT_MS: Final = 30_000

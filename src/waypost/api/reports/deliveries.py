@@ -10,7 +10,7 @@ from waypost.api.operation import AppCall, Operations
 from waypost.api.responses import StatusFirst
 from waypost.api.subscriptions import ONE_SUBSCRIPTION, ONE_SUBSCRIPTION_ERRORS, subscription_in_path
 from waypost.domain.errors import ErrorCode
-from waypost.store.callbacks.receiver_statistics import count_attempts
+from waypost.store.callbacks.receivers import count_attempts
 from waypost.wire.reports import DEFAULT_INTERVAL, POINTS, DeliveryAnalytics, delivery_analytics, read_interval
 
 operation = Operations("ledger 1.4", at_operator=False)

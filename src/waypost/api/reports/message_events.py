@@ -9,7 +9,7 @@ from waypost.api.fields import Field
 from waypost.api.operation import Operations, PartnerCall
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.store.callbacks.event_log import callback_events, sent_message_events
+from waypost.store.callbacks.deliveries import callback_events, sent_message_events
 from waypost.wire.reports import EventItem, callback_event_items, check_window, message_event_items, read_day
 
 operation = Operations("ledger 1.2", Credential.PARTNER_TOKEN, at_operator=False)

@@ -38,7 +38,7 @@ from waypost.store.callbacks.deliveries import (
     subject_names,
     subscription_health_by_app,
 )
-from waypost.store.queue.names import JobState
+from waypost.store.queue.job_subjects import JobState
 
 
 @dataclass(frozen=True, slots=True)

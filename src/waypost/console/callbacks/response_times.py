@@ -20,12 +20,7 @@ from waypost.console.web.formatting import format_chart_number, format_duration
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.zones import DisplayZone, time_element
 from waypost.domain.callbacks.receiver_statistics import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
-from waypost.store.callbacks.receiver_statistics import (
-    MAX_COUNTED_ATTEMPTS,
-    AttemptCount,
-    count_attempts,
-    count_deliveries,
-)
+from waypost.store.callbacks.receivers import MAX_COUNTED_ATTEMPTS, AttemptCount, count_attempts, count_deliveries
 
 TIME_SLOTS: Final = 48
 BINS_PER_DECADE: Final = 6

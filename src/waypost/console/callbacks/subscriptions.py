@@ -29,7 +29,7 @@ from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.callbacks.subscription import MAX_SUBSCRIPTIONS_PER_APP, Subscription
-from waypost.store.callbacks.receiver_statistics import last_delivery_ms, newest_attempts
+from waypost.store.callbacks.receivers import last_delivery_ms, newest_attempts
 
 SUBSCRIPTION_MACROS: Final = "callbacks/parts.html"
 CARDS_REST_S: Final = 1.0

@@ -18,8 +18,7 @@ from waypost.domain.session_messages.content import SendContext, SessionContent
 from waypost.domain.templates.parameters import split_parameters
 from waypost.domain.templates.rendering import render_body
 from waypost.domain.templates.template import Template
-from waypost.store.encoding import decode_retained_content
-from waypost.store.messages.text import short_text
+from waypost.store.encoding import decode_retained_content, short_text
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 _MEDIA_TYPES: Final = ("image", "video", "audio", "document", "sticker")

@@ -13,9 +13,8 @@ from waypost.console.messages.list_rows import MAX_COUNTED_CHARS, MAX_PREVIEW_CH
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.console.conversations import MAX_SCANNED_ACTIVITIES, MAX_UNREAD, list_conversations
-from waypost.store.messages.lists import template_names_by_ids
-from waypost.store.messages.search_pages import SearchPage, SearchResults
-from waypost.store.messages.text import short_text
+from waypost.store.encoding import short_text
+from waypost.store.messages.lists import SearchPage, SearchResults, template_names_by_ids
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 CONVERSATIONS_PER_PAGE: Final = 50

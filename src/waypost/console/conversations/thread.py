@@ -20,9 +20,9 @@ from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.console.conversations import find_conversation
 from waypost.store.media.media import fetched_media_keys
+from waypost.store.messages.lists import SearchPage, SearchResults
 from waypost.store.messages.received import find_inbound_details
 from waypost.store.messages.search import current_messages
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.messages.threads import ThreadFilter, ThreadRecipient, search_thread
 from waypost.store.templates.gallery import GalleryFilter, gallery_page
 from waypost.store.templates.templates import templates_by_ids

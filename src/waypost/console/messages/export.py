@@ -14,9 +14,15 @@ from waypost.console.messages.selected import selected_ids
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.zones import iso_time
-from waypost.store.messages.lists import MAX_PAGE_ROWS, MessageCursor, template_names, template_names_by_ids
+from waypost.store.messages.lists import (
+    MAX_PAGE_ROWS,
+    MessageCursor,
+    SearchPage,
+    SearchResults,
+    template_names,
+    template_names_by_ids,
+)
 from waypost.store.messages.search import current_messages, search_messages
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 
 MAX_EXPORT_ROWS: Final = 10_000
 MAX_EXPORT_PAGES: Final = 500

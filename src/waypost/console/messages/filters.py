@@ -9,9 +9,9 @@ from urllib.parse import urlencode
 from waypost.console.web.zones import ZONE_FIELD, DisplayZone, read_time_field
 from waypost.domain.message import MessageState
 from waypost.domain.session_messages import SESSION_KINDS
+from waypost.store.encoding import MIN_WORD_CHARS, can_be_searched_hidden
 from waypost.store.messages.lists import MessageCursor
 from waypost.store.messages.search import MIN_NUMBER_DIGITS, MessageFilter
-from waypost.store.messages.text import MIN_WORD_CHARS, can_be_searched_hidden
 
 # fmt: off
 MESSAGE_KINDS: Final = (

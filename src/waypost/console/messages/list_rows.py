@@ -11,9 +11,8 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.parameters import split_parameters
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import parameter_names
-from waypost.store.encoding import decode_retained_content
+from waypost.store.encoding import decode_retained_content, short_text
 from waypost.store.messages.lists import MessageCursor
-from waypost.store.messages.text import short_text
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 MAX_LISTED_PARAMETERS: Final = 6

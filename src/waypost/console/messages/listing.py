@@ -19,10 +19,9 @@ from waypost.console.messages.list_rows import MessageListContext, MessageListRo
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement, elements_response
-from waypost.store.messages.lists import MAX_PAGE_ROWS, template_names
+from waypost.store.messages.lists import MAX_PAGE_ROWS, SearchPage, SearchResults, template_names
 from waypost.store.messages.recipients import recipient_names
 from waypost.store.messages.search import current_messages, search_messages
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.templates.templates import templates_by_ids
 
 MESSAGE_LIST_MACROS: Final = "messages/parts.html"

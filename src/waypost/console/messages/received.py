@@ -12,8 +12,8 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.store.media.media import fetched_media_keys
+from waypost.store.messages.lists import MAX_SCANNED_ROWS, SearchPage, SearchResults
 from waypost.store.messages.received import find_inbound_details, search_inbound
-from waypost.store.messages.search_pages import MAX_SCANNED_ROWS, SearchPage, SearchResults
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 RECEIVED_LIST_MACROS: Final = "messages/received_parts.html"

@@ -26,9 +26,8 @@ from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import split_at_variables, variable_names
 from waypost.store.callbacks.deliveries import subscription_health_by_app
 from waypost.store.console.trace import app_message_content, app_message_trace
-from waypost.store.encoding import decode_retained_content
+from waypost.store.encoding import content_texts, decode_retained_content
 from waypost.store.messages.lists import template_names_by_ids
-from waypost.store.messages.text import content_texts
 from waypost.store.templates.templates import template_by_id
 from waypost.wire.redaction import HIDDEN_CODE, TextVisibility, redact_callback, redact_request, request_without_codes
 

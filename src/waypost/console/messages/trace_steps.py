@@ -13,7 +13,7 @@ from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.web.formatting import format_number
 from waypost.domain.callbacks.callback import AttemptKind
 from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
-from waypost.store.queue.names import JobState
+from waypost.store.queue.job_subjects import JobState
 from waypost.store.trace_events import SEND_ATTEMPTED
 
 

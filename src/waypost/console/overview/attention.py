@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.console.messages.failure_explanations import FAILURES, explain_failure
 from waypost.console.overview.queries import AppOverview
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 SECRET_WARNING_MS: Final = 14 * DAY_MS
 """A client secret is listed this long before and after it expires."""

@@ -21,7 +21,7 @@ from waypost.console.web.streams import PageElement
 from waypost.console.web.zones import DisplayZone, time_element
 from waypost.domain.app import App
 from waypost.store.console.overview import AppQueueDepth, dead_letters_of_app, receivers_of_app
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 
 _IN_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent")
 

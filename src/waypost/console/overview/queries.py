@@ -32,7 +32,7 @@ from waypost.store.console.overview import (
 )
 from waypost.store.database import Database
 from waypost.store.messages.lists import messages_of_app, template_names_by_ids
-from waypost.store.queue.dead_letters import DeadLetter
+from waypost.store.queue.depths import DeadLetter
 
 MAX_NEWEST_READ: Final = 12_000
 """Maximum messages of the newest minutes read per update."""

@@ -18,9 +18,9 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
 from waypost.store.console.conversations import list_conversations
+from waypost.store.messages.lists import SearchPage
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter, search_messages
-from waypost.store.messages.search_pages import SearchPage
 from waypost.wire.redaction import TextVisibility, redact_preview
 
 MIN_SEARCHED_CHARS: Final = 2

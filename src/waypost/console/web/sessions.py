@@ -11,7 +11,7 @@ from waypost.base.clock import machine_ms
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids
 from waypost.domain.partner import Partner
-from waypost.store.accounts.console_sessions import (
+from waypost.store.accounts.credentials import (
     SessionRow,
     add_session,
     delete_session,

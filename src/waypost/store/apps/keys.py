@@ -6,8 +6,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.app import MAX_ENDED_TOKENS, AppKey, KeyStatus
+from waypost.store.sql import RowReader
 from waypost.store.tables import app_keys
-from waypost.store.typed_rows import RowReader
 
 _read_app_key: Final = RowReader(AppKey)
 

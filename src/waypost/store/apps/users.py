@@ -7,11 +7,9 @@ from typing import Any, Final
 from sqlalchemy import Connection, Row, Select, func, select
 
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
-from waypost.store.messages.persons import find_names, link_number
-from waypost.store.messages.recipients import get_or_create_recipient
-from waypost.store.sql import select_for_update, upsert
+from waypost.store.messages.recipients import find_names, get_or_create_recipient, link_number
+from waypost.store.sql import RowReader, select_for_update, upsert
 from waypost.store.tables import app_users, recipients
-from waypost.store.typed_rows import RowReader
 
 _read_app_user: Final = RowReader(AppUser)
 

@@ -8,11 +8,10 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from waypost.domain.callbacks.subscription import Subscription
 from waypost.store.bulk_statements import BulkSelect
-from waypost.store.queue.callback_jobs import live_group, replay_group
-from waypost.store.queue.names import QueueName
-from waypost.store.sql import equals_any
+from waypost.store.queue.job_subjects import QueueName
+from waypost.store.queue.jobs import live_group, replay_group
+from waypost.store.sql import RowReader, equals_any
 from waypost.store.tables import subscriptions
-from waypost.store.typed_rows import RowReader
 from waypost.store.write_through_cache import enqueued_jobs
 
 _read_subscription: Final = RowReader(Subscription)

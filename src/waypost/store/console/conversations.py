@@ -15,11 +15,10 @@ from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, 
 from waypost.base.ids import is_uuid
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
 from waypost.domain.message import MessageState
-from waypost.store.messages.lists import MessageCursor
-from waypost.store.messages.persons import names_of_persons
+from waypost.store.messages.lists import MessageCursor, SearchPage, SearchResults
 from waypost.store.messages.received import find_inbound_by_ids
+from waypost.store.messages.recipients import names_of_persons
 from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_parts, current_messages, text_condition
-from waypost.store.messages.search_pages import SearchPage, SearchResults
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, messages, recipients
 

@@ -16,15 +16,9 @@ from waypost.domain.inbound_webhook import unreadable_group
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.accounts.partners import apps_with_operators
-from waypost.store.queue.callback_jobs import (
-    group_subscription_id,
-    is_live_group,
-    live_group,
-    open_callbacks,
-    replay_group,
-)
-from waypost.store.queue.dead_letters import DeadLetter, read_dead_letters
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.queue.depths import DeadLetter, read_dead_letters
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import group_subscription_id, is_live_group, live_group, open_callbacks, replay_group
 from waypost.store.tables import (
     callbacks,
     inbound_messages,

@@ -8,11 +8,9 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.message import MessageState
 from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.receivers import receiver_failure
-from waypost.store.messages.messages import TIMED_STATES, read_request
-from waypost.store.messages.one_time_codes import find_messages_with_codes
-from waypost.store.queue.callback_jobs import find_open_callback
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
-from waypost.store.queue.names import JobState, QueueName
+from waypost.store.messages.messages import TIMED_STATES, find_messages_with_codes, read_request
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
+from waypost.store.queue.jobs import find_open_callback
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 from waypost.store.trace_events import SEND_ATTEMPTED
 

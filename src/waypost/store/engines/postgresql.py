@@ -18,11 +18,17 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER
-from waypost.store.connections.budget import ConnectionBudget
 from waypost.store.contract import DamageSearch, PayloadListener, StoreUnavailable
 from waypost.store.engines.postgresql_bulk import PostgresBulkStatements
-from waypost.store.engines.postgresql_connect import check_server, connect, require_session, set_up_session
-from waypost.store.engines.postgresql_session import driver_connection, has_ended
+from waypost.store.engines.postgresql_session import (
+    check_server,
+    connect,
+    driver_connection,
+    has_ended,
+    require_session,
+    set_up_session,
+)
+from waypost.store.postgresql_connections import ConnectionBudget
 from waypost.store.revision import create_or_check_schema
 
 FULL_BUDGET: Final = ConnectionBudget()

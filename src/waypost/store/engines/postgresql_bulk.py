@@ -22,8 +22,14 @@ from waypost.store.bulk_statements import (
     skip_existing,
     upsert_counter,
 )
-from waypost.store.engines.postgresql_arrays import ARRAY_TYPES, ArrayType
-from waypost.store.engines.postgresql_session import PostgresSession, ReturnedKeys, Statement, driver_connection
+from waypost.store.engines.postgresql_session import (
+    ARRAY_TYPES,
+    ArrayType,
+    PostgresSession,
+    ReturnedKeys,
+    Statement,
+    driver_connection,
+)
 
 
 class PostgresBulkStatements:

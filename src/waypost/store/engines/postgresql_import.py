@@ -13,7 +13,7 @@ from sqlalchemy.pool import NullPool
 
 from waypost.store.contract import StoreUnavailable, WrongStore
 from waypost.store.engines.postgresql_bulk import postgres_type
-from waypost.store.engines.postgresql_connect import connect, require_session
+from waypost.store.engines.postgresql_session import connect, require_session
 from waypost.store.properties import set_properties, set_revision
 from waypost.store.retention.partitions import Partition, create_partitions
 from waypost.store.revision import MOVING_PROPERTY, read_schema_status

@@ -25,8 +25,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, PermissionDeniedEr
 from obstore.store import S3Store
 
 from waypost.store.contract import MediaUnavailable
-from waypost.store.media.files import MIN_SWEEP_AGE_MS, MediaFiles, NotEnoughSpace, ReferencedNamesQuery
-from waypost.store.media.folder import NAME_FILE
+from waypost.store.media.files import MIN_SWEEP_AGE_MS, NAME_FILE, MediaFiles, NotEnoughSpace, ReferencedNamesQuery
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

@@ -7,12 +7,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
 
 from waypost.domain.media import InboundMedia, UploadedMedia
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs
-from waypost.store.queue.names import QueueName
-from waypost.store.sql import upsert
+from waypost.store.sql import RowReader, upsert
 from waypost.store.tables import inbound_media, media, media_copies
-from waypost.store.typed_rows import RowReader
 
 _read_media: Final = RowReader(UploadedMedia)
 _read_inbound_media: Final = RowReader(InboundMedia)

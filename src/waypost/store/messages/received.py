@@ -11,12 +11,11 @@ from typing import Any, Final, cast
 import msgspec
 from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
 
-from waypost.store.messages.lists import MessageCursor
-from waypost.store.messages.one_time_codes import find_ids_with_codes
+from waypost.store.encoding import has_part
+from waypost.store.messages.lists import FIRST_PAGE, MessageCursor, SearchPage, SearchResults, TimeOrder
+from waypost.store.messages.messages import find_ids_with_codes
 from waypost.store.messages.recipients import find_recipients
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_parts, text_condition
-from waypost.store.messages.search_pages import FIRST_PAGE, SearchPage, SearchResults, TimeOrder
-from waypost.store.messages.text import has_part
 from waypost.store.sql import equals_any
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 

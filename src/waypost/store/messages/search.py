@@ -16,14 +16,21 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, LargeBinary, Text, and_, cast, func, or_, select, true
 
 from waypost.base.ids import is_uuid
-from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCursor
-from waypost.store.messages.one_time_codes import add_code_flags
+from waypost.store.encoding import content_texts, has_part
+from waypost.store.messages.lists import (
+    FIRST_PAGE,
+    LIST_COLUMNS,
+    MAX_PAGE_ROWS,
+    MAX_SCANNED_ROWS,
+    MessageCursor,
+    SearchPage,
+    SearchResults,
+    TimeOrder,
+)
+from waypost.store.messages.messages import add_code_flags
 from waypost.store.messages.recipients import recipient_names
-from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults, TimeOrder
-from waypost.store.messages.text import content_texts, has_part
-from waypost.store.queue.job_subjects import SubjectKind
+from waypost.store.queue.job_subjects import QueueName, SubjectKind
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import equals_any
 from waypost.store.tables import apps, messages, queue_jobs, recipients

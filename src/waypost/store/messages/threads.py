@@ -15,15 +15,21 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, select
 
 from waypost.domain.message import MessageState
-from waypost.store.messages.lists import LIST_COLUMNS, MAX_PAGE_ROWS, MessageCursor
-from waypost.store.messages.one_time_codes import add_code_flags
+from waypost.store.encoding import has_part
+from waypost.store.messages.lists import (
+    FIRST_PAGE,
+    LIST_COLUMNS,
+    MAX_PAGE_ROWS,
+    MAX_SCANNED_ROWS,
+    MessageCursor,
+    SearchPage,
+    SearchResults,
+)
+from waypost.store.messages.messages import add_code_flags
 from waypost.store.messages.received import INBOUND_ORDER, newest_inbound_of_recipient
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MESSAGE_ORDER, contains_text
-from waypost.store.messages.search_pages import FIRST_PAGE, MAX_SCANNED_ROWS, SearchPage, SearchResults
-from waypost.store.messages.text import has_part
-from waypost.store.queue.job_subjects import SubjectKind
+from waypost.store.queue.job_subjects import QueueName, SubjectKind
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.tables import inbound_messages, messages, queue_jobs, recipients
 
 _THREAD_BATCH: Final = 500

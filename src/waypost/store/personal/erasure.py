@@ -17,10 +17,10 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, s
 from waypost.base.encryption import SecretBox
 from waypost.domain.inbound_webhook import unreadable_body
 from waypost.store.accounts.instance_keys import ENCRYPTED_COLUMNS
-from waypost.store.compressed_texts import CALLBACK_BODIES
+from waypost.store.encoding import CALLBACK_BODIES
 from waypost.store.personal.export import Person, find_person, is_message_of
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.retention.rules import MAX_OPEN_WEBHOOKS, OPEN_MESSAGE_STATES
 from waypost.store.tables import (
     app_users,

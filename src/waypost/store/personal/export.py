@@ -13,8 +13,7 @@ import msgspec
 from sqlalchemy import Column, ColumnElement, Connection, Table, and_, or_, select
 
 from waypost.store.callbacks.callbacks import read_callback_details
-from waypost.store.messages.messages import read_request
-from waypost.store.messages.one_time_codes import find_messages_with_codes
+from waypost.store.messages.messages import find_messages_with_codes, read_request
 from waypost.store.messages.recipients import recipient_ids
 from waypost.store.tables import (
     app_users,

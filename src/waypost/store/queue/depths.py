@@ -1,16 +1,191 @@
-"""Depths of the queues, read at a cost that does not grow with them."""
+"""Depths of the queues, backlogs and quotas of partners, and dead letters."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, FromClause, bindparam, case, func, literal_column, select
+from sqlalchemy import (
+    Connection,
+    FromClause,
+    TextClause,
+    bindparam,
+    case,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    text,
+    update,
+)
 
-from waypost.store.queue.callback_jobs import open_callbacks
-from waypost.store.queue.dead_letters import IS_DEAD_LETTER
-from waypost.store.queue.names import JobState, QueueName
-from waypost.store.tables import queue_jobs, subscriptions
+from waypost.domain.quotas import PartnerQuotas
+from waypost.store.queue.job_subjects import JobState, QueueName
+from waypost.store.queue.jobs import end_dead_callback, live_group, open_callbacks, reopen_dead_callback
+from waypost.store.sql import select_row
+from waypost.store.tables import partners, queue_jobs, subscriptions
+from waypost.store.write_through_cache import enqueued_jobs
+
+MAX_SHOWN: Final = 10_000_000
+"""How many of one source or receiver are counted to be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerBacklog:
+    """The backlog of one partner, dead letters included; replays of callbacks do not count.
+
+    Attributes:
+        messages: that wait for the operator, those in flight included.
+        callbacks: likewise for its receivers, also for those that are paused.
+        quotas: that apply to the partner: its own, or those of the settings.
+    """
+
+    messages: int
+    callbacks: int
+    quotas: PartnerQuotas
+
+
+@dataclass(frozen=True, slots=True)
+class OwnQuotas:
+    """The quotas that a partner has of its own; None: the setting's applies."""
+
+    messages: int | None
+    callbacks: int | None
+
+
+def read_own_quotas(connection: Connection, partner_id: int) -> OwnQuotas:
+    """Return the quotas that a partner has of its own."""
+    row = connection.execute(_OWN_QUOTAS, {"partner": partner_id}).one_or_none()
+    return OwnQuotas(None, None) if row is None else OwnQuotas(row.message_quota, row.callback_quota)
+
+
+def change_own_quotas(connection: Connection, partner_id: int, values: dict[str, int | None]) -> None:
+    """Set the columns `message_quota` and `callback_quota` of a partner, those of them that are present."""
+    if values:
+        connection.execute(update(partners).where(partners.c.id == partner_id).values(values))
+
+
+def count_backlog(
+    connection: Connection, partner_id: int, default: PartnerQuotas, *, up_to_quotas: bool = False
+) -> PartnerBacklog:
+    """Count what a partner has waiting.
+
+    Args:
+        connection: any.
+        partner_id: the partner.
+        default: quotas of a partner without its own.
+        up_to_quotas: True to count no more of each source or receiver than the quota, and nothing that has
+            none: its number is then 0.
+    """
+    own = read_own_quotas(connection, partner_id)
+    quotas = PartnerQuotas(
+        default.messages if own.messages is None else own.messages,
+        default.callbacks if own.callbacks is None else own.callbacks,
+    )
+    messages, callbacks = (
+        _count(connection, statement, partner_id, at_most=quota if up_to_quotas else MAX_SHOWN)
+        for statement, quota in ((_COUNT_MESSAGES, quotas.messages), (_COUNT_CALLBACKS, quotas.callbacks))
+    )
+    return PartnerBacklog(messages, callbacks, quotas)
+
+
+def _count(connection: Connection, statement: TextClause, partner_id: int, *, at_most: int) -> int:
+    if not at_most:
+        return 0
+    return int(connection.execute(statement, {"partner": partner_id, "at_most": at_most}).scalar_one())
+
+
+_OWN_QUOTAS: Final = select(partners.c.message_quota, partners.c.callback_quota).where(
+    partners.c.id == bindparam("partner")
+)
+# Correlated, so that each source and subscription is one range of an index, whatever a planner knows of the tables.
+_COUNT_MESSAGES: Final = text(
+    "SELECT coalesce(sum(waiting), 0) FROM (SELECT (SELECT count(*) FROM (SELECT 1 FROM queue_jobs "  # noqa: S608
+    f"WHERE queue = {int(QueueName.OUTBOUND)} AND concurrency_group = apps.phone_number LIMIT :at_most) AS jobs) "
+    "AS waiting FROM apps WHERE partner_id = :partner) AS counts"
+)
+_COUNT_CALLBACKS: Final = text(
+    "SELECT coalesce(sum(waiting), 0) FROM (SELECT (SELECT count(*) FROM (SELECT 1 FROM callbacks "
+    "WHERE ended_on_ms IS NULL AND subscription_id = subscriptions.id LIMIT :at_most) AS jobs) AS waiting "
+    "FROM apps JOIN subscriptions ON subscriptions.app_id = apps.id WHERE apps.partner_id = :partner) AS counts"
+)
+
+
+class DeadLetter(NamedTuple):
+    """A job that waits for a person, with the reason why it was parked."""
+
+    position: int
+    queue: int
+    concurrency_group: str
+    ref: str
+    defects: int
+    note: str | None
+
+
+def read_dead_letters(connection: Connection, *, at_most: int = 100) -> list[DeadLetter]:
+    """Return dead letters by queue and position, as in their index."""
+    found = [
+        dead_letter
+        for statement in (_OLDEST_DEAD_LETTERS, _OLDEST_DEAD_CALLBACKS)
+        for dead_letter in map(DeadLetter._make, connection.execute(statement.limit(at_most)))
+    ]
+    return sorted(found, key=lambda dead_letter: (dead_letter.queue, dead_letter.position))[:at_most]
+
+
+def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bool:
+    """Move a dead letter to the end of its queue, to be worked again.
+
+    One that may have been sent becomes in flight, so that it is not sent again.
+    """
+    row = connection.execute(
+        delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
+    ).one_or_none()
+    if row is None:
+        return _reopen_callback(connection, position, due_ms)
+    was_in_flight = row.state == JobState.DEAD_LETTER_IN_FLIGHT
+    connection.execute(
+        insert(queue_jobs),
+        {
+            "queue": row.queue,
+            "concurrency_group": row.concurrency_group,
+            "ordering_key": row.ordering_key,
+            "ref": row.ref,
+            "due_ms": due_ms,
+            "state": int(JobState.IN_FLIGHT if was_in_flight else JobState.OPEN),
+            "detached": row.detached,
+            "replay": row.replay,
+        },
+    )
+    enqueued_jobs(connection).add_group(row.queue, row.concurrency_group)
+    return True
+
+
+def remove_dead_letter(connection: Connection, position: int, now_ms: int) -> bool:
+    """Delete a dead letter; its work is not done. A callback stays, as one that was not delivered."""
+    deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
+    return deleted.rowcount == 1 or end_dead_callback(connection, position, now_ms)
+
+
+def _reopen_callback(connection: Connection, position: int, due_ms: int) -> bool:
+    subscription_id = reopen_dead_callback(connection, position, due_ms)
+    if subscription_id is None:
+        return False
+    enqueued_jobs(connection).add_group(QueueName.CALLBACKS, live_group(subscription_id))
+    return True
+
+
+IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))
+"""As in the partial index: with a parameter instead, a planner does not know that it may use the index."""
+_OLDEST_DEAD_LETTERS: Final = (
+    select_row(queue_jobs, DeadLetter).where(IS_DEAD_LETTER).order_by(queue_jobs.c.queue, queue_jobs.c.position)
+)
+_OLDEST_DEAD_CALLBACKS: Final = (
+    select(*(open_callbacks.c[name] for name in DeadLetter._fields))
+    .where(open_callbacks.c.state >= literal_column(str(int(JobState.DEAD_LETTER))))
+    .order_by(open_callbacks.c.position)
+)
+
 
 MAX_COUNTED_PER_QUEUE: Final = 20_000
 """How many jobs of a queue are counted; a longer queue is only known to be longer."""

@@ -9,9 +9,8 @@ from sqlalchemy import Connection, delete, insert, select
 
 from waypost.domain.inbound_webhook import REPETITION_MS, InboundWebhook, WebhookItem
 from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
-from waypost.store.queue.names import JobState, QueueName
 from waypost.store.sql import upsert
 from waypost.store.tables import inbound_messages, inbound_webhooks, queue_jobs, webhook_items
 from waypost.store.write_through_cache import CachedTable, cache_new_rows

@@ -1,10 +1,10 @@
-"""The subject of a job: a kind and an id, and the text that stores them in its row.
+"""The queues, the states of their jobs, and the subjects of jobs: a kind and an id, stored as one text.
 
 Each queue has its own text format, so the text is parsed by queue: `read_subject` in `store/queue/jobs.py`.
 """
 
 from collections.abc import Callable
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple, Self
 
 
@@ -95,3 +95,22 @@ TEMPLATE_KINDS: Final = (
     SubjectKind.TEMPLATE_REFRESH,
 )
 _SUBMISSION_KINDS: Final = {kind.prefix.strip(): kind for kind in (SubjectKind.MESSAGE, *TEMPLATE_KINDS)}
+
+
+class QueueName(IntEnum):
+    """The queues; the numbers are stored."""
+
+    OUTBOUND = 1
+    WEBHOOKS = 2
+    CALLBACKS = 3
+    UNCONFIRMED = 4
+    MEDIA = 5
+
+
+class JobState(IntEnum):
+    """States of a job; the numbers are stored."""
+
+    OPEN = 0
+    IN_FLIGHT = 1
+    DEAD_LETTER = 2
+    DEAD_LETTER_IN_FLIGHT = 3  # and it may have been sent

@@ -19,7 +19,7 @@ from sqlalchemy import (
 )
 
 from waypost.store.bulk_statements import BULK_STATEMENTS
-from waypost.store.queue.names import QueueName
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.sql import upsert
 from waypost.store.tables import leases, processes
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from waypost.base.ids import uuid7_text
-from waypost.store.messages.one_time_codes import find_templates_without_codes
+from waypost.store.messages.messages import find_templates_without_codes
 from waypost.store.tables import api_keys, app_keys, apps, request_log, universal_tokens
 
 MAX_SEARCHED_ENTRIES: Final = 5_000

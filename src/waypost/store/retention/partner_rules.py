@@ -7,8 +7,8 @@ another process, and in the next run. Open rows are never deleted; they are stor
 
 import json
 import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -17,8 +17,8 @@ from sqlalchemy import Column, Connection, delete, or_, select, update
 from waypost.base.clock import DAY_MS
 from waypost.domain.media import INBOUND_LIFE_MS
 from waypost.store.properties import set_properties
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.requests.request_log import delete_partner_requests
 from waypost.store.retention.partitions import floor_id
 from waypost.store.retention.rules import (
@@ -42,10 +42,11 @@ from waypost.store.tables import (
     inbound_webhooks,
     media,
     messages,
+    partners,
     queue_jobs,
     webhook_items,
 )
-from waypost.store.templates.samples import uploads_in_templates
+from waypost.store.templates.gallery import uploads_in_templates
 
 MAX_WINDOW_ROWS: Final = 2_000
 """Of one transaction, of all partners: those among which it looks for rows of the partner."""
@@ -313,3 +314,47 @@ PARTNER_RULES: Final = (  # Source: decision 0051. In this order
     PartnerRule("requests", lambda keep: min(keep.request_log_days, keep.bodies_days), _delete_requests),
     PartnerRule("uploads", lambda keep: keep.bodies_days, _expire_uploads),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPeriods:
+    """The retention periods that a partner has of its own, in days, by the names of the settings.
+
+    Attributes:
+        keep_bodies_days: None: the service's.
+        keep_messages_days: None: the service's.
+    """
+
+    keep_bodies_days: int | None = None
+    keep_messages_days: int | None = None
+
+
+def apply_own_periods(keep: RetentionPeriods, own: OwnPeriods) -> RetentionPeriods:
+    """Return the periods that apply to a partner: the shorter of its own and the service's."""
+    bodies_days = keep.bodies_days if own.keep_bodies_days is None else own.keep_bodies_days
+    messages_days = keep.messages_days if own.keep_messages_days is None else own.keep_messages_days
+    return replace(
+        keep, bodies_days=min(keep.bodies_days, bodies_days), messages_days=min(keep.messages_days, messages_days)
+    )
+
+
+def read_own_periods(connection: Connection, partner_id: int) -> OwnPeriods:
+    """Return the periods that a partner has of its own; without any if there is no such partner."""
+    row = connection.execute(_OWN_PERIODS.where(partners.c.id == partner_id)).one_or_none()
+    return OwnPeriods() if row is None else OwnPeriods(row.keep_bodies_days, row.keep_messages_days)
+
+
+def list_own_periods(connection: Connection) -> dict[int, OwnPeriods]:
+    """Return the partners that have periods of their own, by id."""
+    has_own = partners.c.keep_bodies_days.is_not(None) | partners.c.keep_messages_days.is_not(None)
+    rows = connection.execute(_OWN_PERIODS.where(has_own).order_by(partners.c.id))
+    return {row.id: OwnPeriods(row.keep_bodies_days, row.keep_messages_days) for row in rows}
+
+
+def change_own_periods(connection: Connection, partner_id: int, values: Mapping[str, int | None]) -> None:
+    """Set the periods of a partner that are given, by name."""
+    if values:
+        connection.execute(update(partners).where(partners.c.id == partner_id).values(**values))
+
+
+_OWN_PERIODS: Final[Any] = select(partners.c.id, partners.c.keep_bodies_days, partners.c.keep_messages_days)

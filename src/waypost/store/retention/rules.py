@@ -14,8 +14,8 @@ from sqlalchemy import Connection, bindparam, delete, exists, func, select, upda
 from waypost.domain.message import MessageState
 from waypost.store.accounts.audit_log import delete_audit_entries
 from waypost.store.properties import set_properties
+from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.requests.idempotency import delete_expired
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.requests.request_log import delete_request_entries

@@ -10,9 +10,8 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import decode_template, encode_template_draft, template_columns
-from waypost.store.queue.job_subjects import JobSubject, SubjectKind
+from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
-from waypost.store.queue.names import QueueName
 from waypost.store.sql import select_for_update
 from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
