@@ -194,7 +194,7 @@ class BenchSources:
         await provisioning.add_business_account(context, business_account)
         number_id = f"{2 if turns else 1}{responds_ms:06d}{self._count:08d}"
         new_app = NewApp(partner_id, f"BenchSource{self._count}", number, number_id, business_id, per_second)
-        return BenchSource((await add_app(context, new_app))["id"], partner_id, number)
+        return BenchSource((await add_app(context, new_app)).id, partner_id, number)
 
     async def send(self, source: BenchSource, text: str) -> float:
         """Accept a message as the API does, and return when it was on disk."""

@@ -81,7 +81,7 @@ async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
     await provisioning.add_business_account(context, demo.ACCOUNT)
     for nth, (source, name) in enumerate(SOURCES.items()):
         new_app = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
-        app_id = (await add_app(context, new_app))["id"]
+        app_id = (await add_app(context, new_app)).id
         if nth == 0:
             await waypost.database.write(seed_template, _template(app_id, now_ms))
         if options.receiver:

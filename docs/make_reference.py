@@ -8,13 +8,14 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 import msgspec
 import typer.main
-from msgspec import Meta
+from msgspec import Meta, UnsetType
 from msgspec.structs import fields
 
 from docs.coverage import CoverageRow, coverage, coverage_parts
@@ -182,7 +183,34 @@ def admin_page() -> str:
         table(("Method", "Path", "Request", "Effect"), operations),
         "## Fields",
         table(("Operation", "Field", "Meaning"), meanings),
+        "## Responses",
+        "`?` marks members that a response may lack, `[…]` a list, and `{…: }` members by any name.",
+        table(
+            ("Operation", "Response"),
+            [
+                (f"`{row.method} {row.path.replace(':path', '')}`", f"`{shape_of(row.response_type)}`")
+                for row in ADMIN_ROUTES
+            ],
+        ),
     )
+
+
+def shape_of(type_: Any) -> str:
+    """Return the members of a response's type, those of inner objects too; only the name of a member that is a value."""
+    arguments: tuple[Any, ...] = get_args(type_)
+    if get_origin(type_) is dict:
+        return f"{{…: {shape_of(arguments[1])}}}" if shape_of(arguments[1]) else "{…}"
+    if get_origin(type_) in (list, tuple):
+        return f"[{shape_of(arguments[0]) or '…'}]"
+    if arguments and get_origin(type_) is not Literal:  # a union, of which one option is an object at most
+        return next((shape for shape in map(shape_of, arguments) if shape), "")
+    if not (msgspec.inspect.is_struct_type(type_) or is_dataclass(type_)):
+        return ""
+    members = [
+        f"{name}{'?' if UnsetType in get_args(hint) else ''}{f': {inner}' if (inner := shape_of(hint)) else ''}"
+        for name, hint in get_type_hints(type_).items()
+    ]
+    return f"{{{', '.join(members)}}}"
 
 
 def _members(row: AdminRoute) -> str:

@@ -12,6 +12,7 @@ import aiohttp
 import pytest
 
 from tests.support.callback_sink import CallbackSink
+from tests.support.declared_responses import checked_responses
 from tests.support.memory_folder import folder_in_memory
 from tests.support.operator_proxy import OperatorProxy
 from tests.support.pipeline import PipelineHarness
@@ -74,6 +75,21 @@ def logs() -> Iterator[Callable[[], None]]:
 
         quiet()
         yield quiet
+
+
+@pytest.fixture(autouse=True, scope="session")
+def wrong_responses() -> Iterator[list[str]]:
+    """Responses of the admin API that are not what their operations declare."""
+    with checked_responses() as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def responses_are_declared(wrong_responses: list[str]) -> Iterator[None]:
+    """Fail the test in which one was sent."""
+    yield
+    wrong, wrong_responses[:] = [*wrong_responses], []
+    assert wrong == []
 
 
 @pytest.fixture(scope="session")

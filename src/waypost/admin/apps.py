@@ -2,9 +2,9 @@
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Annotated, Any, Final
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -68,14 +68,112 @@ class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):
     reset: Annotated[bool, Meta(description="True if all rates of its own are removed first.")] = False
 
 
+class AllApps(msgspec.Struct):
+    """Every app."""
+
+    apps: list[App]
+
+
+@dataclass(frozen=True, slots=True)
+class AddedApp(App):
+    """An app with its token."""
+
+    app_token: str = ""
+
+
+class RenewedAppToken(msgspec.Struct):
+    """The next token of an app."""
+
+    app_token: str
+
+
+class ListedMessage(msgspec.Struct):
+    """A message that an app has sent, without its content."""
+
+    id: str
+    destination: str
+    kind: str
+    state: str
+    code: int | None
+    reason: str | None
+    operator_message_id: str | None
+    accepted_on_ms: int
+
+
+class MessagesOfApp(msgspec.Struct):
+    """Messages, newest first."""
+
+    messages: list[ListedMessage]
+
+
+class ListedCallback(msgspec.Struct):
+    """A callback, delivered or not, without its body."""
+
+    id: str
+    subscription_id: int
+    subject: str
+    sequence: int
+    message_id: str | None
+    event: str
+    created_on_ms: int
+    ended_on_ms: int | None
+    delivered: bool | None
+
+
+class CallbacksOfApp(msgspec.Struct):
+    """Callbacks, newest first."""
+
+    callbacks: list[ListedCallback]
+
+
+class TemplateOfApp(msgspec.Struct):
+    """A template, without its content."""
+
+    id: str
+    element_name: str
+    language_code: str
+    category: str
+    status: str
+    quality: str
+    reason: str | None
+    operator_template_id: str | None
+    created_on_ms: int
+
+
+class TemplatesOfApp(msgspec.Struct):
+    """Templates, newest first."""
+
+    templates: list[TemplateOfApp]
+
+
+class AppRate(msgspec.Struct):
+    """A rate: the documented one, the service's, the app's own, and the one in force."""
+
+    rate: str
+    per: str
+    documented: str
+    service: str
+    app: str | None
+    source: Literal["app", "documented", "setting"]
+    in_force: str | None
+
+
+class AppRates(msgspec.Struct):
+    """The rates of an app."""
+
+    app_id: str
+    limits_requests: bool
+    rates: list[AppRate]
+
+
 @operation("GET", "/admin/apps")
-async def list_apps(context: AdminContext) -> Any:
+async def list_apps(context: AdminContext) -> AllApps:
     """Return every app."""
-    return {"apps": [msgspec.to_builtins(app) for app in await context.database.read(stored.all_apps)]}
+    return AllApps(await context.database.read(stored.all_apps))
 
 
 @operation("POST", "/admin/apps")
-async def add_app(context: AdminContext, new_app: NewApp) -> dict[str, Any]:
+async def add_app(context: AdminContext, new_app: NewApp) -> AddedApp:
     """Store an app and return it with its app token.
 
     Raises:
@@ -105,11 +203,11 @@ async def add_app(context: AdminContext, new_app: NewApp) -> dict[str, Any]:
     token = context.secret_box.app_token(app.id, app.token_serial)
     if not await context.database.write(stored.add_app, app, hash_secret(token)):
         raise ApiError(ErrorCode.ALREADY_EXISTS, "name or phone_number is taken by another app.", field="name")
-    return {**msgspec.to_builtins(app), "app_token": token}
+    return AddedApp(**{each.name: getattr(app, each.name) for each in fields(app)}, app_token=token)
 
 
 @operation("POST", "/admin/apps/{app_id}/connect")
-async def connect_app(context: AdminContext, target: AppConnection, app_id: str) -> Any:
+async def connect_app(context: AdminContext, target: AppConnection, app_id: str) -> App:
     """Set an app's number and business account, and make it live or a sandbox app.
 
     Late events of messages sent before still count, also from the previous operator.
@@ -157,11 +255,11 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
     context.directory.invalidate()
     if changed is None:
         raise resource_not_found("app", "app_id", app_id)
-    return msgspec.to_builtins(changed)
+    return changed
 
 
 @operation("POST", "/admin/apps/{app_id}/token/revoke")
-async def renew_token(context: AdminContext, app_id: str) -> Any:
+async def renew_token(context: AdminContext, app_id: str) -> RenewedAppToken:
     """Revoke an app's token and return the next one.
 
     Raises:
@@ -171,40 +269,42 @@ async def renew_token(context: AdminContext, app_id: str) -> Any:
     token = context.secret_box.app_token(app_id, serial)
     await context.database.write(stored.renew_app_token, app_id, serial, hash_secret(token), context.clock.now_ms())
     context.directory.invalidate()
-    return {"app_token": token}
+    return RenewedAppToken(token)
 
 
 @operation("GET", "/admin/apps/{app_id}/messages")
-async def list_messages(context: AdminContext, app_id: str) -> Any:
+async def list_messages(context: AdminContext, app_id: str) -> MessagesOfApp:
     """Return an app's newest messages."""
     await _find_app(context, app_id)
-    return {"messages": await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)}
+    rows = await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)
+    return MessagesOfApp([ListedMessage(**row) for row in rows])
 
 
 @operation("GET", "/admin/apps/{app_id}/callbacks")
-async def list_callbacks(context: AdminContext, app_id: str) -> Any:
+async def list_callbacks(context: AdminContext, app_id: str) -> CallbacksOfApp:
     """Return an app's newest callbacks, delivered or not, without their bodies."""
     app = await _find_app(context, app_id)
     newest = partial(list_deliveries, at_most=MAX_APP_CALLBACKS)
     page = await context.database.read(newest, app.partner_id, app_id, DeliveryFilter())
-    return {"callbacks": page.rows}
+    return CallbacksOfApp([ListedCallback(**row) for row in page.rows])
 
 
 @operation("GET", "/admin/apps/{app_id}/templates")
-async def list_templates(context: AdminContext, app_id: str) -> Any:
+async def list_templates(context: AdminContext, app_id: str) -> TemplatesOfApp:
     """Return an app's newest templates."""
     await _find_app(context, app_id)
-    return {"templates": await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)}
+    rows = await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)
+    return TemplatesOfApp([TemplateOfApp(**row) for row in rows])
 
 
 @operation("GET", "/admin/apps/{app_id}/rates")
-async def show_rates(context: AdminContext, app_id: str) -> Any:
+async def show_rates(context: AdminContext, app_id: str) -> AppRates:
     """Return an app's rates: the documented ones, the service's, its own, and those in force."""
     return _rates_view(context, await _find_app(context, app_id))
 
 
 @operation("PUT", "/admin/apps/{app_id}/rates")
-async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> Any:
+async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> AppRates:
     """Give an app rates of its own, or remove them; they apply in every process at once.
 
     Raises:
@@ -260,20 +360,20 @@ async def _check_owner(context: AdminContext, business_account_id: str, partner_
         raise ApiError(ErrorCode.NOT_FOUND, text, field="business_account_id")
 
 
-def _rates_view(context: AdminContext, app: App) -> dict[str, Any]:
-    rates: list[dict[str, Any]] = []
+def _rates_view(context: AdminContext, app: App) -> AppRates:
+    rates: list[AppRate] = []
     for name in APP_RATES:
         documented, service = format_rate(RATES[name]), format_rate(context.rates[name])
         own = app.rates.get(name)
         rates.append(
-            {
-                "rate": name,
-                "per": RATES[name].per,
-                "documented": documented,
-                "service": service,
-                "app": own,
-                "source": "app" if own else "documented" if service == documented else "setting",
-                "in_force": (own or service) if context.rates_on else None,
-            }
+            AppRate(
+                rate=name,
+                per=RATES[name].per,
+                documented=documented,
+                service=service,
+                app=own,
+                source="app" if own else "documented" if service == documented else "setting",
+                in_force=(own or service) if context.rates_on else None,
+            )
         )
-    return {"app_id": app.id, "limits_requests": context.rates_on, "rates": rates}
+    return AppRates(app.id, context.rates_on, rates)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, Protocol
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -141,28 +141,25 @@ class AdminGate:
     async def _record(self, request: Request, action: str, actor: str, status: int, reason: str, body: Any) -> None:
         if not actor:
             return
-        result: Mapping[str, Any] = {}
-        if isinstance(body, dict) and status < 400:
-            result = cast("Mapping[str, Any]", body)
         parameters = {**request.path_params}
-        if "id" in result and not parameters:
-            parameters["id"] = result["id"]
+        if not parameters and (new_id := getattr(body, "id", None)) is not None:
+            parameters["id"] = new_id
         await self._audit.record(
             actor=actor,
             remote_address=self._address_of(request.scope),
             action=action,
             status=status,
-            partner_id=await self._partner_of(parameters, result) if actor == ADMIN_ACTOR else None,
+            partner_id=await self._partner_of(parameters, body) if actor == ADMIN_ACTOR else None,
             subject=parameters,
             detail=reason,
         )
 
-    async def _partner_of(self, parameters: Mapping[str, Any], result: Mapping[str, Any]) -> int | None:
+    async def _partner_of(self, parameters: Mapping[str, Any], body: Any) -> int | None:
         """Return the partner of the affected account, if the path or the response identifies it."""
         if "app_id" in parameters:
             app = await self._directory.app(str(parameters["app_id"]))
             return None if app is None else app.partner_id
-        text = str(parameters.get("partner_id", result.get("partner_id", "")))
+        text = str(parameters.get("partner_id", getattr(body, "partner_id", "")))
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from waypost.admin.filters import check_filters
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
+from waypost.admin.traces import TracedCallback
 from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks.receiver_statistics import build_receiver_report
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
@@ -91,23 +92,117 @@ class ReplayRequest(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("message_ids", f"at most {MAX_REPLAYED_MESSAGES} ids")
 
 
+class ReceiverView(msgspec.Struct):
+    """A subscription with its state, its circuit, and the number of callbacks that wait."""
+
+    id: int
+    partner_id: int
+    app_id: str
+    tag: str
+    url: str
+    version: int
+    modes: str
+    active: bool
+    created_on_ms: int
+    key_serial: int
+    old_key_until_ms: int | None
+    failing_since_ms: int | None
+    retry_after_until_ms: int | None
+    paused_on_ms: int | None
+    pause_reason: str | None
+    next_attempt_ms: int | None
+    waiting: int
+    waiting_is_longer: bool
+    replaying: int
+    replaying_is_longer: bool
+    waiting_since_ms: int | None
+    state: str
+    circuit: str | None
+
+
+class ResumedReceiverView(ReceiverView):
+    """A subscription, and whether the service had paused it."""
+
+    was_paused: bool
+
+
+class ReceiverViews(msgspec.Struct):
+    """Subscriptions, by id."""
+
+    subscriptions: list[ReceiverView]
+
+
+class Ping(msgspec.Struct):
+    """A signed ping: the request and the response."""
+
+    delivered: bool
+    status: int | None
+    duration_ms: int
+    error: str | None
+    url: str
+    request_headers: dict[str, str]
+    response_headers: dict[str, str]
+    response_body: str
+    sent: str
+
+
+class SigningKey(msgspec.Struct):
+    """The key that signs a subscription's callbacks; the old one while it signs too, and the one that it replaced."""
+
+    subscription_id: int
+    key: str
+    old_key: str | None
+    old_key_until_ms: int | None
+    replaced_key: str | None
+
+
+class ReceiverTimes(msgspec.Struct):
+    """The response times and results of one subscription's receiver."""
+
+    subscription_id: int
+    attempts: int
+    p50_ms: int
+    p90_ms: int
+    p99_ms: int
+    max_ms: int
+    under_5_s: float
+    over_10_s: float
+    by_status: dict[str, int]
+
+
+class ReceiverReport(msgspec.Struct):
+    """The response times and results of receivers in a time range."""
+
+    from_ms: int
+    to_ms: int
+    subscriptions: list[ReceiverTimes]
+
+
+class Replay(msgspec.Struct, kw_only=True):
+    """The number of callbacks that are or would be replayed, and of those that wait for their first delivery."""
+
+    replayed: int | msgspec.UnsetType = msgspec.UNSET
+    would_replay: int | msgspec.UnsetType = msgspec.UNSET
+    still_waiting: int
+
+
 @operation("GET", "/admin/subscriptions")
-async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> Any:
+async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> ReceiverViews:
     """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
     rows = await context.database.read(list_receivers, _receiver_filter(query))
     if not rows:
         await _check_filters(context, query)
-    return {"subscriptions": [_subscription_view(context, row) for row in rows]}
+    return ReceiverViews([ReceiverView(**_subscription_view(context, row)) for row in rows])
 
 
 @operation("GET", "/admin/subscriptions/{subscription_id}")
-async def show_subscription(context: AdminContext, subscription_id: int) -> Any:
+async def show_subscription(context: AdminContext, subscription_id: int) -> ReceiverView:
     """Return one subscription in the same form."""
-    return _subscription_view(context, await _find_subscription(context, subscription_id))
+    return ReceiverView(**_subscription_view(context, await _find_subscription(context, subscription_id)))
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/check")
-async def check_subscription(context: AdminContext, subscription_id: int) -> Any:
+async def check_subscription(context: AdminContext, subscription_id: int) -> Ping:
     """Send a signed ping to a subscription's URL, and return the request and the response.
 
     Of the partner's own headers only the names are returned.
@@ -125,23 +220,23 @@ async def check_subscription(context: AdminContext, subscription_id: int) -> Any
     keys = [key for serial in serials for key in context.secret_box.callback_keys(subscription_id, serial)]
     headers = merge_headers(subscription.headers, signature_headers(call_id, at_s, body, keys))
     response = await context.outbound.post(subscription.url, body, headers)
-    return {
-        "delivered": response.status is not None and 200 <= response.status < 300,
-        "status": response.status,
-        "duration_ms": response.duration_ms,
-        "error": response.error,
-        "url": subscription.url,
-        "request_headers": {
+    return Ping(
+        delivered=response.status is not None and 200 <= response.status < 300,
+        status=response.status,
+        duration_ms=response.duration_ms,
+        error=response.error,
+        url=subscription.url,
+        request_headers={
             name: HIDDEN_SECRET if name in subscription.headers else text for name, text in headers.items()
         },
-        "response_headers": dict(response.headers or {}),
-        "response_body": response.body.decode("utf-8", "replace"),
-        "sent": body.decode(),
-    }
+        response_headers=dict(response.headers or {}),
+        response_body=response.body.decode("utf-8", "replace"),
+        sent=body.decode(),
+    )
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/resume")
-async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
+async def resume_deliveries(context: AdminContext, subscription_id: int) -> ResumedReceiverView:
     """Resume a subscription that the service has paused; waiting callbacks are delivered in order."""
 
     def change(connection: Connection) -> tuple[bool, dict[str, Any]] | None:
@@ -156,11 +251,11 @@ async def resume_deliveries(context: AdminContext, subscription_id: int) -> Any:
     if changed is None:
         raise resource_not_found("subscription", "subscription_id", subscription_id)
     was_paused, after = changed
-    return _subscription_view(context, after) | {"was_paused": was_paused}
+    return ResumedReceiverView(**_subscription_view(context, after), was_paused=was_paused)
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/retry")
-async def retry_deliveries(context: AdminContext, subscription_id: int) -> Any:
+async def retry_deliveries(context: AdminContext, subscription_id: int) -> ReceiverView:
     """Retry the callbacks that wait for a subscription now; each attempt counts, and the order is kept.
 
     The receiver is called once; as soon as it accepts a callback, all others follow.
@@ -176,13 +271,13 @@ async def retry_deliveries(context: AdminContext, subscription_id: int) -> Any:
 
 
 @operation("GET", "/admin/subscriptions/{subscription_id}/key", shows_secret=True)
-async def show_key(context: AdminContext, subscription_id: int) -> Any:
+async def show_key(context: AdminContext, subscription_id: int) -> SigningKey:
     """Return the key that signs a subscription's callbacks."""
     return _key_view(context, await _find_subscription(context, subscription_id))
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/key/rotate")
-async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_id: int) -> Any:
+async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_id: int) -> SigningKey:
     """Rotate a subscription's key. For a while both keys sign; any key before the old one no longer signs."""
     until_ms = context.clock.now_ms() + rotation.keep_old_for_s * 1000
     if not await context.database.write(rotate_signing_key, subscription_id, until_ms):
@@ -191,18 +286,18 @@ async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_
 
 
 @operation("GET", "/admin/callbacks/report")
-async def show_report(context: AdminContext, query: ReportQuery) -> Any:
+async def show_report(context: AdminContext, query: ReportQuery) -> ReceiverReport:
     """Return the response times and results of receivers."""
     to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
     from_ms = to_ms - DAY_MS if query.from_ms is None else query.from_ms
     rows = await context.database.read(response_times, _receiver_filter(query), from_ms, to_ms)
     if not rows:
         await _check_filters(context, query)
-    return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": build_receiver_report(rows)}
+    return ReceiverReport(from_ms, to_ms, [ReceiverTimes(**report) for report in build_receiver_report(rows)])
 
 
 @operation("POST", "/admin/callbacks/replay")
-async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any:
+async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Replay:
     """Replay callbacks: the same bytes, id and sequence number, concurrently with the live ones.
 
     Raises:
@@ -230,7 +325,7 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
     )
     counted = await context.database.read(count_replays, replay_filter)
     if request.dry_run:
-        return {"would_replay": counted["callbacks"], "still_waiting": counted["waiting"]}
+        return Replay(would_replay=counted["callbacks"], still_waiting=counted["waiting"])
     if counted["callbacks"] > MAX_REPLAYED:
         raise ApiError(
             ErrorCode.FIELD_BROKEN,
@@ -242,26 +337,26 @@ async def replay_callbacks(context: AdminContext, request: ReplayRequest) -> Any
         count, after = await context.database.write(enqueue_replays, replay_filter, after, context.clock.now_ms())
         appended += count
         if after is None:
-            return {"replayed": appended, "still_waiting": counted["waiting"]}
+            return Replay(replayed=appended, still_waiting=counted["waiting"])
 
 
 @operation("GET", "/admin/callbacks/{callback_id}")
-async def show_callback(context: AdminContext, callback_id: str) -> Any:
+async def show_callback(context: AdminContext, callback_id: str) -> TracedCallback:
     """Return one callback with its body and every attempt."""
     return await _callback_view(context, callback_id, text=context.show_text)
 
 
 @operation("POST", "/admin/callbacks/{callback_id}/reveal")
-async def reveal_callback(context: AdminContext, callback_id: str) -> Any:
+async def reveal_callback(context: AdminContext, callback_id: str) -> TracedCallback:
     """Return one callback with its text; one-time codes stay hidden."""
     return await _callback_view(context, callback_id, text=True)
 
 
-async def _callback_view(context: AdminContext, callback_id: str, *, text: bool) -> Any:
+async def _callback_view(context: AdminContext, callback_id: str, *, text: bool) -> TracedCallback:
     callback = await context.database.read(callback_with_attempts, callback_id)
     if callback is None:
         raise resource_not_found("callback", "callback_id", callback_id)
-    return redact_callback(callback, text=text)
+    return TracedCallback(**redact_callback(callback, text=text))
 
 
 def _receiver_filter(query: SubscriptionQuery | ReportQuery) -> SubscriptionFilter:
@@ -281,20 +376,20 @@ async def _find_subscription(context: AdminContext, subscription_id: int) -> dic
     return rows[0]
 
 
-def _key_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
+def _key_view(context: AdminContext, row: dict[str, Any]) -> SigningKey:
     def key_of(serial: int) -> str:
         return key_text(context.secret_box.callback_key(row["id"], serial))
 
     serial, until_ms = row["key_serial"], row["old_key_until_ms"]
     before = [key_text(key) for key in context.secret_box.callback_keys(row["id"], serial)[1:]]
     has_old = serial > 1 and (until_ms or 0) > context.clock.now_ms()
-    return {
-        "subscription_id": row["id"],
-        "key": key_of(serial),
-        "old_key": key_of(serial - 1) if has_old else None,
-        "old_key_until_ms": until_ms if has_old else None,
-        "replaced_key": before[0] if before else None,
-    }
+    return SigningKey(
+        subscription_id=row["id"],
+        key=key_of(serial),
+        old_key=key_of(serial - 1) if has_old else None,
+        old_key_until_ms=until_ms if has_old else None,
+        replaced_key=before[0] if before else None,
+    )
 
 
 def _subscription_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:

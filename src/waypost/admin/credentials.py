@@ -1,6 +1,6 @@
 """The admin API's operations on a partner's client secrets, API keys and universal tokens, which share one life cycle."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -55,88 +55,169 @@ class KeyToRevoke(msgspec.Struct, forbid_unknown_fields=True):
     api_key: Annotated[str, Meta(description="The key in plain text.")]
 
 
+class ListedSecret(msgspec.Struct):
+    """The dates of a client secret."""
+
+    id: str
+    created_on_ms: int
+    expires_on_ms: int | None
+    expired: bool
+
+
+class ListedSecrets(msgspec.Struct):
+    """A partner's client secrets."""
+
+    client_secrets: list[ListedSecret]
+
+
+class CreatedSecret(msgspec.Struct):
+    """A client secret in plain text."""
+
+    client_secret: str
+
+
+class RevokedSecret(msgspec.Struct):
+    """The id of a client secret, and how many partner tokens ended with it."""
+
+    revoked: str
+    tokens_ended: int
+
+
+class ListedApiKey(msgspec.Struct):
+    """The name of an API key."""
+
+    id: str
+    name: str
+    created_on_ms: int
+
+
+class ListedApiKeys(msgspec.Struct):
+    """A partner's API keys."""
+
+    api_keys: list[ListedApiKey]
+
+
+class CreatedApiKey(msgspec.Struct):
+    """An API key in plain text."""
+
+    api_key: str
+
+
+class RevokedById(msgspec.Struct):
+    """The id of what was revoked."""
+
+    revoked: str
+
+
+class RevokedByText(msgspec.Struct):
+    """The confirmation of a revocation."""
+
+    revoked: bool = True
+
+
+class ListedUniversalToken(msgspec.Struct):
+    """The name and dates of a universal token."""
+
+    id: str
+    name: str
+    created_on_ms: int
+    expires_on_ms: int | None
+    expired: bool
+    revoked_on_ms: int | None
+
+
+class ListedUniversalTokens(msgspec.Struct):
+    """A partner's universal tokens."""
+
+    universal_tokens: list[ListedUniversalToken]
+
+
+class CreatedUniversalToken(msgspec.Struct):
+    """A universal token in plain text."""
+
+    id: str
+    universal_token: str
+
+
 @operation("GET", "/admin/partners/{partner_id}/client-secrets")
-async def list_secrets(context: AdminContext, partner_id: int) -> Any:
+async def list_secrets(context: AdminContext, partner_id: int) -> ListedSecrets:
     """Return the ids and dates of a partner's client secrets, never the secrets."""
     now_ms = context.clock.now_ms()
-    return {
-        "client_secrets": [
-            {
-                "id": secret.id,
-                "created_on_ms": secret.created_on_ms,
-                "expires_on_ms": secret.expires_on_ms,
-                "expired": secret.status(now_ms) is KeyStatus.EXPIRED,
-            }
-            for secret in await _list(context, CredentialKind.CLIENT_SECRET, partner_id)
+    return ListedSecrets(
+        [
+            ListedSecret(each.id, each.created_on_ms, each.expires_on_ms, each.status(now_ms) is KeyStatus.EXPIRED)
+            for each in await _list(context, CredentialKind.CLIENT_SECRET, partner_id)
         ]
-    }
+    )
 
 
 @operation("POST", "/admin/partners/{partner_id}/client-secrets")
-async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> Any:
+async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> CreatedSecret:
     """Create a client secret; it is shown only once."""
     secret = await _add(context, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=new_secret.expires_on_ms)
-    return {"client_secret": secret}
+    return CreatedSecret(secret)
 
 
 @operation("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}")
-async def revoke_secret(context: AdminContext, options: SecretRevocation, partner_id: int, secret_id: str) -> Any:
+async def revoke_secret(
+    context: AdminContext, options: SecretRevocation, partner_id: int, secret_id: str
+) -> RevokedSecret:
     """Revoke a client secret at once, with the partner tokens it has issued."""
     ended = await _revoke(context, CredentialKind.CLIENT_SECRET, partner_id, secret_id, options.keep_tokens)
-    return {"revoked": secret_id, "tokens_ended": ended}
+    return RevokedSecret(secret_id, ended)
 
 
 @operation("GET", "/admin/partners/{partner_id}/api-keys")
-async def list_keys(context: AdminContext, partner_id: int) -> Any:
+async def list_keys(context: AdminContext, partner_id: int) -> ListedApiKeys:
     """Return the ids and names of a partner's API keys, never the keys."""
     keys = await _list(context, CredentialKind.API_KEY, partner_id)
-    return {"api_keys": [{"id": key.id, "name": key.name, "created_on_ms": key.created_on_ms} for key in keys]}
+    return ListedApiKeys([ListedApiKey(key.id, key.name, key.created_on_ms) for key in keys])
 
 
 @operation("POST", "/admin/partners/{partner_id}/api-keys")
-async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> Any:
+async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> CreatedApiKey:
     """Create an API key; it is shown only once."""
-    return {"api_key": await _add(context, CredentialKind.API_KEY, partner_id, new_key.name)}
+    return CreatedApiKey(await _add(context, CredentialKind.API_KEY, partner_id, new_key.name))
 
 
 @operation("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}")
-async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> Any:
+async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> RevokedById:
     """Revoke an API key by its id, at once."""
     await _revoke(context, CredentialKind.API_KEY, partner_id, key_id)
-    return {"revoked": key_id}
+    return RevokedById(key_id)
 
 
 @operation("POST", "/admin/api-keys/revoke")
-async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> Any:
+async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> RevokedByText:
     """Revoke an API key by its text, at once; its partner need not be known."""
     ended = await context.database.write(stored.revoke_api_key, hash_secret(key.api_key))
     context.directory.invalidate()
     if ended is None:
         raise resource_not_found("API key", "api_key")
-    return {"revoked": True}
+    return RevokedByText()
 
 
 @operation("GET", "/admin/partners/{partner_id}/universal-tokens")
-async def list_tokens(context: AdminContext, partner_id: int) -> Any:
+async def list_tokens(context: AdminContext, partner_id: int) -> ListedUniversalTokens:
     """Return the ids, names and dates of a partner's universal tokens, never the tokens."""
     now_ms = context.clock.now_ms()
-    return {
-        "universal_tokens": [
-            {
-                "id": token.id,
-                "name": token.name,
-                "created_on_ms": token.created_on_ms,
-                "expires_on_ms": token.expires_on_ms,
-                "expired": token.status(now_ms) is KeyStatus.EXPIRED,
-                "revoked_on_ms": token.revoked_on_ms,
-            }
+    return ListedUniversalTokens(
+        [
+            ListedUniversalToken(
+                id=token.id,
+                name=token.name,
+                created_on_ms=token.created_on_ms,
+                expires_on_ms=token.expires_on_ms,
+                expired=token.status(now_ms) is KeyStatus.EXPIRED,
+                revoked_on_ms=token.revoked_on_ms,
+            )
             for token in await _list(context, CredentialKind.UNIVERSAL_TOKEN, partner_id)
         ]
-    }
+    )
 
 
 @operation("POST", "/admin/partners/{partner_id}/universal-tokens")
-async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> Any:
+async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> CreatedUniversalToken:
     """Create a universal token, valid for every app of the partner on both hosts; it is shown only once.
 
     Raises:
@@ -156,18 +237,18 @@ async def add_token(context: AdminContext, new_token: NewToken, partner_id: int)
     except stored.TooManyTokens as error:
         text = f"At most {stored.MAX_UNIVERSAL_TOKENS} universal tokens may be active; revoke one first."
         raise ApiError(ErrorCode.ALREADY_EXISTS, text) from error
-    return {"id": token_id, "universal_token": token}
+    return CreatedUniversalToken(token_id, token)
 
 
 @operation("DELETE", "/admin/partners/{partner_id}/universal-tokens/{token_id}")
-async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> Any:
+async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> RevokedById:
     """Revoke a universal token at once; it stays listed for some time."""
     now_ms = context.clock.now_ms()
     is_revoked = await context.database.write(stored.revoke_universal_token, partner_id, token_id, now_ms)
     context.directory.invalidate()
     if not is_revoked:
         raise _no_such(CredentialKind.UNIVERSAL_TOKEN)
-    return {"revoked": token_id}
+    return RevokedById(token_id)
 
 
 async def _list(context: AdminContext, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:

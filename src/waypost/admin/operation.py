@@ -4,6 +4,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
+from types import NoneType
 from typing import Any, Final, Literal, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
@@ -39,7 +40,7 @@ class AdminOperations:
     """The operations of one subject, in order; calling it declares the next one.
 
     The function's arguments are the context, at most one struct, which is read from the body, or for GET and DELETE from
-    the query, and the path parameters by name. It returns the response's JSON value.
+    the query, and the path parameters by name. It returns the struct of its response.
     """
 
     def __init__(self) -> None:
@@ -54,20 +55,23 @@ class AdminOperations:
             shows_secret: True if reading it is an action too, which the audit log records.
 
         Raises:
-            TypeError: its function does not take what the path has, or a field has no meaning.
+            TypeError: its function does not take what the path has, a field has no meaning, or the response no type.
         """
 
         def declare(function: Function) -> Function:
             types = get_type_hints(function)
+            response_type = types.pop("return", Any)
+            if response_type in (Any, None, NoneType):
+                raise TypeError(f"{function.__name__} must say the type of its response")
             names = _PATH_PARAMETER.findall(path)
             numbers = {name: types.pop(name, None) is int for name in names}
-            structs = [type_ for name, type_ in types.items() if name not in ("context", "return")]
+            structs = [type_ for name, type_ in types.items() if name != "context"]
             if len(structs) > 1 or not set(names) <= signature(function).parameters.keys():
                 taken = ", ".join(("the context", "one struct at most", *names))
                 raise TypeError(f"{function.__name__} must take {taken}")
             request_type = structs[0] if structs else EmptyBody if method in _WITH_BODY else None
             field_meanings(request_type)  # each has one
-            self.rows.append(AdminRoute(method, path, request_type, function, numbers, shows_secret))
+            self.rows.append(AdminRoute(method, path, request_type, response_type, function, numbers, shows_secret))
             return function
 
         return declare
@@ -79,6 +83,7 @@ class AdminRoute:
 
     Attributes:
         request_type: the struct of its body, or for GET and DELETE of its query; None: neither is read.
+        response_type: of what the function returns, encoded as JSON; a member with `UnsetType` may be absent.
         function: carries it out.
         path_numbers: by path parameter, whether it is a number; all others are texts.
         shows_secret: True if reading it is an action too, which the audit log records.
@@ -87,6 +92,7 @@ class AdminRoute:
     method: Method
     path: str
     request_type: type[msgspec.Struct] | type[AnyFields] | None
+    response_type: Any
     function: Callable[..., Awaitable[Any]]
     path_numbers: Mapping[str, bool]
     shows_secret: bool = False
@@ -102,7 +108,7 @@ class AdminRoute:
         return self.method != "GET" or self.shows_secret
 
     async def respond(self, context: AdminContext, request: Request) -> Any:
-        """Carry out a request and return the JSON value of its response.
+        """Carry out a request and return its response.
 
         Raises:
             ApiError: it cannot be read, in the order body, path, query; or as the function does.

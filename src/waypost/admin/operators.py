@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from waypost.admin.doctor.check_result import CheckResult
 from waypost.admin.doctor.checks import run_account_checks, run_checks, run_partner_checks
 from waypost.admin.operation import AdminOperations
 from waypost.admin.operator_accounts import (
@@ -64,14 +65,77 @@ class DoctorQuery(msgspec.Struct):
     operator_account_id: Annotated[str, Meta(description="Only this account.")] = ""
 
 
+class OperatorAccounts(msgspec.Struct):
+    """Operator accounts with their business accounts and apps; among the members are the public fields of the adapter."""
+
+    operator_accounts: list[dict[str, Any]]
+
+
+class OperatorNumbers(msgspec.Struct):
+    """Numbers as the operator lists them."""
+
+    numbers: list[dict[str, Any]]
+
+
+class AddedBusinessAccount(msgspec.Struct):
+    """A business account with its namespace."""
+
+    id: str
+    namespace: str
+
+
+class SubscribedAccount(msgspec.Struct):
+    """A business account, and the URL at which the operator calls this service."""
+
+    id: str
+    callback_url: str
+
+
+class SwitchedApp(msgspec.Struct):
+    """An app of a business account."""
+
+    id: str
+    name: str
+    phone_number: str
+    phone_number_id: str
+
+
+class MissingTemplate(msgspec.Struct):
+    """A template that the operator does not have."""
+
+    id: str
+    element_name: str | None
+    language_code: str
+    status: str
+
+
+class Switched(msgspec.Struct):
+    """The result of a switch, as of `SwitchResult`."""
+
+    operator_account_id: str
+    left: str
+    business_account_id: str
+    namespace: str
+    callback_url: str
+    apps: list[SwitchedApp]
+    templates_submitted: int
+    templates_missing: list[MissingTemplate]
+
+
+class DoctorReport(msgspec.Struct):
+    """The results of checks."""
+
+    results: list[CheckResult]
+
+
 @operation("GET", "/admin/operator-accounts")
-async def list_accounts(context: AdminContext) -> Any:
+async def list_accounts(context: AdminContext) -> OperatorAccounts:
     """Return every operator account with its business accounts and apps, without secrets."""
-    return {"operator_accounts": [_account_view(context, overview) for overview in await account_overviews(context)]}
+    return OperatorAccounts([_account_view(context, overview) for overview in await account_overviews(context)])
 
 
 @operation("PUT", "/admin/operator-accounts/{account_id}")
-async def put_account(context: AdminContext, body: dict[str, str | None], account_id: str) -> Any:
+async def put_account(context: AdminContext, body: dict[str, str | None], account_id: str) -> dict[str, str]:
     """Create an operator account, or change the given fields of the one with this id; its adapter defines them."""
     fields = {name: value for name, value in body.items() if value is not None}
     change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
@@ -85,32 +149,32 @@ async def put_account(context: AdminContext, body: dict[str, str | None], accoun
 
 
 @operation("GET", "/admin/operator-accounts/{account_id}/numbers")
-async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: str) -> Any:
+async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: str) -> OperatorNumbers:
     """Return the numbers of a business account at the operator."""
     if not query.business_account_id:
         accepted = "the operator's id of a business account"
         text = f"business_account_id is required: {accepted}."
         raise ApiError(ErrorCode.FIELD_MISSING, text, field="business_account_id", accepted=accepted)
-    return {"numbers": await list_numbers(context, account_id, query.business_account_id)}
+    return OperatorNumbers(await list_numbers(context, account_id, query.business_account_id))
 
 
 @operation("POST", "/admin/business-accounts")
-async def put_business_account(context: AdminContext, new_account: NewBusinessAccount) -> Any:
+async def put_business_account(context: AdminContext, new_account: NewBusinessAccount) -> AddedBusinessAccount:
     """Store a business account; without a namespace it is requested from the operator."""
     account = await add_business_account(
         context, new_account.id, new_account.partner_id, new_account.operator_account_id, new_account.namespace
     )
-    return {"id": account.id, "namespace": account.namespace}
+    return AddedBusinessAccount(account.id, account.namespace)
 
 
 @operation("POST", "/admin/business-accounts/{account_id}/subscribe")
-async def subscribe_account(context: AdminContext, account_id: str) -> Any:
+async def subscribe_account(context: AdminContext, account_id: str) -> SubscribedAccount:
     """Subscribe this service to a business account's webhooks at the operator."""
-    return {"id": account_id, "callback_url": await subscribe(context, account_id)}
+    return SubscribedAccount(account_id, await subscribe(context, account_id))
 
 
 @operation("PUT", "/admin/apps/{app_id}/operator")
-async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Any:
+async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Switched:
     """Switch an app to another operator account, or only report what that would do."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
@@ -118,7 +182,7 @@ async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: s
 
 
 @operation("GET", "/admin/doctor")
-async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
+async def run_doctor(context: AdminContext, query: DoctorQuery) -> DoctorReport:
     """Return the results of all checks, or of those that concern one partner or one operator account."""
     if query.operator_account_id:
         results = await run_account_checks(context, query.operator_account_id)
@@ -126,7 +190,7 @@ async def run_doctor(context: AdminContext, query: DoctorQuery) -> Any:
         results = await run_checks(context)
     else:
         results = await run_partner_checks(context, query.partner_id)
-    return {"results": [msgspec.to_builtins(result) for result in results]}
+    return DoctorReport(results)
 
 
 def _account_view(context: AdminContext, overview: AccountOverview) -> dict[str, Any]:
@@ -160,25 +224,17 @@ def _account_view(context: AdminContext, overview: AccountOverview) -> dict[str,
     }
 
 
-def _switch_view(switched: SwitchResult, address: str) -> dict[str, Any]:
-    return {
-        "operator_account_id": switched.account.operator_account_id,
-        "left": switched.left,
-        "business_account_id": switched.account.id,
-        "namespace": switched.account.namespace,
-        "callback_url": address,
-        "apps": [
-            {"id": app.id, "name": app.name, "phone_number": app.phone_number, "phone_number_id": app.phone_number_id}
-            for app in switched.apps
+def _switch_view(switched: SwitchResult, address: str) -> Switched:
+    return Switched(
+        operator_account_id=switched.account.operator_account_id,
+        left=switched.left,
+        business_account_id=switched.account.id,
+        namespace=switched.account.namespace,
+        callback_url=address,
+        apps=[SwitchedApp(app.id, app.name, app.phone_number, app.phone_number_id) for app in switched.apps],
+        templates_submitted=switched.submitted,
+        templates_missing=[
+            MissingTemplate(each.id, each.draft.element_name, each.draft.language_code, each.status.value)
+            for each in switched.missing
         ],
-        "templates_submitted": switched.submitted,
-        "templates_missing": [
-            {
-                "id": template.id,
-                "element_name": template.draft.element_name,
-                "language_code": template.draft.language_code,
-                "status": template.status.value,
-            }
-            for template in switched.missing
-        ],
-    }
+    )

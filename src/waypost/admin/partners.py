@@ -1,6 +1,6 @@
 """The admin API's operations on partners: list, add, change the password, show and set quotas."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -78,14 +78,51 @@ class NewQuotas(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
+class AllPartners(msgspec.Struct):
+    """Every partner."""
+
+    partners: list[Partner]
+
+
+class AddedPartner(msgspec.Struct):
+    """The id of a new partner."""
+
+    id: int
+
+
+class ChangedPassword(msgspec.Struct, kw_only=True):
+    """The effects of a changed password."""
+
+    changed: bool = True
+    sessions_ended: int
+    tokens_ended: int | msgspec.UnsetType = msgspec.UNSET
+    next: str
+
+
+class Quota(msgspec.Struct):
+    """A quota: what is waiting, what applies, the partner's own, and the service's."""
+
+    waiting: int
+    quota: int
+    own_quota: int | None
+    service_quota: int
+
+
+class Quotas(msgspec.Struct):
+    """The quotas of a partner."""
+
+    messages: Quota
+    callbacks: Quota
+
+
 @operation("GET", "/admin/partners")
-async def list_partners(context: AdminContext) -> Any:
+async def list_partners(context: AdminContext) -> AllPartners:
     """Return every partner."""
-    return {"partners": await context.database.read(stored.all_partners)}
+    return AllPartners(await context.database.read(stored.all_partners))
 
 
 @operation("POST", "/admin/partners")
-async def add_partner(context: AdminContext, new_partner: NewPartner) -> Any:
+async def add_partner(context: AdminContext, new_partner: NewPartner) -> AddedPartner:
     """Store a partner and return its id.
 
     Raises:
@@ -102,11 +139,11 @@ async def add_partner(context: AdminContext, new_partner: NewPartner) -> Any:
     partner_id = await context.database.write(stored.add_partner, partner, password_hash, context.clock.now_ms())
     if partner_id is None:
         raise ApiError(ErrorCode.ALREADY_EXISTS, "email is taken by another partner.", field="email")
-    return {"id": partner_id}
+    return AddedPartner(partner_id)
 
 
 @operation("POST", "/admin/partners/{partner_id}/password")
-async def change_password(context: AdminContext, new_password: NewPassword, partner_id: int) -> Any:
+async def change_password(context: AdminContext, new_password: NewPassword, partner_id: int) -> ChangedPassword:
     """Set a partner's password and end its sessions. From then on the API accepts only client secrets.
 
     Source: spec, "Authentication", rule 2; decision 0058.
@@ -125,16 +162,15 @@ async def change_password(context: AdminContext, new_password: NewPassword, part
     tokens_ended, sessions_ended = await context.database.write(change)
     if new_password.end_tokens:
         context.directory.invalidate()
-    return {
-        "changed": True,
-        "sessions_ended": sessions_ended,
-        **({"tokens_ended": tokens_ended} if new_password.end_tokens else {}),
-        "next": "The API accepts only client secrets from now on.",
-    }
+    return ChangedPassword(
+        sessions_ended=sessions_ended,
+        tokens_ended=tokens_ended if new_password.end_tokens else msgspec.UNSET,
+        next="The API accepts only client secrets from now on.",
+    )
 
 
 @operation("GET", "/admin/partners/{partner_id}/quotas")
-async def show_quotas(context: AdminContext, partner_id: int) -> Any:
+async def show_quotas(context: AdminContext, partner_id: int) -> Quotas:
     """Return the quotas of a partner, its own and those that apply, and what it has waiting.
 
     Raises:
@@ -145,14 +181,14 @@ async def show_quotas(context: AdminContext, partner_id: int) -> Any:
     service = context.default_quotas
     backlog = await context.database.read(count_backlog, partner_id, service)
     quotas = backlog.quotas
-    return {
-        "messages": _quota_view(backlog.messages, quotas.messages, own.messages, service.messages),
-        "callbacks": _quota_view(backlog.callbacks, quotas.callbacks, own.callbacks, service.callbacks),
-    }
+    return Quotas(
+        Quota(backlog.messages, quotas.messages, own.messages, service.messages),
+        Quota(backlog.callbacks, quotas.callbacks, own.callbacks, service.callbacks),
+    )
 
 
 @operation("PUT", "/admin/partners/{partner_id}/quotas")
-async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id: int) -> Any:
+async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id: int) -> Quotas:
     """Set quotas of a partner; every process applies them at once.
 
     Raises:
@@ -162,10 +198,6 @@ async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id
     await context.database.write(change_own_quotas, partner_id, new_quotas.columns())
     context.apply_quotas(partner_id)
     return await show_quotas(context, partner_id)
-
-
-def _quota_view(waiting: int, quota: int, own_quota: int | None, service_quota: int) -> dict[str, int | None]:
-    return {"waiting": waiting, "quota": quota, "own_quota": own_quota, "service_quota": service_quota}
 
 
 def _check_password(password: str) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -45,8 +45,17 @@ class KeyReplacement(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("keep_old_for_s", f"0 to {MAX_KEEP_OLD_S} seconds")
 
 
+class ReplacedKey(msgspec.Struct):
+    """The effects of a replaced instance key, and what is left to do."""
+
+    changed: bool
+    secrets_encrypted_again: int
+    app_tokens_renewed: int
+    next: str
+
+
 @operation("POST", "/admin/secret/rotate")
-async def replace_key(context: AdminContext, replacement: KeyReplacement) -> Any:
+async def replace_key(context: AdminContext, replacement: KeyReplacement) -> ReplacedKey:
     """Encrypt every secret with `secret_key` instead of `old_secret_key`, which every process must have.
 
     Each process goes on reading values of both keys throughout. An interrupted run continues when it is repeated.
@@ -59,7 +68,7 @@ async def replace_key(context: AdminContext, replacement: KeyReplacement) -> Any
     state = await keys.refresh()
     renewed = 0
     if state.fingerprint == new.fingerprint and not state.rewriting:
-        return _view(context, rewritten=0, renewed=0, changed=False)
+        return ReplacedKey(False, 0, 0, "Nothing was left to do.")
     if not old:
         text = "old_secret_key must be set to the key before, in every process, and secret_key to the new one."
         raise ApiError(ErrorCode.FIELD_BROKEN, text, field="old_secret_key")
@@ -80,7 +89,7 @@ async def replace_key(context: AdminContext, replacement: KeyReplacement) -> Any
     while count := await keys.rewrite():  # a transaction that began before the switch may end during a turn
         rewritten += count
     await keys.change(replace(state, rewriting=False))
-    return _view(context, rewritten=rewritten, renewed=renewed, changed=True)
+    return ReplacedKey(True, rewritten, renewed, "Remove old_secret_key from the settings of every process.")
 
 
 async def _check_processes(context: AdminContext, new: InstanceKey) -> None:
@@ -132,12 +141,3 @@ async def _renew_app_tokens(context: AdminContext, new: InstanceKey, until_ms: i
             for start in range(0, len(app_ids), _APPS_AT_ONCE)
         ]
     )
-
-
-def _view(context: AdminContext, *, rewritten: int, renewed: int, changed: bool) -> dict[str, Any]:
-    return {
-        "changed": changed,
-        "secrets_encrypted_again": rewritten,
-        "app_tokens_renewed": renewed,
-        "next": "Remove old_secret_key from the settings of every process." if changed else "Nothing was left to do.",
-    }

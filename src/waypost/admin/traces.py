@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+import msgspec
+
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import is_uuid
@@ -15,19 +17,113 @@ NOT_RETAINED: Final = "no longer retained"
 operation = AdminOperations()
 
 
+class DeliveryAttempt(msgspec.Struct):
+    """An attempt to deliver a callback."""
+
+    id: int
+    callback_id: str
+    at_ms: int
+    duration_ms: int
+    status: int | None
+    response_body: str
+    error: str | None
+    subscription_id: int | None
+    request_headers: dict[str, str]
+    response_headers: dict[str, str]
+    kind: str
+
+
+class WaitingJob(msgspec.Struct):
+    """An unfinished job: its attempts, when it is due, and why it was retried later."""
+
+    queue: str
+    position: int
+    attempt: int
+    defects: int
+    due_ms: int
+    state: str
+    note: str | None
+    failing_since_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+    next_attempt_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class TracedCallback(msgspec.Struct, kw_only=True):
+    """A callback with every attempt; in a trace with its job, alone with the failure of its receiver."""
+
+    id: str
+    partner_id: int
+    app_id: str
+    subscription_id: int
+    subject: str
+    sequence: int
+    message_id: str | None
+    event: str
+    body: str
+    created_on_ms: int
+    ended_on_ms: int | None
+    delivered: bool | None
+    holds_code: bool
+    attempts: list[DeliveryAttempt]
+    failing_since_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+    next_attempt_ms: int | msgspec.UnsetType | None = msgspec.UNSET
+    waiting: WaitingJob | msgspec.UnsetType | None = msgspec.UNSET
+    size_bytes: int | msgspec.UnsetType = msgspec.UNSET
+    is_exact: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class TraceEvent(msgspec.Struct):
+    """An event of a message."""
+
+    id: int | str
+    message_id: str
+    event: str
+    at_ms: int
+    applied: bool
+    detail: str
+
+
+class TracedMessage(msgspec.Struct, kw_only=True):
+    """A message with its events and its callbacks with every attempt."""
+
+    id: str
+    partner_id: int
+    app_id: str
+    source: str
+    destination: str
+    recipient_id: int | None
+    kind: str
+    template_id: str | None
+    sandbox: bool
+    state: str
+    unconfirmed: bool
+    operator_message_id: str | None
+    code: int | None
+    reason: str | None
+    accepted_on_ms: int
+    changed_on_ms: int
+    request_id: str | None
+    content_retained: bool
+    holds_code: bool
+    events: list[TraceEvent]
+    waiting: WaitingJob | None
+    callbacks: list[TracedCallback]
+    request: Any = msgspec.UNSET
+    trace_id: str | msgspec.UnsetType | None = msgspec.UNSET
+
+
 @operation("GET", "/admin/trace/{message_id:path}")
-async def show_trace(context: AdminContext, message_id: str) -> Any:
+async def show_trace(context: AdminContext, message_id: str) -> TracedMessage:
     """Return a message's request, job, events, callbacks and every attempt."""
     return await _trace(context, message_id, text=context.show_text)
 
 
 @operation("POST", "/admin/trace/{message_id:path}/reveal")
-async def reveal_trace(context: AdminContext, message_id: str) -> Any:
+async def reveal_trace(context: AdminContext, message_id: str) -> TracedMessage:
     """Return the same trace with the message's text; one-time codes stay hidden."""
     return await _trace(context, message_id, text=True)
 
 
-async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
+async def _trace(context: AdminContext, message_id: str, *, text: bool) -> TracedMessage:
     trace = await context.database.read(full_message_trace, message_id)
     if trace is None:
         raise resource_not_found("message", "message_id", message_id)
@@ -39,4 +135,5 @@ async def _trace(context: AdminContext, message_id: str, *, text: bool) -> Any:
         else NOT_RETAINED
     )
     callbacks = [redact_callback(callback, text=text) for callback in trace["callbacks"]]
-    return {**trace, "request": request, "trace_id": trace_id, "callbacks": callbacks}
+    trace.update(request=request, trace_id=trace_id, callbacks=callbacks)
+    return TracedMessage(**trace)

@@ -1,6 +1,6 @@
 """The admin API's operation that reads pages of the audit log, with filters."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -9,7 +9,7 @@ from waypost.admin.filters import check_filters
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
-from waypost.store.accounts.audit_log import AuditFilter, audit_page
+from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
 
 MAX_ENTRIES: Final = 500
 
@@ -38,8 +38,15 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_ENTRIES}")
 
 
+class AuditEntries(msgspec.Struct):
+    """Entries, newest first, and the cursor of the next page; null after the last."""
+
+    entries: list[AuditEntry]
+    next: int | None
+
+
 @operation("GET", "/admin/audit")
-async def list_audit_entries(context: AdminContext, query: AuditQuery) -> Any:
+async def list_audit_entries(context: AdminContext, query: AuditQuery) -> AuditEntries:
     """Return the newest entries, and the cursor of the next page."""
     audit_filter = AuditFilter(
         partner_id=query.partner_id,
@@ -54,4 +61,4 @@ async def list_audit_entries(context: AdminContext, query: AuditQuery) -> Any:
     if not rows:
         await check_filters(context, partner_id=query.partner_id)
     entries, is_more = rows[: query.limit], len(rows) > query.limit
-    return {"entries": [msgspec.to_builtins(entry) for entry in entries], "next": entries[-1].id if is_more else None}
+    return AuditEntries(entries, entries[-1].id if is_more else None)

@@ -40,8 +40,38 @@ class RequestLogQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_LISTED_REQUESTS}")
 
 
+class LoggedRequest(msgspec.Struct):
+    """One request, with its redacted request and response as objects, and its duration in milliseconds."""
+
+    id: str
+    at_ms: int
+    partner_id: int | None
+    app_id: str
+    route: str
+    credential: str
+    status: int
+    error: str
+    message: str
+    explanation: str
+    field: str
+    accepted: str
+    request: Any
+    response: Any
+    recipient: str
+    size_bytes: int
+    request_id: str
+    took_ms: float
+
+
+class LoggedRequests(msgspec.Struct):
+    """Entries, newest first, and the cursor of the next page; null after the last."""
+
+    requests: list[LoggedRequest]
+    next: str | None
+
+
 @operation("GET", "/admin/requests")
-async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
+async def list_requests(context: AdminContext, query: RequestLogQuery) -> LoggedRequests:
     """Return the newest matching requests of the log, and the cursor of the next page."""
     log_filter = RequestLogFilter(
         partner_id=query.partner_id,
@@ -54,11 +84,11 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Any:
     page = await context.database.read(read_request_page, log_filter, query.limit)
     if not page.entries:
         await check_filters(context, app_id=query.app_id, partner_id=query.partner_id)
-    return {"requests": [_entry_view(entry) for entry in page.entries], "next": page.following}
+    return LoggedRequests([_entry_view(entry) for entry in page.entries], page.following)
 
 
 @operation("GET", "/admin/requests/{request_id:path}")
-async def show_request(context: AdminContext, request_id: str) -> Any:
+async def show_request(context: AdminContext, request_id: str) -> LoggedRequest:
     """Return one request of the log, by its id there or by the `X-Request-Id` of its response, then the newest."""
     entry = await context.database.read(read_request_entry, request_id, None)
     if entry is None:
@@ -69,11 +99,11 @@ async def show_request(context: AdminContext, request_id: str) -> Any:
     return _entry_view(entry)
 
 
-def _entry_view(entry: RequestLogEntry) -> dict[str, Any]:
-    """Return an entry with its redacted request and response as objects, and its duration in milliseconds."""
+def _entry_view(entry: RequestLogEntry) -> LoggedRequest:
     view = asdict(entry)
     took_us = view.pop("took_us")
     request = json.loads(entry.request) if entry.request else None
     response = json.loads(entry.response) if entry.response else None
     view["explanation"] = entry.explanation or entry.message  # an error without a documented text explains itself
-    return {**view, "request": request, "response": response, "took_ms": took_us / 1000}
+    view.update(request=request, response=response, took_ms=took_us / 1000)
+    return LoggedRequest(**view)

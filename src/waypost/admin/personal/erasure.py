@@ -1,7 +1,7 @@
 """The admin API's operations that erase the personal data of a recipient, and what is left of deleted rows."""
 
 from collections import Counter
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
@@ -37,8 +37,24 @@ class RecipientErasure(msgspec.Struct, forbid_unknown_fields=True):
     )
 
 
+class Erased(msgspec.Struct):
+    """Rows of each table that were erased, and that wait for work to end; `next` continues, null: nothing is left."""
+
+    id: str
+    erased: dict[str, int]
+    waiting: dict[str, int]
+    complete: bool
+    next: str | None
+
+
+class Compacted(msgspec.Struct):
+    """The confirmation of rewritten tables."""
+
+    compacted: bool = True
+
+
 @operation("POST", "/admin/recipients/erase")
-async def erase_personal_data(context: AdminContext, request: RecipientErasure) -> Any:
+async def erase_personal_data(context: AdminContext, request: RecipientErasure) -> Erased:
     """Erase the next rows about a phone number, of every partner; return how many, and what waits for work to end.
 
     The audit log keeps that it was done, under a number that stands for the phone number.
@@ -59,23 +75,23 @@ async def erase_personal_data(context: AdminContext, request: RecipientErasure) 
         waiting.update(page.waiting)
         left += sum(page.waiting.values())
         position = page.following
-    return {
-        "id": context.secret_box.pseudonym(number),
-        "erased": dict(erased),
-        "waiting": dict(waiting),
-        "complete": position is None and not left,
-        "next": None if position is None else f"{position.part}:{position.waiting}:{position.after}",
-    }
+    return Erased(
+        id=context.secret_box.pseudonym(number),
+        erased=dict(erased),
+        waiting=dict(waiting),
+        complete=position is None and not left,
+        next=None if position is None else f"{position.part}:{position.waiting}:{position.after}",
+    )
 
 
 @operation("POST", "/admin/store/compact")
-async def compact_store(context: AdminContext) -> Any:
+async def compact_store(context: AdminContext) -> Compacted:
     """Rewrite the tables with personal data, so that nothing of deleted rows is left in their files.
 
     Work that needs them waits meanwhile. The database's own logs and backups are not changed.
     """
     await context.database.compact([table.name for table in ERASED_TABLES])
-    return {"compacted": True}
+    return Compacted()
 
 
 def _parse_position(text: str | None) -> ErasurePosition:

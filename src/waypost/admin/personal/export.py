@@ -56,8 +56,15 @@ def read_number(text: str) -> str:
     return number
 
 
+class ExportedRecords(msgspec.Struct):
+    """Records, each with its kind in `record` and the members of its table; `next` continues, null: nothing is left."""
+
+    records: list[dict[str, Any]]
+    next: str | None
+
+
 @operation("POST", "/admin/recipients/export")
-async def export_personal_data(context: AdminContext, request: RecipientExport) -> Any:
+async def export_personal_data(context: AdminContext, request: RecipientExport) -> ExportedRecords:
     """Return the next records about a phone number, of every partner, with texts; one-time codes stay hidden."""
     number = read_number(request.number)
     position: ExportPosition | None = _parse_position(request.position)
@@ -67,10 +74,8 @@ async def export_personal_data(context: AdminContext, request: RecipientExport) 
             break
         page = await context.database.read(export_recipient, number, position)
         records, position = page.records, page.following
-    return {
-        "records": [_show(record) for record in records],
-        "next": None if position is None else f"{position.kind}:{position.after}",
-    }
+    following = None if position is None else f"{position.kind}:{position.after}"
+    return ExportedRecords([_show(record) for record in records], following)
 
 
 def _parse_position(text: str | None) -> ExportPosition:

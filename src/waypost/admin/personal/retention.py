@@ -1,6 +1,6 @@
 """The admin API's operations on the retention periods of a partner: show, change."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta
@@ -8,7 +8,7 @@ from msgspec import Meta
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import invalid_field
-from waypost.store.retention.partner_rules import OwnPeriods, apply_own_periods, change_own_periods, read_own_periods
+from waypost.store.retention.partner_rules import apply_own_periods, change_own_periods, read_own_periods
 from waypost.store.retention.rules import RetentionPeriods
 
 operation = AdminOperations()
@@ -28,8 +28,23 @@ class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
         return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
+class RetentionPeriod(msgspec.Struct):
+    """A period in days: the one that applies, the partner's own, and the service's."""
+
+    days: int
+    own_days: int | None
+    service_days: int
+
+
+class PartnerRetention(msgspec.Struct):
+    """The retention periods of a partner."""
+
+    keep_bodies_days: RetentionPeriod
+    keep_messages_days: RetentionPeriod
+
+
 @operation("GET", "/admin/partners/{partner_id}/retention")
-async def show_periods(context: AdminContext, partner_id: int) -> Any:
+async def show_periods(context: AdminContext, partner_id: int) -> PartnerRetention:
     """Return the retention periods of a partner: those that apply, its own, and the service's.
 
     Raises:
@@ -37,11 +52,12 @@ async def show_periods(context: AdminContext, partner_id: int) -> Any:
     """
     await partner_of(context, partner_id)
     own = await context.database.read(read_own_periods, partner_id)
-    return view_periods(context.retention, own)
+    effective, service = _service_days(apply_own_periods(context.retention, own)), _service_days(context.retention)
+    return PartnerRetention(*(RetentionPeriod(effective[name], getattr(own, name), service[name]) for name in service))
 
 
 @operation("PUT", "/admin/partners/{partner_id}/retention")
-async def change_periods(context: AdminContext, new_periods: NewPeriods, partner_id: int) -> Any:
+async def change_periods(context: AdminContext, new_periods: NewPeriods, partner_id: int) -> PartnerRetention:
     """Set retention periods of a partner; the next run of retention applies them.
 
     Raises:
@@ -67,15 +83,6 @@ def check_periods(keep: RetentionPeriods, values: dict[str, int | None]) -> None
         if value is not None and not 1 <= value <= service[name]:
             accepted = f"1 to {service[name]}, the setting {name} of the service, or null for that setting"
             raise invalid_field(name, accepted)
-
-
-def view_periods(keep: RetentionPeriods, own: OwnPeriods) -> dict[str, dict[str, int | None]]:
-    """Return periods as JSON members, in days: `days` applies."""
-    effective, service = _service_days(apply_own_periods(keep, own)), _service_days(keep)
-    return {
-        name: {"days": effective[name], "own_days": getattr(own, name), "service_days": service[name]}
-        for name in service
-    }
 
 
 def _service_days(keep: RetentionPeriods) -> dict[str, int]:

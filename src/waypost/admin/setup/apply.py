@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Annotated, Any
 
+import msgspec
 from msgspec import Meta
 
 from waypost.admin.operation import AdminOperations
@@ -12,7 +13,7 @@ from waypost.admin.setup.accounts import plan_business_account, plan_operator_ac
 from waypost.admin.setup.apps import plan_app
 from waypost.admin.setup.document import SetupDocument, SetupPart
 from waypost.admin.setup.partners import plan_partner
-from waypost.admin.setup.steps import Step
+from waypost.admin.setup.steps import Action, Step
 from waypost.domain.errors import ApiError
 
 operation = AdminOperations()
@@ -25,8 +26,27 @@ class SetupRequest(SetupPart, frozen=True):
     dry_run: Annotated[bool, Meta(description="True if only the plan is returned.")] = False
 
 
+class AppliedStep(msgspec.Struct):
+    """A step: what it did, or would do, to which part; `shown` are values that are shown once, `error` why it failed."""
+
+    kind: str
+    name: str
+    action: Action
+    fields: tuple[str, ...]
+    shown: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
+    error: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class AppliedSetup(msgspec.Struct):
+    """The steps of a document, and the one that failed."""
+
+    dry_run: bool
+    steps: list[AppliedStep]
+    failed: AppliedStep | None
+
+
 @operation("POST", "/admin/setup")
-async def apply_setup(context: AdminContext, request: SetupRequest) -> Any:
+async def apply_setup(context: AdminContext, request: SetupRequest) -> AppliedSetup:
     """Create and change what differs from a document; what it does not name stays as it is.
 
     Everything is checked and planned before the first step, so that an invalid document changes nothing. A step
@@ -37,18 +57,19 @@ async def apply_setup(context: AdminContext, request: SetupRequest) -> Any:
         ApiError: a part is invalid; the text names it.
     """
     steps = await plan_setup(context, request.setup)
-    views: list[dict[str, Any]] = []
-    failed: dict[str, Any] | None = None
+    done: list[AppliedStep] = []
+    failed: AppliedStep | None = None
     for step in steps:
-        view = step.view()
+        applied = AppliedStep(step.kind, step.name, step.action, step.fields)
         if step.run is not None and not request.dry_run:
             try:
-                view["shown"] = dict(await step.run())
+                applied.shown = dict(await step.run())
             except ApiError as error:
-                failed = {**view, "error": error.explanation}
+                applied.error = error.explanation
+                failed = applied
                 break
-        views.append(view)
-    return {"dry_run": request.dry_run, "steps": views, "failed": failed}
+        done.append(applied)
+    return AppliedSetup(request.dry_run, done, failed)
 
 
 async def plan_setup(context: AdminContext, setup: SetupDocument) -> list[Step]:

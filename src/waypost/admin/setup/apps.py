@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -80,10 +80,10 @@ async def _add(context: AdminContext, email: str, wanted: AppSetup) -> Mapping[s
         ),
     )
     if not wanted.live:
-        await _connect(context, app["id"], {**app, "live": False})
+        await _connect(context, app.id, asdict(app) | {"live": False})
     if wanted.rates:
-        await set_rates(context, AppRatesChange(wanted.rates), app["id"])
-    return {"id": app["id"], "app_token": app["app_token"]}
+        await set_rates(context, AppRatesChange(wanted.rates), app.id)
+    return {"id": app.id, "app_token": app.app_token}
 
 
 async def _change(context: AdminContext, app: App, values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,7 +214,7 @@ async def _ping(context: AdminContext, subscription_id: int, wanted: Subscriptio
     if not wanted.check:
         return {}
     result = await check_subscription(context, subscription_id)
-    return {"ping": "delivered" if result["delivered"] else result["error"] or f"status {result['status']}"}
+    return {"ping": "delivered" if result.delivered else result.error or f"status {result.status}"}
 
 
 async def _stored_subscriptions(context: AdminContext, app: App) -> list[Subscription]:

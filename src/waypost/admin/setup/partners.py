@@ -49,8 +49,8 @@ async def plan_partner(context: AdminContext, wanted: PartnerSetup) -> list[Step
     async def add() -> Mapping[str, Any]:
         added = await add_partner(context, new_partner)
         if periods is not None:
-            await context.database.write(change_own_periods, added["id"], asdict(periods))
-        return added
+            await context.database.write(change_own_periods, added.id, asdict(periods))
+        return {"id": added.id}
 
     if existing is None:
         steps = [create(PARTNER, wanted.email, add)]

@@ -26,10 +26,6 @@ class Step:
     fields: tuple[str, ...] = ()
     run: Run | None = field(default=None, repr=False)
 
-    def view(self) -> dict[str, Any]:
-        """Return it as JSON members."""
-        return {"kind": self.kind, "name": self.name, "action": self.action, "fields": list(self.fields)}
-
 
 def create(kind: str, name: str, run: Run) -> Step:
     """Return the step that creates a part."""

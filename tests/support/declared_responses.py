@@ -1,0 +1,41 @@
+"""The check that operations of the admin API return what they declare."""
+
+import json
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+
+from waypost.admin.operation import AdminRoute
+
+
+def difference(response_type: Any, response: Any) -> str:
+    """Return how the JSON of a response differs from its declared type; empty if it does not.
+
+    Members that the type lacks are lost when the JSON is read as it, and those that it has besides are an error.
+    """
+    sent = msgspec.json.encode(response)
+    try:
+        read = msgspec.json.encode(msgspec.json.decode(sent, type=response_type))
+    except msgspec.ValidationError as error:
+        return str(error)
+    return "" if json.loads(read) == json.loads(sent) else f"{sent.decode()} is not {read.decode()}"
+
+
+@contextmanager
+def checked_responses() -> Generator[list[str]]:
+    """Collect the differences of the responses of all operations meanwhile."""
+    found: list[str] = []
+    respond = AdminRoute.respond
+
+    async def checked(self: AdminRoute, *arguments: Any) -> Any:
+        response = await respond(self, *arguments)
+        if text := difference(self.response_type, response):
+            found.append(f"{self.name}: {text}")
+        return response
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AdminRoute, "respond", checked)
+        yield found
