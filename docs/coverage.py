@@ -1,4 +1,4 @@
-"""The documented operations and events of the public partner API, from `docs/coverage.toml`, and their page."""
+"""The documented operations and events of the public partner API, from `docs/sources/coverage.toml`, and their page."""
 
 import tomllib
 from collections import Counter
@@ -41,7 +41,7 @@ def coverage() -> list[CoverageRow]:
     Raises:
         KeyError: the reason of a declined row is not in the table of reasons.
     """
-    tables = tomllib.loads((ROOT / "docs" / "coverage.toml").read_text(encoding="utf-8"))
+    tables = tomllib.loads((ROOT / "docs" / "sources" / "coverage.toml").read_text(encoding="utf-8"))
     reasons = tables.pop("reasons")
     return [_row(reasons, key, section, *value) for section, rows in tables.items() for key, value in rows.items()]
 

@@ -22,6 +22,7 @@ from docs.coverage import CoverageRow, coverage, coverage_parts
 from docs.decision_pages import INDEX, decisions
 from docs.error_texts import case_texts, control_texts, setting_texts
 from docs.promises import promise_parts
+from docs.source_pages import NAMES, source_parts
 from docs.specification import ALIASES, grouped, rows
 from docs.statements import holders, statements
 from docs.testing_page import testing_parts
@@ -655,7 +656,7 @@ def promises_page() -> str:
     return page(
         "Promises and their tests",
         "What pages promise about packaging and operations, and the tests that hold it. A change of such a page comes "
-        "with its row in `docs/promises.toml` and a test. Tests in `tests/deployment` and `tests/operations/in_prometheus.py` "
+        "with its row in `docs/sources/promises.toml` and a test. Tests in `tests/deployment` and `tests/operations/in_prometheus.py` "
         "are run by `make` targets of their own.",
         *promise_parts(table, _test_links),
     )
@@ -696,6 +697,11 @@ def specification_page() -> str:
     )
 
 
+def source_page(name: str) -> str:
+    """Return a page of facts."""
+    return page(*source_parts(name, table))
+
+
 def _test_links(names: list[str]) -> str:
     """Return links to at most three tests, and the number of the others."""
     parts = [name.partition("#" if "#" in name else "::") for name in names[:3]]
@@ -729,6 +735,7 @@ PAGES_ELSEWHERE: dict[Path, Callable[[], str]] = {
     PROMISES: promises_page,
     SPECIFICATION: specification_page,
     INDEX: decisions_page,
+    **{SPECIFICATION.with_name(f"{name}.md"): partial(source_page, name) for name in NAMES},
 }
 
 

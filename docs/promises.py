@@ -1,4 +1,4 @@
-"""Promises of the pages about packaging and operations, from `docs/promises.toml`, and their page."""
+"""Promises of the pages about packaging and operations, from `docs/sources/promises.toml`, and their page."""
 
 import tomllib
 from collections.abc import Callable
@@ -24,7 +24,7 @@ class Promise:
 
 def promises() -> list[Promise]:
     """Return every promise, by section and page."""
-    sections = tomllib.loads((ROOT / "docs" / "promises.toml").read_text(encoding="utf-8"))
+    sections = tomllib.loads((ROOT / "docs" / "sources" / "promises.toml").read_text(encoding="utf-8"))
     return [
         Promise(section, page, text, tests)
         for section, pages in sections.items()

@@ -1,4 +1,4 @@
-"""The sections of the specification page, which citations refer to, from `docs/statements.toml`."""
+"""The sections of the specification page, which citations refer to, from `docs/sources/statements.toml`."""
 
 from collections.abc import Iterable
 from typing import Final

@@ -31,7 +31,7 @@ class Statement:
 
 def statements() -> list[Statement]:
     """Return every statement, in the order of the specification."""
-    text = (ROOT / "docs" / "statements.toml").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "sources" / "statements.toml").read_text(encoding="utf-8")
     return [
         Statement(key, section, *value) for section, rows in tomllib.loads(text).items() for key, value in rows.items()
     ]

@@ -1,12 +1,16 @@
 """Every citation of a source leads to a page of ours, and every section of those pages is cited."""
 
 import re
+import tomllib
+from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from docs.citations import PAGES, SOURCES, Citation, CitedText, UnreadableCitation, citations, cited_texts, resolved
-from docs.make_reference import SPECIFICATION, specification_page
+from docs.make_reference import PAGES_ELSEWHERE
+from docs.source_pages import NAMES
 from tests.docs.repository import links_of, name_of, pages
 from waypost.wire.errors import ERRORS
 
@@ -51,10 +55,20 @@ def test_every_documented_text_of_an_error_is_on_a_page() -> None:
     assert [error_code for error_code, row in ERRORS.items() if row.text and row.text not in known] == []
 
 
-def test_page_of_the_specification_is_generated_from_its_statements() -> None:
-    stored = SPECIFICATION.read_text(encoding="utf-8")
+@pytest.mark.parametrize("path", [path for path in PAGES_ELSEWHERE if path.parent == SOURCES], ids=name_of)
+def test_page_of_sources_is_generated_from_data(path: Path) -> None:
+    stored = path.read_text(encoding="utf-8")
 
-    assert stored == specification_page(), "docs/sources/specification.md is out of date: run `make reference`"
+    assert stored == PAGES_ELSEWHERE[path](), f"{name_of(path)} is out of date: run `make reference`"
+
+
+def test_every_fact_stands_once() -> None:
+    files = [tomllib.loads((SOURCES / f"{name}.toml").read_text(encoding="utf-8")) for name in NAMES]
+    parts = [part for file in files for section in file["sections"] for part in section.get("parts", ())]
+    rows = Counter(tuple(row) for part in parts for row in part.get("rows", ()))
+
+    assert rows.total() > 1_000
+    assert [row for row, count in rows.items() if count > 1] == []
 
 
 def test_pages_of_sources_are_linked_for_contributors_only() -> None:

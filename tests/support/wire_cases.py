@@ -6,7 +6,7 @@ from a file; a complete case has:
     source    the source of the statement
     why       the statement, in a sentence
     error_code  of an error response: its row in `wire/errors.py`, whose status and text the response must have
-    holds     the statements of the spec that this case tests, by their keys in docs/statements.toml
+    holds     the statements of the spec that this case tests, by their keys in docs/sources/statements.toml
     strict    the service checks templates against the operator's rules at once
     settings  of a separate service for this case
     before    earlier requests; each is sent `times` times, and its response has `status` (200);
