@@ -29,7 +29,7 @@ from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
 from waypost.domain.app import BusinessAccount
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.domain.message import Message
 from waypost.domain.session_messages.plain import SessionText
 from waypost.notifications.state_changes import StateChangeRecorder

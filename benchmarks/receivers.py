@@ -29,7 +29,7 @@ from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import add_app, add_partner
 from waypost.store.callbacks.subscriptions import add_subscription

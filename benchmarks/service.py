@@ -22,7 +22,7 @@ from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.domain.templates.template import Template
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_partner

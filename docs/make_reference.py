@@ -38,7 +38,7 @@ from waypost.config import SECRETS, Settings
 from waypost.dispatch.operator_circuits import OPERATOR_PROBE_DELAYS_S
 from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
 from waypost.domain.app import Hosting
-from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALIASES, MODE_BITS, MODES
+from waypost.domain.callbacks import CALLBACK_VERSIONS, MODE_ALIASES, MODE_BITS, MODES
 from waypost.domain.lifecycle import (
     EDITABLE,
     MESSAGE_TRANSITIONS,

@@ -8,7 +8,7 @@ from typing import Final, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from waypost.domain.quotas import DEFAULT_CALLBACK_QUOTA, DEFAULT_MESSAGE_QUOTA, MAX_QUOTA
+from waypost.domain.partner import DEFAULT_CALLBACK_QUOTA, DEFAULT_MESSAGE_QUOTA, MAX_QUOTA
 from waypost.domain.rates import change_rates
 from waypost.store.postgresql_connections import MIN_CONNECTIONS, ConnectionBudget, connection_budget
 

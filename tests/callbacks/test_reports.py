@@ -6,7 +6,7 @@ from tests.support.callback_service import CallbackService
 from tests.support.callback_sink import CallbackSink, respond_in_turn
 from tests.support.polling import poll_until
 from waypost.base.clock import ManualClock
-from waypost.domain.callbacks.receiver_statistics import build_receiver_report
+from waypost.domain.callbacks import build_receiver_report
 
 
 async def test_every_attempt_is_stored_with_its_request_and_its_response(

@@ -28,7 +28,7 @@ from waypost.cli.live.trigger import cause_event
 from waypost.cli.live.trigger_events import EVENTS
 from waypost.cli.main import app as commands
 from waypost.client.api_client import ApiResponseError
-from waypost.domain.callbacks.subscription import MAX_SUBSCRIPTIONS_PER_APP
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP
 from waypost.wire.callbacks.kinds import CHANGE_KINDS, INBOUND_KINDS, STATUS_KINDS, event_name
 
 CALLBACK: Final = {"type": "message-event", "payload": {"type": "delivered", "gsId": "m-1", "destination": ANN}}

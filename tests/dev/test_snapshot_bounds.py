@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from tests.dev.test_snapshots import small_snapshot
-from waypost.assembly.snapshots import size_limits, snapshot
+from waypost.assembly import snapshot
 from waypost.simulator import SnapshotError
 
 FILE_NAME = "whole.waypost"
@@ -115,7 +115,7 @@ def test_the_total_size_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     """A lowered limit stands for a full disk."""
     small_snapshot(tmp_path)
     file = tmp_path / FILE_NAME
-    monkeypatch.setattr(size_limits, "MAX_BYTES", 1000)
+    monkeypatch.setattr(snapshot, "MAX_BYTES", 1000)
 
     with pytest.raises(SnapshotError, match="the limit is 1000"):
         snapshot.stage_snapshot(file, tmp_path / "into", secret_key="k", machine_ms=0)

@@ -17,7 +17,7 @@ import pytest
 from tests.dev.conftest import DevStarter
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import HANGS_AFTER_S
-from waypost.assembly.snapshots import snapshot
+from waypost.assembly import snapshot
 from waypost.base.clock import ClockSetting
 from waypost.cli.live.listener import ListenerSubscription
 from waypost.simulator import FILE_REVISION, SnapshotError

@@ -13,7 +13,7 @@ import pytest
 from tests.dev.conftest import DevStarter, RunningDev
 from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.polling import HANGS_AFTER_S
-from waypost.assembly.snapshots import snapshot
+from waypost.assembly import snapshot
 from waypost.base.clock import ClockSetting
 from waypost.simulator import SnapshotError
 from waypost.simulator.store import Store

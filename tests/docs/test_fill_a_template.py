@@ -8,7 +8,7 @@ import pytest
 
 from tests.docs.repository import ROOT
 from waypost.domain.send_rules import template_send_error
-from waypost.domain.templates.parameters import TemplateParameters, split_parameters
+from waypost.domain.templates.rendering import TemplateParameters, split_parameters
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.types import TemplateType
 from waypost.wire.forms import Form

@@ -9,8 +9,7 @@ import pytest
 from starlette.routing import Router
 
 from waypost.operations import openapi
-from waypost.operations.docs import DocsPages
-from waypost.operations.kept_pages import SLICE_BYTES
+from waypost.operations.docs import SLICE_BYTES, DocsPages
 
 PAGES = ["/openapi.json", "/docs", "/docs/post-wa-api-v1-msg"]
 

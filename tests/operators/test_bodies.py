@@ -9,14 +9,14 @@ from waypost.domain.templates.buttons import (
     VIEW_CATALOG_BUTTON,
     VIEW_ITEMS_BUTTON,
     ButtonKind,
+    Card,
     SupportedApp,
     TemplateButton,
 )
-from waypost.domain.templates.cards import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.template import Category, add_type_button, sample_references
-from waypost.operators.cloud.templates.bodies import template_body
+from waypost.operators.cloud.templates import template_body
 from waypost.simulator.templates.checks import check_draft as check_operator_draft
 
 REPLY = TemplateButton(ButtonKind.QUICK_REPLY, "Yes")

@@ -9,26 +9,30 @@ from tests.operators.conformance.conftest import DIRECT_CALLS
 from tests.operators.conftest import TinyOperator, hang_up, json_response, never_respond, text_response
 from tests.support.builders import OPERATOR
 from tests.support.closed_port import closed_port
-from waypost.domain.direct_calls.account import (
+from waypost.domain.direct_calls import (
+    CallFailure,
+    CallNotOffered,
     CheckToken,
+    CreateFromLibrary,
+    DeleteMedium,
     GetBusinessAccount,
     GetBusinessStatus,
-    GetNumber,
-    ListNumbers,
-)
-from waypost.domain.direct_calls.call import CallFailure, CallNotOffered, OperatorCall
-from waypost.domain.direct_calls.media import DeleteMedium, GetMedium
-from waypost.domain.direct_calls.profile import MarkRead
-from waypost.domain.direct_calls.subscriptions import GetSubscription, ListMissingFields, Subscribe, Unsubscribe
-from waypost.domain.direct_calls.templates import (
-    CreateFromLibrary,
     GetLibraryTemplate,
+    GetMedium,
+    GetNumber,
+    GetSubscription,
     GetTemplate,
     ListLibrary,
+    ListMissingFields,
+    ListNumbers,
     ListTemplates,
+    MarkRead,
+    OperatorCall,
     OperatorTemplate,
+    Subscribe,
     TemplateDetail,
     UnpauseTemplate,
+    Unsubscribe,
 )
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.cloud import direct_calls

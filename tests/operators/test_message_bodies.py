@@ -9,14 +9,18 @@ from tests.support.builders import ANN, draft, id_number, message, template
 from tests.support.session_samples import MESSAGE_ID, SESSION_SAMPLES
 from waypost.domain.message import CardSend, Content, Passthrough, TemplateSend, media_references, reply_target_id
 from waypost.domain.postback import button_payload
-from waypost.domain.session_messages.buttons import SessionUrlButton
-from waypost.domain.session_messages.choices import ListSection, SessionList, SessionQuickReply, choice_reference
+from waypost.domain.session_messages.choices import (
+    ListSection,
+    SessionList,
+    SessionQuickReply,
+    SessionUrlButton,
+    choice_reference,
+)
 from waypost.domain.session_messages.content import Choice, Location, MediaKind, MediaRef, ProductSection
 from waypost.domain.session_messages.plain import SessionLocation, SessionMedia, SessionReaction, SessionText
-from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.operators.cloud.messages.bodies import message_body
+from waypost.operators.cloud.messages import message_body
 from waypost.wire.forms import Form
 from waypost.wire.messages.session_forms import read_session_message
 

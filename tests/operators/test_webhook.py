@@ -20,12 +20,13 @@ from waypost.domain.event import (
     QualityEvent,
     ReviewEvent,
     StatusEvent,
+    WebhookItem,
+    unreadable_body,
 )
-from waypost.domain.inbound_webhook import WebhookItem, unreadable_body
 from waypost.domain.message import MessageState
+from waypost.operators.cloud import webhook
 from waypost.operators.cloud.tolerant_json import parse_text
-from waypost.operators.cloud.webhooks import webhook
-from waypost.operators.cloud.webhooks.statuses import StatusTexts, read_status_texts
+from waypost.operators.cloud.webhook_items import StatusTexts, read_status_texts
 
 NUMBER = APP.phone_number_id
 SENT = {"id": "wamid.1", "status": "sent", "timestamp": "1760000000", "recipient_id": ANN}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.support.polling import HANGS_AFTER_S
-from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
+from waypost.assembly.serve import InvalidConfiguration, check_configuration
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
-from waypost.domain.templates.buttons import ButtonKind, OtpType, SupportedApp, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, OtpType, SupportedApp, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rules import explain_failure, find_broken_rule
 from waypost.domain.templates.template import Category

@@ -12,9 +12,8 @@ from waypost.domain.errors import ApiError
 from waypost.domain.message import Content, Passthrough, TemplateSend, media_references, reply_target_id
 from waypost.domain.send_rules import operator_limit_error, template_send_error
 from waypost.domain.session_messages import SESSION_KINDS
-from waypost.domain.templates.buttons import VIEW_ITEMS_BUTTON, ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
-from waypost.operators.cloud.messages.bodies import message_body
+from waypost.domain.templates.buttons import VIEW_ITEMS_BUTTON, ButtonKind, Card, TemplateButton
+from waypost.operators.cloud.messages import message_body
 from waypost.store.encoding import content_kind, decode_content
 from waypost.wire.calling import CallEvent
 from waypost.wire.forms import Form

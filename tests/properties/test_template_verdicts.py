@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from tests.properties.test_any_draft import CHANGES, changed_draft
 from tests.support.builders import draft, template
-from waypost.domain.templates.buttons import ButtonKind, SupportedApp, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, SupportedApp, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import add_type_button
 from waypost.domain.templates.variables import split_at_variables, variable_names, word_count
 from waypost.domain.templates.violations import find_violations
-from waypost.operators.cloud.templates.bodies import template_body
+from waypost.operators.cloud.templates import template_body
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.reviews import review_decision
 from waypost.simulator.templates.checks import check_draft

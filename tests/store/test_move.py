@@ -18,7 +18,7 @@ from tests.support.builders import ANN, BEN, id_number, message
 from tests.support.polling import poll_until
 from tests.support.store_locations import Databases, PostgresLocation
 from tests.support.store_statements import execute, fetch_column
-from waypost.assembly.store_move import CopyMismatch, MovedTable, move
+from waypost.assembly.store_maintenance import CopyMismatch, MovedTable, move
 from waypost.store.contract import StoreInUse, WrongStore
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine

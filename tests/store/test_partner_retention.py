@@ -10,8 +10,8 @@ from tests.support.store_locations import StoreLocation
 from tests.support.store_statements import execute, fetch_column
 from waypost.base.clock import DAY_MS, ManualClock
 from waypost.base.ids import uuid7_text
-from waypost.domain.callbacks.callback import CallbackAttempt
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.domain.callbacks import CallbackAttempt
+from waypost.domain.event import InboundWebhook, WebhookItem
 from waypost.domain.media import INBOUND_LIFE_MS, MEDIA_LIFE_MS
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText

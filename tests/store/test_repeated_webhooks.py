@@ -8,8 +8,8 @@ import pytest
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
-from waypost.domain.inbound_webhook import InboundWebhook
-from waypost.operators.cloud.webhooks.webhook import split
+from waypost.domain.event import InboundWebhook
+from waypost.operators.cloud.webhook import split
 from waypost.store.database import Database
 from waypost.store.queue.inbound_webhooks import record_webhooks
 

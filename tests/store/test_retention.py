@@ -17,8 +17,8 @@ from tests.support.store_locations import Databases
 from tests.support.store_statements import execute, fetch_column, fetch_row
 from waypost.base.clock import DAY_MS, ManualClock, SystemClock
 from waypost.base.ids import uuid7_text
-from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.domain.callbacks import AttemptKind, CallbackAttempt
+from waypost.domain.event import InboundWebhook, WebhookItem
 from waypost.domain.message import Message, MessageState
 from waypost.domain.session_messages.plain import SessionText
 from waypost.operations.retention_loop import RetentionLoop

@@ -9,7 +9,7 @@ from waypost.domain.partner import Partner
 from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.operators.cloud.account import cloud_account
+from waypost.operators.cloud.numbers import cloud_account
 
 AT_MS: Final = 1_760_000_000_000
 INSTANCE_KEY: Final = "an instance key of forty characters, for tests"

@@ -21,14 +21,13 @@ from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
-from waypost.assembly.operators import ADAPTERS, MakeOperator
-from waypost.assembly.service import WEBHOOK_PATH, Waypost
+from waypost.assembly.service import ADAPTERS, WEBHOOK_PATH, MakeOperator, Waypost
 from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds, SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.config import Settings
-from waypost.domain.callbacks.subscription import MODE_BITS
+from waypost.domain.callbacks import MODE_BITS
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.queue.job_subjects import QueueName

@@ -10,7 +10,7 @@ from waypost.admin import provisioning
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.ids import SeededIds
-from waypost.operators.cloud.account import cloud_account
+from waypost.operators.cloud.numbers import cloud_account
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 
 CLOUD: Final = cloud_account(

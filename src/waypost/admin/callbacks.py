@@ -11,7 +11,7 @@ from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.traces import TracedCallback
 from waypost.base.clock import DAY_MS, machine_ms
-from waypost.domain.callbacks.receiver_statistics import build_receiver_report
+from waypost.domain.callbacks import build_receiver_report
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.callbacks import ReplayFilter, callback_with_attempts, count_replays, enqueue_replays

@@ -9,8 +9,7 @@ from waypost.admin import provisioning
 from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.account import GetBusinessAccount, ListNumbers
-from waypost.domain.direct_calls.subscriptions import Subscribe
+from waypost.domain.direct_calls import GetBusinessAccount, ListNumbers, Subscribe
 from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.store.accounts.partners import all_apps, all_business_accounts, all_operator_accounts
 

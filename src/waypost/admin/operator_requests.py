@@ -3,7 +3,7 @@
 from typing import Final
 
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, OperatorProblem, Response
+from waypost.domain.direct_calls import CallNotOffered, OperatorCall, OperatorProblem, Response
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.contract import Operators

@@ -15,12 +15,17 @@ from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.account import GetBusinessAccount, ListNumbers, OperatorNumber
-from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls import (
+    GetBusinessAccount,
+    ListNumbers,
+    ListTemplates,
+    OperatorNumber,
+    OperatorTemplate,
+    TemplateDetail,
+)
 from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.domain.phone_number import read_phone_number
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
 from waypost.notifications.template_sync import align_templates, make_review_event, name_and_language, present_ids

@@ -9,8 +9,7 @@ from sqlalchemy import Connection
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.partner import MAX_PASSWORD_CHARS, Partner
-from waypost.domain.quotas import MAX_QUOTA
+from waypost.domain.partner import MAX_PASSWORD_CHARS, MAX_QUOTA, Partner
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.credentials import delete_sessions
 from waypost.store.queue.depths import change_own_quotas, count_backlog, read_own_quotas

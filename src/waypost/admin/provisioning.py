@@ -11,8 +11,7 @@ from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.domain.app import BusinessAccount, OperatorAccount
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
-from waypost.domain.partner import Partner
-from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.partner import Partner, PartnerQuotas
 from waypost.domain.rates import Rate
 from waypost.operators.contract import Operators
 from waypost.outbound.vetted_client import VettedClient

@@ -8,7 +8,7 @@ from typing import Any, Final
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls.call import CallFailure, CallNotOffered, OperatorCall, Response
+from waypost.domain.direct_calls import CallFailure, CallNotOffered, OperatorCall, Response
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.contract import GraphClient, GraphRequest

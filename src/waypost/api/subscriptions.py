@@ -17,7 +17,7 @@ from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import (
+from waypost.domain.callbacks import (
     MAX_SUBSCRIPTIONS_PER_APP,
     Subscription,
     check_single_voice,

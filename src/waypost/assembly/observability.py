@@ -10,9 +10,8 @@ from starlette.routing import Route, Router
 from waypost.base.clock import Clock
 from waypost.config import Settings
 from waypost.operations.metrics import MeasuredServices, MetricsContext, ServerCounts
-from waypost.operations.probes import Probes
 from waypost.operations.prometheus import MetricsEndpoint
-from waypost.operations.readiness import CheckedServices, Readiness
+from waypost.operations.readiness import CheckedServices, Probes, Readiness
 from waypost.operations.tracing import SpanTracing, open_tracing
 from waypost.store.queue.depths import QueueDepths
 

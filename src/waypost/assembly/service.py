@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -30,7 +30,6 @@ from waypost.api.uploads.quota import MediaQuota
 from waypost.api.uploads.uploads import PartnerUploads
 from waypost.assembly.console import DEFAULT_CONSOLE_OPTIONS, ConsoleOptions, make_console
 from waypost.assembly.observability import ProcessObservability
-from waypost.assembly.operators import ADAPTERS, MakeOperator, make_operators
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
@@ -51,8 +50,7 @@ from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_actions import TemplateActions
 from waypost.dispatch.template_outcomes import TemplateOutcomes
 from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
-from waypost.domain.partner import Wallet
-from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.partner import PartnerQuotas, Wallet
 from waypost.domain.rates import change_rates
 from waypost.events.media_fetch import InboundMediaFetcher
 from waypost.events.media_sweep import MediaSweep
@@ -62,6 +60,9 @@ from waypost.operations.docs import DocsPages
 from waypost.operations.metrics import MeasuredServices
 from waypost.operations.onboarding_page import OnboardingPage
 from waypost.operations.retention_loop import RetentionLoop
+from waypost.operators.cloud.adapter import CloudOperator
+from waypost.operators.cloud.numbers import KIND as CLOUD
+from waypost.operators.contract import Operator, Operators
 from waypost.outbound.vetted_client import VettedClient
 from waypost.queue.plans import make_queue_plans, queues_of_stages
 from waypost.queue.queue import JobQueue
@@ -76,6 +77,20 @@ from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.retention.rules import RetentionPeriods
+
+MakeOperator = Callable[[Settings, Clock], Operator]
+
+ADAPTERS: Final[
+    Mapping[str, MakeOperator]
+] = {  # kind of operator account: its adapter. Kinds are stored: never change one
+    CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
+}
+
+
+def make_operators(settings: Settings, clock: Clock, adapters: Mapping[str, MakeOperator]) -> Operators:
+    """Return the adapters of a service, not yet open."""
+    return Operators({kind: make(settings, clock) for kind, make in adapters.items()})
+
 
 WEBHOOK_PATH: Final = "/operator/webhook"
 MEDIA_PATH: Final = "/media"

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from waypost.base.clock import Clock, machine_ms
-from waypost.domain.callbacks.callback import Callback, CallbackAttempt
+from waypost.domain.callbacks import Callback, CallbackAttempt
 from waypost.outbound.vetted_client import VettedClient
 from waypost.wire.callbacks.signatures import merge_headers, signature_headers
 

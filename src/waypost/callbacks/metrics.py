@@ -2,7 +2,7 @@
 
 from waypost.base.telemetry.counters import CallCounters, status_class
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.domain.callbacks.callback import CallbackAttempt
+from waypost.domain.callbacks import CallbackAttempt
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CallbackRow
 

@@ -11,8 +11,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.callbacks.circuits import Circuit
-from waypost.domain.callbacks.callback import CallbackAttempt
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import CallbackAttempt, Subscription
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.receivers import pause_subscription

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 
 SLOW_RESPONSE_MS: Final = 1_000
 """A receiver that takes so long to respond is slow."""

@@ -19,8 +19,7 @@ from waypost.callbacks.pausing import SubscriptionPauser
 from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
 from waypost.callbacks.retries import interrupted_pause_ms, parse_retry_after_ms, retry_delay_ms
 from waypost.callbacks.slots import ConcurrencySlots
-from waypost.domain.callbacks.callback import AttemptKind, Callback, CallbackAttempt
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import AttemptKind, Callback, CallbackAttempt, Subscription
 from waypost.outbound.vetted_client import VettedClient
 from waypost.queue.concurrency_groups import PaceCheck
 from waypost.queue.job import Job

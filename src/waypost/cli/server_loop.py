@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
-from waypost.assembly.configuration_check import InvalidConfiguration
 from waypost.assembly.http.servers import PortInUse
+from waypost.assembly.serve import InvalidConfiguration
 from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE
 from waypost.cli.errors import fail
 from waypost.operations.tracing import TracingUnavailable

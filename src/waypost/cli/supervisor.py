@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import typer
 
-from waypost.assembly.configuration_check import InvalidConfiguration, check_configuration
 from waypost.assembly.http.sockets import PortInUse
+from waypost.assembly.serve import InvalidConfiguration, check_configuration
 from waypost.assembly.workers import PrintLine, WorkersFailed, WorkerSupervisor, worker_command
 from waypost.cli.errors import fail
 from waypost.cli.store_place import describe_connections, describe_store

@@ -10,8 +10,7 @@ from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls.call import CallNotOffered
-from waypost.domain.direct_calls.templates import GetTemplate, ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls import CallNotOffered, GetTemplate, ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.notifications.template_sync import is_same_template

@@ -9,7 +9,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.direct_calls.templates import OperatorTemplate
+from waypost.domain.direct_calls import OperatorTemplate
 from waypost.domain.event import CategoryEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable

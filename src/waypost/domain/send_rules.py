@@ -8,10 +8,10 @@ from typing import Final
 
 from waypost.domain.message import Content, TemplateSend
 from waypost.domain.session_messages.content import FieldLimit, SessionContent, is_http_url
-from waypost.domain.session_messages.products import all_products
+from waypost.domain.session_messages.plain import all_products
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.parameters import parameter_count_range
+from waypost.domain.templates.rendering import parameter_count_range
 from waypost.domain.templates.types import HeaderFormat, TemplateType, type_row
 
 # fmt: off

@@ -5,12 +5,11 @@ from typing import Final
 
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App
 from waypost.domain.event import InboundEvent
-from waypost.domain.inbound_context import InboundContext, MediaLink
 from waypost.domain.media import INBOUND_LIFE_MS, InboundMedia
 from waypost.domain.message import Content, TemplateSend
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS
 from waypost.domain.phone_number import group_destination
-from waypost.domain.postback import find_choice, find_postback_text, referenced_message_id
+from waypost.domain.postback import InboundContext, MediaLink, find_choice, find_postback_text, referenced_message_id
 from waypost.domain.session_messages.content import MediaKind
 from waypost.events.lookup import EventContext, IgnoredEvent, reaction_target
 from waypost.events.senders import find_sender

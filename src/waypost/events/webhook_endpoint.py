@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.app import OperatorAccount
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem, unreadable_group, unreadable_item
+from waypost.domain.event import InboundWebhook, WebhookItem, unreadable_group, unreadable_item
 from waypost.events.worker import EventIngester
 from waypost.operators.contract import Operators
 from waypost.store.directory import Directory

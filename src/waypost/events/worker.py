@@ -18,14 +18,16 @@ from waypost.domain.event import (
     CategoryEvent,
     Event,
     InboundEvent,
+    InboundWebhook,
     OtherStatusEvent,
     PaymentEvent,
     QualityEvent,
     ReviewEvent,
     StatusEvent,
     UnknownEvent,
+    WebhookItem,
+    unreadable_body,
 )
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem, unreadable_body
 from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import MODE_ALL
+from waypost.domain.callbacks import MODE_ALL
 from waypost.domain.event import StatusEvent
 from waypost.domain.message import MessageState
 from waypost.notifications.message_bodies import MessageEventBody

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.direct_calls.templates import OperatorTemplate
+from waypost.domain.direct_calls import OperatorTemplate
 from waypost.domain.event import CategoryEvent, QualityEvent, ReviewEvent
 from waypost.domain.lifecycle import OPERATOR_STATUSES, QUALITIES
 from waypost.domain.templates.template import Category, Template, TemplateStatus, have_same_contents

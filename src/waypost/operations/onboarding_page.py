@@ -2,7 +2,8 @@
 
 import math
 import re
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -10,8 +11,33 @@ from starlette.responses import HTMLResponse, Response
 from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App
-from waypost.operations.page_templates import PAGE_HEADERS, page_templates
 from waypost.store.directory import Directory
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+PAGE_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+
+@cache
+def page_templates() -> "Environment":
+    """Return the templates."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("waypost.operations", "pages"),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+
 
 _CODE: Final = re.compile(r"([0-9a-f-]{36})-[0-9a-f]{32}")
 

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
-from waypost.domain.event import Event
-from waypost.domain.inbound_webhook import WebhookItem
+from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
+from waypost.domain.event import Event, WebhookItem
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcome

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from waypost.base.json_values import object_of
 from waypost.domain.app import App
-from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
+from waypost.domain.direct_calls import BusinessStatus, NumberStatus
 from waypost.domain.event import LimitEvent
 from waypost.domain.partner import Wallet
 from waypost.domain.templates.template import Category

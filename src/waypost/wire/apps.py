@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import read_modes
+from waypost.domain.callbacks import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.domain.callbacks.subscription import CALLBACK_VERSIONS, MODE_ALL, MODES, Subscription, read_modes
+from waypost.domain.callbacks import CALLBACK_VERSIONS, MODE_ALL, MODES, Subscription, read_modes
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.wire.forms import MAX_FORM_FIELDS, Form, read_json
 

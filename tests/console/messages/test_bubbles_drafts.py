@@ -11,8 +11,7 @@ from waypost.console.bubbles.buttons import BUTTON_BEHAVIOURS
 from waypost.console.bubbles.flow_forms import parse_screens
 from waypost.console.bubbles.items import add_media_data, prepare_messages, quote_of
 from waypost.console.bubbles.previews import draft_message, message_view
-from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.types import TemplateType
 from waypost.simulator.messages.template_buttons import BUTTON_SEND_KINDS as SENT_KINDS

@@ -16,7 +16,7 @@ from waypost.console.overview.queries import MAX_NEWEST_READ, MinuteCounts, coun
 from waypost.console.services import ConsoleServices
 from waypost.console.web.zones import UTC_ZONE
 from waypost.domain.app import BusinessAccount
-from waypost.domain.inbound_webhook import InboundWebhook, unreadable_group, unreadable_item
+from waypost.domain.event import InboundWebhook, unreadable_group, unreadable_item
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_business_account
 from waypost.store.console.overview import MinuteCount, StoredMinuteCounts

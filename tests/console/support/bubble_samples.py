@@ -6,11 +6,10 @@ The simulator itself renders the messages, so a bubble gets exactly what the con
 from dataclasses import replace
 from typing import Any, Final
 
-from waypost.domain.templates.buttons import ButtonKind, SupportedApp, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, SupportedApp, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import add_type_button
-from waypost.operators.cloud.templates.bodies import template_components
+from waypost.operators.cloud.templates import template_components
 from waypost.simulator.handsets.phone_messages import (
     build_contacts_message,
     build_media_message,

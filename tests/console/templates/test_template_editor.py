@@ -13,8 +13,7 @@ from waypost.assembly.dev import demo
 from waypost.console.templates.draft_text import draft_content, parse_content
 from waypost.console.templates.editor_view import CONDITIONAL_MAX_CHARS, MAX_CHARS_BY_FIELD
 from waypost.console.templates.submission import encode_content, encode_draft
-from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TEMPLATE_FIELDS, FieldFormat, TemplateDraft, has_part
 from waypost.domain.templates.rules import TEMPLATE_RULES
 from waypost.domain.templates.types import type_row

@@ -20,8 +20,8 @@ from waypost.console.templates.texts import (
 )
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS
-from waypost.domain.templates.languages import LANGUAGES
 from waypost.domain.templates.rules import TEMPLATE_RULES, TemplateRule
+from waypost.domain.templates.types import LANGUAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

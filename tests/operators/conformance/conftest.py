@@ -18,11 +18,9 @@ from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
+from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import account, media, profile, subscriptions, templates
-from waypost.domain.direct_calls.account import CheckToken
-from waypost.domain.direct_calls.call import OperatorCall
-from waypost.domain.direct_calls.templates import ListLibrary
+from waypost.domain.direct_calls import CheckToken, ListLibrary, OperatorCall
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Operator
@@ -33,8 +31,7 @@ EventT = TypeVar("EventT")
 
 DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
     name: call_type
-    for module in (account, media, profile, subscriptions, templates)
-    for name, call_type in vars(module).items()
+    for name, call_type in vars(direct_calls).items()
     if isinstance(call_type, type) and issubclass(call_type, OperatorCall) and call_type is not OperatorCall
 }
 

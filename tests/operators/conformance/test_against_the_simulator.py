@@ -12,19 +12,27 @@ from tests.operators.conformance.test_recorded import picture
 from tests.support.builders import ACCOUNT, ANN, APP, draft, id_number, message, template
 from tests.support.closed_port import closed_port
 from tests.support.media_samples import sample
-from waypost.domain.direct_calls.account import (
+from waypost.domain.direct_calls import (
+    CallNotOffered,
     CheckToken,
+    DeleteMedium,
     GetBusinessAccount,
     GetBusinessStatus,
     GetNumber,
+    GetSubscription,
+    GetTemplate,
+    ListLibrary,
     ListNumbers,
+    ListTemplates,
+    MarkRead,
+    OperatorCall,
+    RawList,
+    Response,
+    Subscribe,
+    TemplateDetail,
     TokenStatus,
+    Unsubscribe,
 )
-from waypost.domain.direct_calls.call import CallNotOffered, OperatorCall, RawList, Response
-from waypost.domain.direct_calls.media import DeleteMedium
-from waypost.domain.direct_calls.profile import MarkRead
-from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe
-from waypost.domain.direct_calls.templates import GetTemplate, ListLibrary, ListTemplates, TemplateDetail
 from waypost.domain.event import InboundEvent, ReviewEvent, StatusEvent
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import MessageState, TemplateSend

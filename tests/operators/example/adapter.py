@@ -15,30 +15,41 @@ import msgspec
 
 from waypost.base.clock import DAY_MS
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls.account import (
+from waypost.domain.direct_calls import (
     BusinessStatus,
+    CallFailure,
+    CallResult,
+    DeleteMedium,
     GetBusinessAccount,
     GetBusinessStatus,
     GetNumber,
+    GetSubscription,
+    GetTemplate,
     ListNumbers,
+    ListTemplates,
+    MarkRead,
     NumberStatus,
     OperatorBusiness,
-    OperatorNumber,
-)
-from waypost.domain.direct_calls.call import (
-    CallFailure,
-    CallResult,
     OperatorCall,
+    OperatorNumber,
     OperatorProblem,
+    OperatorTemplate,
     Response,
+    Subscribe,
+    Unsubscribe,
+    WebhookSubscription,
     unsupported_call,
 )
-from waypost.domain.direct_calls.media import DeleteMedium
-from waypost.domain.direct_calls.profile import MarkRead
-from waypost.domain.direct_calls.subscriptions import GetSubscription, Subscribe, Unsubscribe, WebhookSubscription
-from waypost.domain.direct_calls.templates import GetTemplate, ListTemplates, OperatorTemplate
-from waypost.domain.event import Event, InboundEvent, ReviewEvent, StatusEvent, UnknownEvent
-from waypost.domain.inbound_webhook import WebhookItem, unreadable_group, unreadable_item
+from waypost.domain.event import (
+    Event,
+    InboundEvent,
+    ReviewEvent,
+    StatusEvent,
+    UnknownEvent,
+    WebhookItem,
+    unreadable_group,
+    unreadable_item,
+)
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message, MessageState, Passthrough, TemplateSend
 from waypost.domain.outcome import (

@@ -15,7 +15,7 @@ from tests.support.operator_webhook import post_body
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import Version3Receiver
-from waypost.domain.inbound_webhook import InboundWebhook, unreadable_group, unreadable_item
+from waypost.domain.event import InboundWebhook, unreadable_group, unreadable_item
 from waypost.store.queue.inbound_webhooks import record_webhooks
 from waypost.store.queue.job_subjects import JobState, QueueName, read_item
 from waypost.store.queue.jobs import count_jobs_by_state

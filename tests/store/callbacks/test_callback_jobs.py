@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from tests.support.builders import APP, AT_MS, PARTNER
 from tests.support.store_statements import fetch_column
-from waypost.domain.callbacks.callback import CallbackAttempt
+from waypost.domain.callbacks import CallbackAttempt
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, enqueue_callbacks, record_attempts
 from waypost.store.database import Database
 from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, reopen_dead_letter

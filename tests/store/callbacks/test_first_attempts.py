@@ -5,7 +5,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.builders import APP, AT_MS, PARTNER
-from waypost.domain.callbacks.callback import AttemptKind, CallbackAttempt
+from waypost.domain.callbacks import AttemptKind, CallbackAttempt
 from waypost.store.callbacks.callbacks import (
     AttemptRecord,
     CallbackRow,

@@ -21,13 +21,12 @@ from tests.support.builders import (
 )
 from waypost.base.clock import ManualClock
 from waypost.base.encryption import SecretBox, WrongInstanceKey
-from waypost.domain.callbacks.subscription import Subscription
-from waypost.domain.inbound_webhook import InboundWebhook, WebhookItem
+from waypost.domain.callbacks import Subscription
+from waypost.domain.event import InboundWebhook, WebhookItem
 from waypost.domain.message import Content, MessageState, TemplateSend
 from waypost.domain.session_messages.plain import SessionText
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import TemplateStatus
+from waypost.domain.templates.template import TemplateFilter, TemplateStatus
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.credentials import (
     CredentialKind,

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import LargeBinary, NullPool, Table, create_engine
 
 from waypost.domain.app import App, AppKey, AppUser, BusinessAccount, OperatorAccount
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.domain.templates.template import Template
 from waypost.store import tables

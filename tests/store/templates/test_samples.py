@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import APP, AT_MS, PARTNER, draft, template
 from waypost.domain.media import MEDIA_LIFE_MS, UploadedMedia
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.database import Database

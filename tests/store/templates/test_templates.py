@@ -6,8 +6,7 @@ from sqlalchemy import Connection, select
 
 from tests.support.builders import ACCOUNT, AT_MS, PARTNER, draft, id_number, template
 from tests.support.query_plans import plan_of, sorts
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import TemplateStatus
+from waypost.domain.templates.template import TemplateFilter, TemplateStatus
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.tables import queue_jobs

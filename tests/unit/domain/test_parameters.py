@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.builders import draft
-from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUTTON, ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.parameters import (
+from waypost.domain.templates.rendering import (
     CardParameters,
     TemplateParameters,
     parameter_count_range,

@@ -8,11 +8,10 @@ import pytest
 from tests.support.builders import draft
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.templates.buttons import ButtonKind, SupportedApp, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, SupportedApp, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.languages import LANGUAGES, canonical_language
 from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES, TEMPLATE_RULES, check_draft
+from waypost.domain.templates.types import LANGUAGES, canonical_language
 
 REPLY = ButtonKind.QUICK_REPLY
 URL = TemplateButton(ButtonKind.URL, "Look", url="https://acme.test")

@@ -3,7 +3,7 @@
 import pytest
 
 from waypost.domain.event import StatusEvent
-from waypost.operators.cloud.webhooks.statuses import status_event
+from waypost.operators.cloud.webhook_items import status_event
 from waypost.wire.callbacks.billing import deductions
 
 

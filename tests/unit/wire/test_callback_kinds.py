@@ -1,8 +1,8 @@
 """The table of callbacks has what the code can create, and the code creates what the table has."""
 
-from waypost.domain.callbacks.subscription import MODE_ALL, MODES
+from waypost.domain.callbacks import MODE_ALL, MODES
 from waypost.domain.message import MessageState
-from waypost.operators.cloud.webhooks.changes import CHANGES
+from waypost.operators.cloud.webhook import CHANGES
 from waypost.wire.callbacks import account_v2, inbound_v2
 from waypost.wire.callbacks.kinds import (
     ACCOUNT_KINDS,

@@ -15,7 +15,7 @@ from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.rules import TEMPLATE_RULES
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import TemplateType
-from waypost.operators.cloud.templates.bodies import template_body
+from waypost.operators.cloud.templates import template_body
 from waypost.wire.forms import Form
 from waypost.wire.templates.drafts import read_buttons, read_cards, read_draft
 from waypost.wire.templates.record import template_record

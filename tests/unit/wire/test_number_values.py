@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.builders import APP
-from waypost.domain.direct_calls.account import BusinessStatus, NumberStatus
+from waypost.domain.direct_calls import BusinessStatus, NumberStatus
 from waypost.domain.event import LimitEvent
 from waypost.wire.account import business_account_info, ratings_object
 

@@ -7,7 +7,7 @@ from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.base.clock import DAY_MS
 from waypost.domain.app import BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.account import CheckToken, GetBusinessAccount
+from waypost.domain.direct_calls import CheckToken, GetBusinessAccount
 
 EXPIRY_WARNING_DAYS: Final = 7
 USAGE_WARNING_PERCENT: Final = 80

@@ -6,7 +6,7 @@ from waypost.admin.doctor.check_result import CheckResult, CheckState, failed_ca
 from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.account import ListNumbers, OperatorNumber
+from waypost.domain.direct_calls import ListNumbers, OperatorNumber
 from waypost.domain.phone_number import read_phone_number
 
 

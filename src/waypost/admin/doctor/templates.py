@@ -6,10 +6,9 @@ from waypost.admin.doctor.check_result import CheckResult, failed_call_results, 
 from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.lifecycle import OPERATOR_STATUSES
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.notifications.template_sync import LISTED_AS_APPROVED, name_and_language
 from waypost.store.templates.templates import find_templates, queued_template_ids
 

@@ -12,7 +12,7 @@ from waypost.admin.operator_requests import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.client.api_client import ApiUnreachable, ClientResponse, HttpTransport
 from waypost.domain.app import App, BusinessAccount, OperatorAccount
-from waypost.domain.direct_calls.subscriptions import GetSubscription, ListMissingFields
+from waypost.domain.direct_calls import GetSubscription, ListMissingFields
 
 HANDSHAKE_TIMEOUT_S: Final = 10
 

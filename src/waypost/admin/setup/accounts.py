@@ -16,7 +16,7 @@ from waypost.admin.provisioning import AdminContext, partner_with_email
 from waypost.admin.setup.document import BusinessAccountSetup
 from waypost.admin.setup.steps import Step, change_or_keep, create
 from waypost.domain.app import BusinessAccount
-from waypost.domain.direct_calls.subscriptions import GetSubscription
+from waypost.domain.direct_calls import GetSubscription
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.accounts.partners import business_account_by_id, partner_by_email
 

@@ -12,12 +12,7 @@ from waypost.admin.provisioning import AdminContext, partner_with_email
 from waypost.admin.setup.document import AppSetup, SubscriptionSetup
 from waypost.admin.setup.steps import Step, change_or_keep, create
 from waypost.domain.app import App
-from waypost.domain.callbacks.subscription import (
-    MAX_SUBSCRIPTIONS_PER_APP,
-    Subscription,
-    check_single_voice,
-    resume_subscription,
-)
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription, check_single_voice, resume_subscription
 from waypost.domain.errors import ApiError, ErrorCode, resource_not_found
 from waypost.domain.partner import Partner
 from waypost.domain.phone_number import read_phone_number

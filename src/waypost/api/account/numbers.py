@@ -8,7 +8,7 @@ from waypost.api.auth.credentials import Credential
 from waypost.api.direct_calls import account_of, call_operator
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.responses import Confirmation, StatusFirst, Success
-from waypost.domain.direct_calls.account import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
+from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import last_limit_event
 from waypost.wire.account import business_account_info, ratings_object

@@ -15,7 +15,7 @@ from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import ThrottledLog
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.partner import PartnerQuotas
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import NOTIFICATIONS_MISSED, Database
 from waypost.store.queue.depths import PartnerBacklog, count_backlog

@@ -23,8 +23,7 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.responses import Success, success
 from waypost.api.route import IdempotencyMode
 from waypost.domain.app import App, Hosting
-from waypost.domain.direct_calls.account import GetBusinessStatus
-from waypost.domain.direct_calls.marketing import GetMarketingTerms
+from waypost.domain.direct_calls import GetBusinessStatus, GetMarketingTerms
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough
 

@@ -13,7 +13,7 @@ from waypost.api.responses import Success, success
 from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.domain.app import App
-from waypost.domain.direct_calls.profile import MarkRead
+from waypost.domain.direct_calls import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.conversations import mark_conversation_read
 from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS

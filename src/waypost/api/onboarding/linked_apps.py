@@ -17,7 +17,7 @@ from waypost.api.responses import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App
-from waypost.domain.direct_calls.account import ListNumbers, OperatorNumber
+from waypost.domain.direct_calls import ListNumbers, OperatorNumber
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import add_app, app_by_source

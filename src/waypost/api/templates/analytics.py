@@ -18,8 +18,7 @@ from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.event import InboundEvent
 from waypost.domain.message import MessageState
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.store.templates.events import list_template_taps, state_counts, templates_of_messages
 from waypost.store.templates.templates import find_templates, template_by_id
 from waypost.wire.templates.analytics import (

@@ -15,7 +15,7 @@ from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.templates.sync import list_operator_templates
 from waypost.domain.app import App
-from waypost.domain.direct_calls.templates import (
+from waypost.domain.direct_calls import (
     CreatedTemplate,
     CreateFromLibrary,
     GetLibraryTemplate,
@@ -30,8 +30,8 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
-from waypost.domain.templates.languages import canonical_language
 from waypost.domain.templates.template import Category, Template, TemplateStatus
+from waypost.domain.templates.types import canonical_language
 from waypost.store.templates.templates import adopt_template, find_operator_template, templates_by_name
 from waypost.wire.templates.library_buttons import LibraryButton, read_library_buttons
 from waypost.wire.templates.record import TemplateRecord, template_record

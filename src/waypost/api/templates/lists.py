@@ -14,9 +14,8 @@ from waypost.api.responses import StatusFirst
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.templates.filter import TemplateFilter
 from waypost.domain.templates.rendering import flatten_template
-from waypost.domain.templates.template import Template
+from waypost.domain.templates.template import Template, TemplateFilter
 from waypost.store.templates.templates import find_templates
 from waypost.wire.templates.filters import read_partner_filter, read_self_serve_filter
 from waypost.wire.templates.record import TemplateRecord, template_record

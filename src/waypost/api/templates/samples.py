@@ -10,7 +10,7 @@ from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import ACCEPTED_TYPES, UploadedMedia, handle_lines, is_operator_handle
 from waypost.domain.session_messages.content import MediaKind
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import is_sample_url_only
 from waypost.domain.templates.types import type_row

@@ -12,10 +12,9 @@ from waypost.api.responses import Success
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
-from waypost.domain.direct_calls.templates import ListTemplates, OperatorTemplate, TemplateDetail
+from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_status_change
 from waypost.notifications.template_sync import add_found_template, align_templates, make_review_event, present_ids

@@ -8,7 +8,7 @@ from waypost.domain.partner import Partner
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
-from waypost.operators.cloud.account import cloud_account
+from waypost.operators.cloud.numbers import cloud_account
 
 INSTANCE_KEY: Final = "waypost demo instance key, known to everybody, rejected by serve"
 ADMIN_TOKEN: Final = DEMO_ADMIN_TOKEN

@@ -13,6 +13,7 @@ from pathlib import Path
 from socket import socket
 from typing import Final
 
+from waypost.assembly import snapshot
 from waypost.assembly.clock_file import open_stored_clock
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, written_env
@@ -24,8 +25,7 @@ from waypost.assembly.http.limits import graph_error_body, http_limits, raise_de
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.http.swappable_app import SwappableApp, respond_swap_failed
 from waypost.assembly.service import WEBHOOK_PATH
-from waypost.assembly.snapshots import snapshot
-from waypost.assembly.snapshots.snapshot_files import SnapshotFiles, describe_snapshot
+from waypost.assembly.snapshot import SnapshotFiles, describe_snapshot
 from waypost.base.clock import ClockSetting, SystemClock, VirtualClock
 from waypost.base.files import remove_others_access
 from waypost.base.ids import Ids, RandomIds, SeededIds

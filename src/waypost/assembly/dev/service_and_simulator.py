@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel
 from waypost.client.api_client import Transport
 from waypost.config import Settings
-from waypost.operators.cloud.webhooks.fields import FEATURE_FIELDS, NEEDED_FIELDS
+from waypost.operators.cloud.webhook_items import FEATURE_FIELDS, NEEDED_FIELDS
 from waypost.simulator import AccountSeed, DevPartners, NumberSeed, Simulator, SimulatorSettings, SnapshotStore
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_app, add_business_account, add_partner

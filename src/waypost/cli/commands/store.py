@@ -70,8 +70,8 @@ def move(
     data: Data = None,
 ) -> None:
     """Copy the SQLite store into an empty PostgreSQL database, with the service stopped."""
-    from waypost.assembly.store_move import CopyMismatch, MovedTable
-    from waypost.assembly.store_move import move as move_store
+    from waypost.assembly.store_maintenance import CopyMismatch, MovedTable
+    from waypost.assembly.store_maintenance import move as move_store
 
     settings = _log_warnings_only(load_settings(data=data))
 

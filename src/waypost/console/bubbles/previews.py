@@ -29,8 +29,7 @@ from waypost.console.bubbles.items import (
     media_view,
     text_of,
 )
-from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rendering import COPY_OFFER_LABEL, product_header, render_body, render_footer

@@ -24,7 +24,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.domain.callbacks.callback import AttemptKind
+from waypost.domain.callbacks import AttemptKind
 from waypost.store.callbacks.deliveries import (
     DELIVERY_STATES,
     DeliveryCursor,

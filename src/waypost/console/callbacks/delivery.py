@@ -13,8 +13,7 @@ from waypost.console.callbacks.lookup import callbacks_path, respond
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
-from waypost.domain.callbacks.callback import AttemptKind
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import AttemptKind, Subscription
 from waypost.store.callbacks.deliveries import find_delivery, find_delivery_jobs
 from waypost.store.callbacks.receivers import receiver_failure
 from waypost.store.callbacks.subscriptions import subscription_of_partner

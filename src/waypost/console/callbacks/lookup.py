@@ -9,7 +9,7 @@ from starlette.responses import JSONResponse, Response
 
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import NotFound, PageRequest
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.store.callbacks.subscriptions import subscription_of_partner
 
 _NOT_IN_NAMES: Final = re.compile(r"[^a-z0-9]+")

@@ -19,7 +19,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_chart_number, format_duration
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.zones import DisplayZone, time_element
-from waypost.domain.callbacks.receiver_statistics import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
+from waypost.domain.callbacks import RECEIVER_DEADLINE_MS, RECEIVER_TARGET_MS, build_receiver_report
 from waypost.store.callbacks.receivers import MAX_COUNTED_ATTEMPTS, AttemptCount, count_attempts, count_deliveries
 
 TIME_SLOTS: Final = 48

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
-from waypost.domain.callbacks.subscription import MODE_ALL, MODES, Subscription
+from waypost.domain.callbacks import MODE_ALL, MODES, Subscription
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.domain.callbacks.subscription import MAX_SUBSCRIPTIONS_PER_APP, Subscription
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription
 from waypost.store.callbacks.receivers import last_delivery_ms, newest_attempts
 
 SUBSCRIPTION_MACROS: Final = "callbacks/parts.html"

@@ -15,8 +15,7 @@ from waypost.console.messages.list_rows import kind_label
 from waypost.console.messages.trace import DeliveryProblem, delivery_problem, message_texts
 from waypost.domain.message import Passthrough, TemplateSend
 from waypost.domain.session_messages.content import SendContext, SessionContent
-from waypost.domain.templates.parameters import split_parameters
-from waypost.domain.templates.rendering import render_body
+from waypost.domain.templates.rendering import render_body, split_parameters
 from waypost.domain.templates.template import Template
 from waypost.store.encoding import decode_retained_content, short_text
 from waypost.wire.redaction import TextVisibility, redact_preview

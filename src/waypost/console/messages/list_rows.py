@@ -8,7 +8,7 @@ from waypost.console.messages.filters import MESSAGE_KINDS, encode_cursor
 from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.parameters import split_parameters
+from waypost.domain.templates.rendering import split_parameters
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import parameter_names
 from waypost.store.encoding import decode_retained_content, short_text

@@ -20,8 +20,7 @@ from waypost.console.web.zones import write_times_in_utc
 from waypost.domain.message import TemplateSend
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.parameters import split_parameters
-from waypost.domain.templates.rendering import render_body, render_footer
+from waypost.domain.templates.rendering import render_body, render_footer, split_parameters
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import split_at_variables, variable_names
 from waypost.store.callbacks.deliveries import subscription_health_by_app

@@ -11,7 +11,7 @@ from waypost.client.simulated_events import NOT_FETCHED
 from waypost.console.callbacks.deliveries import DeliveryStatus, delivery_status
 from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.web.formatting import format_number
-from waypost.domain.callbacks.callback import AttemptKind
+from waypost.domain.callbacks import AttemptKind
 from waypost.store.callbacks.deliveries import OpenCallback, SubscriptionHealth
 from waypost.store.queue.job_subjects import JobState
 from waypost.store.trace_events import SEND_ATTEMPTED

@@ -14,8 +14,7 @@ from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageR
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Category, Template
+from waypost.domain.templates.template import Category, Template, TemplateFilter
 from waypost.domain.templates.types import TemplateType
 from waypost.domain.templates.variables import example_values, variable_names
 from waypost.store.templates.templates import find_templates

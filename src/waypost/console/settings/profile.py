@@ -11,8 +11,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.settings.app import is_number_up_to
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ErrorCode
-from waypost.domain.partner import Partner
-from waypost.domain.quotas import MAX_QUOTA
+from waypost.domain.partner import MAX_QUOTA, Partner
 from waypost.wire.errors import ERRORS
 
 # fmt: off

@@ -13,8 +13,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.simulator.context import call_control, get_control, parse_seconds_ms, render_tab
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template
+from waypost.domain.templates.template import Template, TemplateFilter
 from waypost.store.templates.templates import find_templates, template_links
 
 REVIEW_MACROS: Final = "simulator/review_parts.html"

@@ -13,8 +13,7 @@ from waypost.console.templates.texts import find_language
 from waypost.console.web.assets import DISPLAYABLE_TYPES, SANDBOX_HEADERS
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.domain.media import UploadedMedia, handle_lines
-from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 from waypost.domain.templates.fields import FieldFormat, TemplateDraft, input_fields
 from waypost.domain.templates.template import Category, sample_references
 from waypost.domain.templates.types import HeaderMedium, TemplateTypeRow, type_row

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.parameters import parameter_button_indexes
+from waypost.domain.templates.rendering import parameter_button_indexes
 from waypost.domain.templates.types import HeaderFormat, type_row
 from waypost.domain.templates.variables import named_examples, parameter_names
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from waypost.domain.templates.buttons import TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateDraft
-from waypost.domain.templates.languages import LANGUAGES, canonical_language
-from waypost.domain.templates.types import TEMPLATE_TYPES
+from waypost.domain.templates.types import LANGUAGES, TEMPLATE_TYPES, canonical_language
 from waypost.domain.templates.variables import named_examples
 
 # fmt: off
@@ -188,7 +187,7 @@ def _format_value(value: object) -> str:
     return "" if value is None else str(value)
 
 
-_LANGUAGE_NAMES: Final = {  # Source: domain/templates/languages.py; names as in the Unicode CLDR
+_LANGUAGE_NAMES: Final = {  # Source: domain/templates/types.py; names as in the Unicode CLDR
     "af": "Afrikaans",
     "ar": "Arabic",
     "az": "Azerbaijani",

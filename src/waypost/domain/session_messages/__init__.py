@@ -2,17 +2,21 @@
 
 from typing import Final
 
-from waypost.domain.session_messages.buttons import SessionLocationRequest, SessionUrlButton
-from waypost.domain.session_messages.choices import SessionList, SessionQuickReply
+from waypost.domain.session_messages.choices import (
+    SessionList,
+    SessionLocationRequest,
+    SessionQuickReply,
+    SessionUrlButton,
+)
 from waypost.domain.session_messages.content import SessionContent
 from waypost.domain.session_messages.plain import (
     SessionContacts,
     SessionLocation,
     SessionMedia,
+    SessionProducts,
     SessionReaction,
     SessionText,
 )
-from waypost.domain.session_messages.products import SessionProducts
 
 # fmt: off
 SESSION_KINDS: Final[tuple[type[SessionContent], ...]] = (  # Source: facts 9.1; public page "Session messages"

@@ -1,4 +1,4 @@
-"""Template buttons: the kinds, their fields and their codes in a record."""
+"""Template buttons: the kinds, their fields and their codes in a record; and the cards of a carousel."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -127,3 +127,27 @@ def button_codes(buttons: tuple[TemplateButton, ...]) -> str | None:
     Source: facts 3.2: the one long sample is alphabetical.
     """
     return ",".join(sorted({BUTTON_KINDS[button.kind].code for button in buttons})) or None
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One card as submitted. Absent texts are None.
+
+    Attributes:
+        header_type: as sent, upper case: IMAGE or VIDEO; checked by the rule table.
+        media_url: of its sample; vetted, and fetched at creation.
+        media_id: of an upload for sending.
+        example_media: a handle id.
+        submitted: the JSON object as sent, as of a button.
+
+    Source: spec, "Card object (CAROUSEL)"; facts 3.1, `cards`.
+    """
+
+    header_type: str = ""
+    media_url: str | None = None
+    media_id: str | None = None
+    example_media: str | None = None
+    body: str | None = None
+    sample_text: str | None = None
+    buttons: tuple[TemplateButton, ...] = ()
+    submitted: str = field(default="", compare=False)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.languages import LANGUAGES
 from waypost.domain.templates.template import Category
-from waypost.domain.templates.types import TemplateType
+from waypost.domain.templates.types import LANGUAGES, TemplateType
 from waypost.domain.templates.variables import (
     example_values,
     has_unclosed_variable,

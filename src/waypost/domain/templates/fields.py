@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from waypost.domain.templates.buttons import TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import Card, TemplateButton
 from waypost.domain.templates.types import HeaderFormat, TemplateType, TemplateTypeRow
 
 

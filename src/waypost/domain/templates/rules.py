@@ -6,10 +6,15 @@ from typing import Final
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.templates.button_rules import (
+    button_kinds,
     each_app,
     each_button,
+    each_card,
+    each_card_passes,
     groups_quick_replies,
     has_button,
+    has_card_count,
+    has_card_sample,
     has_different_apps,
     has_different_labels,
     has_kind,
@@ -28,17 +33,10 @@ from waypost.domain.templates.button_rules import (
     max_apps,
     max_buttons,
     max_label_length,
+    same_in_all_cards,
     starts_as_offer,
 )
 from waypost.domain.templates.buttons import ButtonKind, OtpType
-from waypost.domain.templates.card_rules import (
-    button_kinds,
-    each_card,
-    each_card_passes,
-    has_card_count,
-    has_card_sample,
-    same_in_all_cards,
-)
 from waypost.domain.templates.field_rules import (
     RuleCheck,
     RuleFailure,

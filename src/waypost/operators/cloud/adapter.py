@@ -7,23 +7,18 @@ from typing import Any, ClassVar
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls.call import CallFailure, OperatorCall, OperatorProblem, Response
-from waypost.domain.event import Event
-from waypost.domain.inbound_webhook import WebhookItem
+from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
+from waypost.domain.event import Event, WebhookItem
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message, is_marketing_content
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template
-from waypost.operators.cloud import direct_calls, media_calls
-from waypost.operators.cloud.account import CLOUD_ACCOUNT_FIELDS
-from waypost.operators.cloud.error_codes import name_conflict
-from waypost.operators.cloud.error_explanations import explain
-from waypost.operators.cloud.graph_client import CloudGraphClient
-from waypost.operators.cloud.http_calls import CloudHttpClient
-from waypost.operators.cloud.messages.bodies import message_body
-from waypost.operators.cloud.templates import calls
+from waypost.operators.cloud import direct_calls, media_calls, templates, webhook
+from waypost.operators.cloud.error_codes import explain, name_conflict
+from waypost.operators.cloud.http_calls import CloudGraphClient, CloudHttpClient
+from waypost.operators.cloud.messages import message_body
+from waypost.operators.cloud.numbers import CLOUD_ACCOUNT_FIELDS
 from waypost.operators.cloud.tolerant_json import parse_name
-from waypost.operators.cloud.webhooks import webhook
 from waypost.operators.contract import AccountField, GraphClient, LimitUsage, OperatorUpload
 
 
@@ -88,15 +83,15 @@ class CloudOperator:
 
     async def submit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Submit a template for review; one that already exists is the one submitted before."""
-        return await calls.submit(self._calls, account, template, copies)
+        return await templates.submit(self._calls, account, template, copies)
 
     async def edit_template(self, account: OperatorAccount, template: Template, copies: Mapping[str, str]) -> Outcome:
         """Submit a template in place of the operator's version."""
-        return await calls.edit(self._calls, account, template, copies)
+        return await templates.edit(self._calls, account, template, copies)
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
         """Delete one template; return `OperatorAccepted` also where the operator has none."""
-        return await calls.delete(self._calls, account, template)
+        return await templates.delete(self._calls, account, template)
 
     async def call(self, account: OperatorAccount, request: OperatorCall[Response]) -> Response | CallFailure:
         """Make a direct call."""

@@ -6,25 +6,17 @@ from urllib.parse import urlencode
 
 from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
+from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import account as account_calls
-from waypost.domain.direct_calls import marketing as marketing_calls
-from waypost.domain.direct_calls import media as media_calls
-from waypost.domain.direct_calls import profile as profile_calls
-from waypost.domain.direct_calls import subscriptions as subscriptions_calls
-from waypost.domain.direct_calls import templates as templates_calls
-from waypost.domain.direct_calls.call import CallFailure, OperatorCall, Response, unsupported_call
-from waypost.domain.direct_calls.templates import TemplateDetail
+from waypost.domain.direct_calls import CallFailure, OperatorCall, Response, TemplateDetail, unsupported_call
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome
 from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
 from waypost.operators.cloud.error_codes import name_conflict
-from waypost.operators.cloud.graph_client import OPERATOR_CALL_TIMEOUT_S
-from waypost.operators.cloud.http_calls import CloudHttpClient
+from waypost.operators.cloud.http_calls import OPERATOR_CALL_TIMEOUT_S, CloudHttpClient, whole_list
 from waypost.operators.cloud.numbers import number_status
-from waypost.operators.cloud.paging import whole_list
 from waypost.operators.cloud.rate_usage import CallCategory
-from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
+from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
 
 _PRODUCT: Final = {"messaging_product": "whatsapp"}
 
@@ -144,8 +136,8 @@ def _full_listing(
 
 
 async def _get_subscription(
-    calls: CloudHttpClient, account: OperatorAccount, request: subscriptions_calls.GetSubscription
-) -> subscriptions_calls.WebhookSubscription | Outcome:
+    calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.GetSubscription
+) -> direct_calls.WebhookSubscription | Outcome:
     async def listed(edge: str, query: dict[str, str]) -> list[Any] | Outcome:
         owner = request.business_account_id
         name = edge.replace("_", " ")
@@ -179,14 +171,14 @@ async def _list_app_subscriptions(calls: CloudHttpClient, account: OperatorAccou
 
 
 async def _list_missing_fields(
-    calls: CloudHttpClient, account: OperatorAccount, _request: subscriptions_calls.ListMissingFields
-) -> list[subscriptions_calls.MissingWebhookField] | Outcome:
+    calls: CloudHttpClient, account: OperatorAccount, _request: direct_calls.ListMissingFields
+) -> list[direct_calls.MissingWebhookField] | Outcome:
     """Return the fields that the app is not subscribed to."""
     listed = await _list_app_subscriptions(calls, account)
     return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
 
 
-async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: account_calls.CheckToken) -> object:
+async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.CheckToken) -> object:
     """Return the state of our token; None also where an operator does not report on tokens."""
     outcome = await _request_token_status(calls, account, request)
     match outcome:
@@ -210,12 +202,12 @@ def _omit_empty(**members: str) -> dict[str, str]:
     return {name: value for name, value in members.items() if value}
 
 
-def _read_receipt(request: profile_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
+def _read_receipt(request: direct_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
     body = _PRODUCT | {"status": "read", "message_id": request.message_id}
     return body | {"typing_indicator": {"type": "text"}} if request.typing else body
 
 
-def _library_template(request: templates_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
+def _library_template(request: direct_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
     body: dict[str, Any] = {
         "name": request.name,
         "language": request.language,
@@ -226,7 +218,7 @@ def _library_template(request: templates_calls.CreateFromLibrary, _account: Oper
 
 
 async def _get_marketing_terms(
-    _calls: CloudHttpClient, _account: OperatorAccount, request: marketing_calls.GetMarketingTerms
+    _calls: CloudHttpClient, _account: OperatorAccount, request: direct_calls.GetMarketingTerms
 ) -> str:
     """Return the URL of WhatsApp Manager for the account. Source: the operator's page "Onboard"."""
     query = {"asset_id": request.business_account_id, **_omit_empty(locale=request.language)}
@@ -234,7 +226,7 @@ async def _get_marketing_terms(
 
 
 _, _request_token_status = _exchange(
-    account_calls.CheckToken,
+    direct_calls.CheckToken,
     "GET",
     lambda request: "debug_token",
     direct_responses.token_status,
@@ -243,14 +235,14 @@ _, _request_token_status = _exchange(
 
 _NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
 _, _subscribe_app = _exchange(
-    subscriptions_calls.Subscribe,
+    direct_calls.Subscribe,
     "POST",
     lambda request: f"{request.business_account_id}/subscribed_apps",
     direct_responses.call_result,
     business=lambda request: request.business_account_id,
 )
 _, _override_url = _exchange(
-    subscriptions_calls.Subscribe,
+    direct_calls.Subscribe,
     "POST",
     lambda request: f"{request.business_account_id}/subscribed_apps",
     direct_responses.call_result,
@@ -271,9 +263,7 @@ async def _subscribe_fields(calls: CloudHttpClient, account: OperatorAccount, ur
     await calls(_authorise_as_app(account), "POST", path, body, timeout_s=OPERATOR_CALL_TIMEOUT_S)
 
 
-async def _subscribe(
-    calls: CloudHttpClient, account: OperatorAccount, request: subscriptions_calls.Subscribe
-) -> object:
+async def _subscribe(calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.Subscribe) -> object:
     """Subscribe the app with our URL; if it is not subscribed yet, subscribe it first: the URL replaces that of a subscription.
 
     An app that has no subscription at all gets one with the fields that we need. One that exists is left as it is,
@@ -294,14 +284,14 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
     [  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API", "Groups", "Payments onboarding APIs", "Receive payments via payment gateways on WhatsApp"
         # numbers and business accounts
         _exchange(
-            account_calls.GetNumber,
+            direct_calls.GetNumber,
             "GET",
             lambda request: request.number_id,
             lambda response, _: number_status(response),
             query=lambda request, _: {"fields": _NUMBER},
         ),
         _exchange(
-            account_calls.GetBusinessStatus,
+            direct_calls.GetBusinessStatus,
             "GET",
             lambda request: request.business_account_id,
             direct_responses.business_status,
@@ -309,7 +299,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             business=lambda request: request.business_account_id,
         ),
         _exchange(
-            account_calls.GetBusinessAccount,
+            direct_calls.GetBusinessAccount,
             "GET",
             lambda request: request.business_account_id,
             direct_responses.operator_business,
@@ -317,20 +307,20 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             business=lambda request: request.business_account_id,
         ),
         _full_listing(
-            account_calls.ListNumbers,
+            direct_calls.ListNumbers,
             lambda request: f"{request.business_account_id}/phone_numbers",
             direct_responses.operator_numbers,
             name="phone numbers",
             query=lambda request, _: {"fields": _NUMBERS},
             business=lambda request: request.business_account_id,
         ),
-        (account_calls.CheckToken, _check_token),
+        (direct_calls.CheckToken, _check_token),
         # webhooks
-        (subscriptions_calls.GetSubscription, _get_subscription),
-        (subscriptions_calls.ListMissingFields, _list_missing_fields),
-        (subscriptions_calls.Subscribe, _subscribe),
+        (direct_calls.GetSubscription, _get_subscription),
+        (direct_calls.ListMissingFields, _list_missing_fields),
+        (direct_calls.Subscribe, _subscribe),
         _exchange(
-            subscriptions_calls.Unsubscribe,
+            direct_calls.Unsubscribe,
             "DELETE",
             lambda request: f"{request.business_account_id}/subscribed_apps",
             direct_responses.call_result,
@@ -338,7 +328,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
         ),
         # templates
         _full_listing(
-            templates_calls.ListTemplates,
+            direct_calls.ListTemplates,
             lambda request: f"{request.business_account_id}/message_templates",
             direct_responses.operator_templates,
             name="templates",
@@ -346,20 +336,20 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             business=lambda request: request.business_account_id,
         ),
         _exchange(
-            templates_calls.GetTemplate,
+            direct_calls.GetTemplate,
             "GET",
             lambda request: request.template_id,
             direct_responses.operator_template,
             query=lambda request, _: {"fields": _TEMPLATE_FIELDS},
         ),
         _exchange(
-            templates_calls.UnpauseTemplate,
+            direct_calls.UnpauseTemplate,
             "POST",
             lambda request: f"{request.template_id}/unpause",
             direct_responses.call_result,
         ),
         _exchange(
-            templates_calls.ListLibrary,
+            direct_calls.ListLibrary,
             "GET",
             lambda request: "message_template_library",
             direct_responses.raw_list,
@@ -372,14 +362,14 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             ),
         ),
         _exchange(
-            templates_calls.GetLibraryTemplate,
+            direct_calls.GetLibraryTemplate,
             "GET",
             lambda request: "message_template_library",
             direct_responses.library_template,
             query=lambda request, _: {"name": request.name, "language": request.language},
         ),
         _exchange(
-            templates_calls.CreateFromLibrary,
+            direct_calls.CreateFromLibrary,
             "POST",
             lambda request: f"{request.business_account_id}/message_templates",
             direct_responses.created_template,
@@ -387,10 +377,10 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             business=lambda request: request.business_account_id,
         ),
         # marketing messages
-        (marketing_calls.GetMarketingTerms, _get_marketing_terms),
+        (direct_calls.GetMarketingTerms, _get_marketing_terms),
         # business profile, block list, components of chats
         _exchange(
-            profile_calls.MarkRead,
+            direct_calls.MarkRead,
             "POST",
             lambda request: f"{request.number_id}/messages",
             direct_responses.call_result,
@@ -399,7 +389,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
         ),
         # media
         _exchange(
-            media_calls.GetMedium,
+            direct_calls.GetMedium,
             "GET",
             lambda request: request.medium_id,
             direct_responses.medium,
@@ -407,7 +397,7 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             category=CallCategory.MESSAGES,
         ),
         _exchange(
-            media_calls.DeleteMedium,
+            direct_calls.DeleteMedium,
             "DELETE",
             lambda request: request.medium_id,
             direct_responses.call_result,

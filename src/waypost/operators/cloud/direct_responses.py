@@ -4,22 +4,28 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
-from waypost.domain.direct_calls.account import BusinessStatus, OperatorBusiness, OperatorNumber, TokenStatus
-from waypost.domain.direct_calls.call import CallResult, OperatorCall, RawList
-from waypost.domain.direct_calls.media import OperatorMedium
-from waypost.domain.direct_calls.subscriptions import MissingWebhookField, WebhookSubscription
-from waypost.domain.direct_calls.templates import (
+from waypost.domain.direct_calls import (
+    BusinessStatus,
+    CallResult,
     CreatedTemplate,
     GetLibraryTemplate,
     LibraryTemplate,
     LibraryTemplateButton,
+    MissingWebhookField,
+    OperatorBusiness,
+    OperatorCall,
+    OperatorMedium,
+    OperatorNumber,
     OperatorTemplate,
+    RawList,
+    TokenStatus,
+    WebhookSubscription,
 )
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, OperatorUnavailable
 from waypost.operators.cloud.numbers import operator_number, webhook_url
-from waypost.operators.cloud.templates.contents import parse_template
+from waypost.operators.cloud.templates import parse_template
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
-from waypost.operators.cloud.webhooks.fields import NEEDED_FIELDS
+from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
 
 APPROVED: Final = "APPROVED"
 REQUIRED_PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business_management")

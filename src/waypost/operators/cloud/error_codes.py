@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from waypost.base.json_values import boolean_of, object_of
+from waypost.domain.direct_calls import OperatorProblem
 from waypost.domain.outcome import (
     OperatorRejected,
     OperatorUnavailable,
@@ -250,3 +251,54 @@ def partner_text(error: Mapping[str, Any]) -> str:
         if isinstance(text, str) and text:
             return text
     return "rejected without a reason"
+
+
+_PERMISSIONS: Final = tuple(range(200, 300))
+
+_PROBLEMS: Final = (  # Source: operator's facts 1, 5.2
+    # codes, serious, meaning, fix hint
+    (
+        (0, 190),
+        OperatorProblem(
+            True,
+            text="the token is no longer valid",
+            fix_hint="create a new token for the system user, then: waypost account token {account}",
+        ),
+    ),
+    (
+        (3, 10, *_PERMISSIONS),
+        OperatorProblem(
+            True,
+            text="the token lacks a permission",
+            fix_hint=(
+                "give it whatsapp_business_messaging and whatsapp_business_management, then: waypost account "
+                "token {account}"
+            ),
+        ),
+    ),
+    (
+        (33, 100, 803),
+        OperatorProblem(
+            True,
+            text="the operator has no such object, or does not show it to this token",
+            fix_hint="check the id, and that the system user has been assigned the business account with full control",
+        ),
+    ),
+    (
+        (368, 131031),
+        OperatorProblem(
+            True, text="the operator has blocked the account", fix_hint="read its notices in the operator's console"
+        ),
+    ),
+    (
+        (4, 17, 613, 80007, 80008, 130429),
+        OperatorProblem(False, text="the operator accepts no more calls for now", fix_hint="wait; nothing is lost"),
+    ),
+    ((1, 2, 131000, 131016), OperatorProblem(False, "the operator is not available", "wait, then check again")),
+)
+_PROBLEM_BY_CODE: Final = {code: problem for codes, problem in _PROBLEMS for code in codes}
+
+
+def explain(code: int) -> OperatorProblem | None:
+    """Return the problem that the error code of a direct call points to; None if the code has no more to explain."""
+    return _PROBLEM_BY_CODE.get(code)

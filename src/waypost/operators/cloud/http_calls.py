@@ -1,7 +1,8 @@
 """The HTTP client of the Cloud API: one pool, one way to authenticate, one way to read a response."""
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import io
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -14,10 +15,21 @@ from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConn
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.http.request_bodies import FormPart, RequestBody, form_body
+from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
-from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain, RetryReason, RetryScope
+from waypost.domain.direct_calls import CallFailure
+from waypost.domain.outcome import (
+    OperatorAccepted,
+    OperatorUnavailable,
+    Outcome,
+    OutcomeUncertain,
+    RetryReason,
+    RetryScope,
+)
+from waypost.operators.cloud.error_codes import name_conflict
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
+from waypost.operators.contract import GraphRequest
 
 _NO_URL: Final = "the operator cannot be called: base_url of its account is not an http or https URL"
 
@@ -231,3 +243,132 @@ class CloudHttpClient:
             case _:
                 pass
         return outcome
+
+
+_MAX_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
+
+
+async def list_pages(
+    calls: CloudHttpClient,
+    account: OperatorAccount,
+    path: str,
+    query: dict[str, str],
+    *,
+    name: str,
+    business: str,
+    timeout_s: float | None = None,
+) -> AsyncIterator[list[Any] | Outcome]:
+    """Yield the items of each page; an outcome comes last if the list is not complete.
+
+    A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
+
+    Args:
+        calls: of the adapter.
+        account: credentials and base URL.
+        path: below the version.
+        query: of the first page, without its limit.
+        name: of the items, for the text of an outcome.
+        business: the business account whose limits it counts toward.
+        timeout_s: for each page.
+    """
+    query = {**query, "limit": "100"}
+    for _ in range(_MAX_PAGES):
+        response = await calls(account, "GET", path, query=query, business=business, timeout_s=timeout_s)
+        match response:
+            case {"data": [*page]}:
+                yield page
+            case {"error": error}:
+                yield name_conflict(object_of(error))
+                return
+            case dict():
+                yield OperatorUnavailable(f"the operator's response has no list of {name}")
+                return
+            case _:
+                yield response
+                return
+        match response:
+            case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
+                query = {**query, "after": after}
+            case {"paging": {"next": str()}}:
+                break
+            case _:
+                return
+    yield OperatorUnavailable(f"the operator's list of {name} has no end")
+
+
+async def whole_list(
+    calls: CloudHttpClient,
+    account: OperatorAccount,
+    path: str,
+    query: dict[str, str],
+    *,
+    name: str,
+    business: str,
+    timeout_s: float,
+) -> list[Any] | Outcome:
+    """Return the items of all pages, or the outcome that prevented it; for the arguments see `pages`."""
+    items: list[Any] = []
+    async for page in list_pages(calls, account, path, query, name=name, business=business, timeout_s=timeout_s):
+        if not isinstance(page, list):
+            return page
+        items += page
+    return items
+
+
+OPERATOR_CALL_TIMEOUT_S: Final = 10
+"""Of each request of a direct call. Source: decision 0026."""
+
+
+class CloudGraphClient:
+    """The Graph API of the operator."""
+
+    def __init__(self, calls: CloudHttpClient) -> None:
+        self._calls = calls
+
+    async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
+        """Make one request; return the object of its response."""
+        form = None if request.files is None else _form_parts(request)
+        response = await self._calls(
+            account,
+            request.method,
+            request.path,
+            None if request.body is None or form is not None else dict(request.body),
+            None if request.query is None else dict(request.query),
+            form=form,
+            timeout_s=OPERATOR_CALL_TIMEOUT_S,
+            category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
+            business=request.business,
+        )
+        match response:
+            case {"error": error}:  # the name exists: every other error is an outcome already
+                return name_conflict(object_of(error))
+            case OperatorAccepted():
+                raise AssertionError("a call has no message to send")
+            case _:
+                return response
+
+    async def list_all(self, account: OperatorAccount, request: GraphRequest, name: str) -> list[Any] | CallFailure:
+        """Return the items of all pages; `name` is what the text of a failure calls them."""
+        items = await whole_list(
+            self._calls,
+            account,
+            request.path,
+            dict(request.query or {}),
+            name=name,
+            business=request.business,
+            timeout_s=OPERATOR_CALL_TIMEOUT_S,
+        )
+        match items:
+            case OperatorAccepted():
+                raise AssertionError("a list has no message to send")
+            case _:
+                return items
+
+
+def _form_parts(request: GraphRequest) -> list[FormPart]:
+    texts = [FormPart(name, str(text)) for name, text in (request.body or {}).items()]
+    files = [
+        FormPart(name, io.BytesIO(file.content), file.name, file.mime_type)
+        for name, file in (request.files or {}).items()
+    ]
+    return texts + files

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
 
-from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
+from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
 from waypost.store.bulk_statements import BulkCount, BulkInsert, BulkSelect, BulkUpdate
 from waypost.store.callbacks.receivers import SubscriptionFilter, receiver_failure
 from waypost.store.encoding import CALLBACK_BODIES

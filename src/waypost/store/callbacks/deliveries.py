@@ -23,7 +23,7 @@ from sqlalchemy import (
     tuple_,
 )
 
-from waypost.domain.callbacks.callback import AttemptKind
+from waypost.domain.callbacks import AttemptKind
 from waypost.domain.message import LoggedEvent
 from waypost.store.callbacks.callbacks import read_callback_body, read_callback_details
 from waypost.store.callbacks.receivers import newest_attempts

@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from waypost.domain.callbacks.subscription import Subscription
+from waypost.domain.callbacks import Subscription
 from waypost.store.bulk_statements import BulkSelect
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, replay_group

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, FromClause, case, func, select
 
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
-from waypost.domain.inbound_webhook import unreadable_group
+from waypost.domain.event import unreadable_group
 from waypost.domain.lifecycle import SENDABLE
 from waypost.domain.templates.template import TemplateStatus
 from waypost.store.accounts.partners import apps_with_operators

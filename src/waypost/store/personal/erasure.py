@@ -15,7 +15,7 @@ import msgspec
 from sqlalchemy import Column, ColumnElement, Connection, Table, delete, func, select, tuple_, update
 
 from waypost.base.encryption import SecretBox
-from waypost.domain.inbound_webhook import unreadable_body
+from waypost.domain.event import unreadable_body
 from waypost.store.accounts.instance_keys import ENCRYPTED_COLUMNS
 from waypost.store.encoding import CALLBACK_BODIES
 from waypost.store.personal.export import Person, find_person, is_message_of

@@ -20,7 +20,7 @@ from sqlalchemy import (
     update,
 )
 
-from waypost.domain.quotas import PartnerQuotas
+from waypost.domain.partner import PartnerQuotas
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import end_dead_callback, live_group, open_callbacks, reopen_dead_callback
 from waypost.store.sql import select_row

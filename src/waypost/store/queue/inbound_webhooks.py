@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, delete, insert, select
 
-from waypost.domain.inbound_webhook import REPETITION_MS, InboundWebhook, WebhookItem
+from waypost.domain.event import REPETITION_MS, InboundWebhook, WebhookItem
 from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs

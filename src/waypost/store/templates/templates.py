@@ -7,8 +7,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
 from waypost.store.encoding import decode_template, encode_template_draft, template_columns
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject

@@ -12,10 +12,9 @@ import msgspec
 from waypost.base.ids import is_uuid
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
-from waypost.domain.inbound_context import InboundContext
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id
-from waypost.domain.postback import is_reference
+from waypost.domain.postback import InboundContext, is_reference
 from waypost.wire.callbacks.billing import deductions
 from waypost.wire.callbacks.user_ids import FIELDS_WITH_USER_IDS, hide_user_ids
 

@@ -6,8 +6,8 @@ from typing import Any, Final, cast
 
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent
-from waypost.domain.inbound_context import InboundContext
 from waypost.domain.phone_number import country_and_national
+from waypost.domain.postback import InboundContext
 from waypost.wire.callbacks.callback_v2 import envelope
 
 Payload = dict[str, Any]

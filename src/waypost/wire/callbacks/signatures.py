@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from waypost import __version__
-from waypost.domain.callbacks.callback import CALLBACK_CONTENT_TYPE
+from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE
 
 _CONSTANT_HEADERS: Final = {"Content-Type": CALLBACK_CONTENT_TYPE, "User-Agent": f"Waypost/{__version__}"}
 

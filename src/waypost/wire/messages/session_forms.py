@@ -10,8 +10,7 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.message import Content
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.session_messages.content import SessionContent
-from waypost.domain.session_messages.plain import SessionText, TextShape
-from waypost.domain.session_messages.products import SessionProducts
+from waypost.domain.session_messages.plain import SessionProducts, SessionText, TextShape
 from waypost.wire.forms import Form, read_json
 
 _ACCEPTED: Final = '{"type":"text","text":"..."} with at most 4096 characters'

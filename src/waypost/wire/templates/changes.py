@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from waypost.domain.errors import ApiError, ErrorCode
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import Card
 from waypost.domain.templates.fields import CHANGEABLE_FIELDS, DRAFT_ATTRIBUTES, TemplateDraft
 from waypost.domain.templates.template import add_type_button
 from waypost.domain.templates.types import type_row

@@ -5,8 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.domain.templates.buttons import ButtonKind, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
 
 _CARD_MEDIA: Final = ("headerType", "mediaUrl", "mediaId", "exampleMedia")
 _NO_TEXT: Final = msgspec.Raw(b"null")

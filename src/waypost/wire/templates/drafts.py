@@ -8,11 +8,10 @@ import msgspec
 
 from waypost.domain.coercion import Flag, Text, coerce_text, read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.domain.templates.buttons import ButtonKind, OtpType, SupportedApp, TemplateButton
-from waypost.domain.templates.cards import Card
+from waypost.domain.templates.buttons import ButtonKind, Card, OtpType, SupportedApp, TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateDraft
-from waypost.domain.templates.languages import canonical_language
 from waypost.domain.templates.template import add_type_button
+from waypost.domain.templates.types import canonical_language
 from waypost.wire.forms import Form, read_json
 
 MAX_BUTTONS_READ: Final = 20  # that are read; the rule table limits how many a template may have

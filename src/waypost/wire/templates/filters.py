@@ -11,9 +11,8 @@ from typing import Final
 
 from waypost.domain.errors import invalid_field
 from waypost.domain.lifecycle import SENDABLE
-from waypost.domain.templates.filter import TemplateFilter
-from waypost.domain.templates.languages import canonical_language
-from waypost.domain.templates.template import TemplateStatus
+from waypost.domain.templates.template import TemplateFilter, TemplateStatus
+from waypost.domain.templates.types import canonical_language
 
 QueryReader = Callable[[str], str | None]
 """Returns a parameter of the query, or None."""

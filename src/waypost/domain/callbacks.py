@@ -1,10 +1,70 @@
-"""Subscriptions: a partner's endpoint URLs and the callbacks each one gets."""
+"""Callbacks to partners and the attempts to deliver them, the subscriptions that request them, and statistics of receivers."""
 
-from collections.abc import Collection, Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
+
+CALLBACK_CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: facts 4.6
+
+
+class Callback(NamedTuple):
+    """One body for one subscription, rendered once; every attempt sends these bytes.
+
+    Attributes:
+        headers: set by the partner.
+        sequence: number per subscription and recipient, from 1.
+        keys: signing keys, newest first.
+    """
+
+    id: str
+    subscription_id: str
+    url: str
+    headers: dict[str, str]
+    sequence: int
+    body: bytes
+    keys: tuple[bytes, ...] = ()
+
+
+class AttemptKind(StrEnum):
+    """The reason of an attempt."""
+
+    INITIAL = "initial"  # the first attempt
+    RETRY = "retry"  # an earlier attempt was not delivered
+    REPLAY = "replay"  # requested by a person or a program
+
+
+_NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class CallbackAttempt(NamedTuple):
+    """One attempt and its result.
+
+    Attributes:
+        status: HTTP status of the response; None when there was none.
+        response: the first 4 KiB of the response body.
+        error: why there was no response.
+        request_headers: as sent; of the partner's own headers the names only.
+        response_headers: as received, with lower-case names.
+    """
+
+    at_ms: int
+    duration_ms: int
+    status: int | None
+    response: bytes = b""
+    error: str | None = None
+    request_headers: Mapping[str, str] = _NO_HEADERS
+    response_headers: Mapping[str, str] = _NO_HEADERS
+
+    @property
+    def delivered(self) -> bool:
+        """True if the receiver responded with 2xx. Source: facts 4.6."""
+        return self.status is not None and 200 <= self.status < 300
+
 
 MAX_SUBSCRIPTIONS_PER_APP: Final = 5  # Source: facts 4.4
 
@@ -143,3 +203,56 @@ def check_single_voice(modes: Collection[str], others: Iterable[Collection[str]]
 def resume_subscription(subscription: Subscription) -> Subscription:
     """Return the subscription as resumed: not paused by the service, and without recorded failures."""
     return replace(subscription, failing_since_ms=None, retry_after_until_ms=None, paused_on_ms=None, pause_reason=None)
+
+
+# fmt: off
+PERCENTILES: Final = (("p50_ms", 0.5), ("p90_ms", 0.9), ("p99_ms", 0.99))
+RECEIVER_TARGET_MS: Final = 5_000   # target for a receiver
+RECEIVER_DEADLINE_MS: Final = 10_000   # after which a callback counts as not received. Source: facts 4.6
+# fmt: on
+
+
+def build_receiver_report(rows: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return one entry for each subscription.
+
+    Args:
+        rows: of subscription_id, status, duration_ms and tries; within a subscription ordered by duration.
+    """
+    rows_by_id: dict[int, list[Any]] = defaultdict(list)
+    for row in rows:
+        rows_by_id[row.subscription_id].append(row)
+    return [
+        _subscription_report(subscription_id, rows_by_id[subscription_id]) for subscription_id in sorted(rows_by_id)
+    ]
+
+
+def _subscription_report(subscription_id: int, rows: Sequence[Any]) -> dict[str, Any]:
+    tries = sum(row.tries for row in rows)
+    statuses: Counter[str] = Counter()
+    for row in rows:
+        statuses[_status_class(row.status)] += row.tries
+    quick = sum(row.tries for row in rows if row.duration_ms < RECEIVER_TARGET_MS)
+    late = sum(row.tries for row in rows if row.duration_ms >= RECEIVER_DEADLINE_MS)
+    return {
+        "subscription_id": subscription_id,
+        "attempts": tries,
+        **{name: _percentile(rows, tries, share) for name, share in PERCENTILES},
+        "max_ms": rows[-1].duration_ms,
+        "under_5_s": round(quick / tries, 4),
+        "over_10_s": round(late / tries, 4),
+        "by_status": dict(sorted(statuses.items())),
+    }
+
+
+def _percentile(rows: Sequence[Any], tries: int, share: float) -> int:
+    """Return the shortest duration within which this share of the attempts completed."""
+    target, seen = share * tries, 0
+    for row in rows:
+        seen += row.tries
+        if seen >= target:
+            return row.duration_ms
+    return rows[-1].duration_ms
+
+
+def _status_class(status: int | None) -> str:
+    return "no response" if status is None else f"{status // 100}xx"

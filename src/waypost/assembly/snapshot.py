@@ -2,13 +2,21 @@
 
 It is a zip file of the data folder's stores and files of both sides, with a manifest as its first member.
 It contains no key: encrypted secrets in it can be decrypted only with the instance key it was saved under.
+
+Size limits of snapshot files, which may come from an untrusted source.
+
+A small zip file can expand to any size, and its directory is read into memory before any member. So
+all sizes it claims are checked before anything is extracted; the library reads no more of a member
+than the directory claims.
 """
 
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import sqlite3
+import struct
 import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path, PurePosixPath
@@ -18,12 +26,178 @@ import msgspec
 
 from waypost import __version__
 from waypost.assembly import clock_file
-from waypost.assembly.snapshots.size_limits import MAX_MEMBERS, check_members, open_archive, read_manifest_bytes
 from waypost.base.clock import ClockSetting
 from waypost.base.error_texts import error_text
-from waypost.simulator import FILE_REVISION, SnapshotError
+from waypost.simulator import FILE_REVISION, Snapshot, SnapshotError, UnknownSnapshot
 from waypost.store.revision import OLDEST_UPGRADABLE_REVISION
 from waypost.store.tables import REVISION
+
+SNAPSHOT_FOLDER: Final = "snapshots"
+_SNAPSHOT_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class SnapshotFiles:
+    """The snapshot files of a data folder; `snapshot.py` reads and writes their content.
+
+    Args:
+        data: the data folder.
+    """
+
+    def __init__(self, data: Path) -> None:
+        self._folder = data / SNAPSHOT_FOLDER
+
+    def list_all(self) -> list[Snapshot]:
+        """Return the readable snapshots, by name."""
+        snapshots: list[Snapshot] = []
+        for file in sorted(self._folder.glob(f"[!.]*{SNAPSHOT_SUFFIX}")):
+            with contextlib.suppress(SnapshotError):  # using a damaged one raises the error
+                snapshots.append(describe_snapshot(file))
+        return snapshots
+
+    def path_for(self, name: str) -> Path:
+        """Return the path of a snapshot, which may not exist.
+
+        Raises:
+            UnknownSnapshot: the name is not valid.
+        """
+        if not _SNAPSHOT_FILE_NAME.fullmatch(name):
+            raise UnknownSnapshot(name)
+        return self._folder / f"{name}{SNAPSHOT_SUFFIX}"
+
+    def existing_path(self, name: str) -> Path:
+        """Return the path of an existing snapshot.
+
+        Raises:
+            UnknownSnapshot: there is no such snapshot.
+        """
+        file = self.path_for(name)
+        if not file.exists():
+            raise UnknownSnapshot(name)
+        return file
+
+    def drop(self, name: str) -> None:
+        """Delete a snapshot.
+
+        Raises:
+            UnknownSnapshot: there is no such snapshot.
+        """
+        try:
+            self.path_for(name).unlink()
+        except FileNotFoundError:
+            raise UnknownSnapshot(name) from None
+
+    def remove_temporary_files(self) -> None:
+        """Remove the temporary files of interrupted saves; no save may be running."""
+        remove_temporary_files(self._folder)
+
+
+def describe_snapshot(file: Path) -> Snapshot:
+    """Return name, time and size of a snapshot file.
+
+    Raises:
+        SnapshotError: the file is not a snapshot.
+    """
+    name = file.name.removesuffix(SNAPSHOT_SUFFIX)
+    return Snapshot(name, read_manifest(file).at_ms, file.stat().st_size)
+
+
+# fmt: off
+MAX_BYTES: Final = 8 * 1024**3             # all members together, extracted
+MAX_RATIO: Final = 100                     # of extracted size to file size; our stores have 3 to 20
+RATIO_EXEMPT_BYTES: Final = 256 * 1024**2 # exempt from the ratio: empty pages of a small store compress better
+MAX_MEMBERS: Final = 100_000
+MAX_DIRECTORY_BYTES: Final = 16 * 1024**2
+MAX_MANIFEST_BYTES: Final = 64 * 1024
+_METHODS: Final = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+# Source: APPNOTE.TXT 6.3.10, 4.3.14 to 4.3.16
+_END: Final = struct.Struct("<4s4H2LH")
+_LOCATOR: Final = struct.Struct("<4sLQL")
+_END_64: Final = struct.Struct("<4sQ2H2L4Q")
+_MAX_COMMENT: Final = 65_535
+# fmt: on
+
+
+def open_archive(file: Path) -> zipfile.ZipFile:
+    """Open a snapshot, if its directory is small enough.
+
+    Raises:
+        SnapshotError: the directory is too large.
+        OSError: the file cannot be read.
+        zipfile.BadZipFile: it is not a zip file.
+    """
+    size = _directory_bytes(file)
+    if size > MAX_DIRECTORY_BYTES:
+        raise _too_large(file, f"its directory has {size} bytes", f"{MAX_DIRECTORY_BYTES}")
+    return zipfile.ZipFile(file)
+
+
+def read_manifest_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> bytes:
+    """Return the content of the manifest.
+
+    Raises:
+        SnapshotError: it is too large.
+        KeyError: there is no manifest.
+    """
+    member = archive.getinfo(name)
+    if member.file_size > MAX_MANIFEST_BYTES:
+        raise _too_large(file, f"{name} in it has {member.file_size} bytes", f"{MAX_MANIFEST_BYTES}")
+    return archive.read(member)
+
+
+def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
+    """Return if all members can be extracted.
+
+    Args:
+        archive: of `file`.
+        file: the snapshot.
+        into: an existing folder on the target disk.
+
+    Raises:
+        SnapshotError: too many members, too large, a duplicate name, or an unknown compression method.
+    """
+    members = archive.infolist()
+    if len(members) > MAX_MEMBERS:
+        raise _too_large(file, f"it has {len(members)} members", f"{MAX_MEMBERS}")
+    if len({member.filename for member in members}) < len(members):
+        raise SnapshotError(f"{file.name} is damaged: two members have the same name")
+    unknown = next((member for member in members if member.compress_type not in _METHODS), None)
+    if unknown is not None:
+        raise SnapshotError(
+            f"{file.name} is damaged: {unknown.filename[:100]!r} is compressed by method "
+            f"{unknown.compress_type}; a snapshot uses 0 and 8"
+        )
+    total = sum(member.file_size for member in members)
+    limit = min(MAX_BYTES, max(RATIO_EXEMPT_BYTES, MAX_RATIO * file.stat().st_size))
+    if total > limit:
+        raise _too_large(file, f"it expands to {total} bytes", f"{limit} for a file of its size")
+    free = shutil.disk_usage(into).free
+    if total > free:
+        raise SnapshotError(f"{file.name} expands to {total} bytes, and the disk has {free} bytes free")
+
+
+def _directory_bytes(file: Path) -> int:
+    """Return the size of a zip file's directory, as its end record claims it; 0 if there is none."""
+    with file.open("rb") as source:
+        size = source.seek(0, 2)
+        source.seek(max(0, size - _END.size - _MAX_COMMENT - _LOCATOR.size))
+        start = source.tell()
+        tail = source.read()
+        index = tail.rfind(b"PK\x05\x06")
+        if index < 0 or len(tail) - index < _END.size:
+            return 0
+        claimed: int = _END.unpack_from(tail, index)[5]
+        before = index - _LOCATOR.size
+        if before >= 0 and tail[before : before + 4] == b"PK\x06\x07":
+            source.seek(max(0, start + before - _END_64.size))
+            end = source.read(_END_64.size)
+            if len(end) == _END_64.size and end[:4] == b"PK\x06\x06":
+                claimed = max(claimed if claimed < 0xFFFFFFFF else 0, _END_64.unpack(end)[8])
+        return claimed
+
+
+def _too_large(file: Path, size: str, limit: str) -> SnapshotError:
+    return SnapshotError(f"{file.name} is too large: {size}, and the limit is {limit}")
+
 
 SNAPSHOT_FORMAT: Final = 1
 MANIFEST_NAME: Final = "snapshot.json"

@@ -1,1 +1,0 @@
-"""Snapshots: the state of service and simulator as one file."""

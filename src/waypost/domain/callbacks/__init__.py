@@ -1,1 +1,0 @@
-"""Callbacks, subscriptions, and statistics of receivers."""

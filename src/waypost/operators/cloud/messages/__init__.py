@@ -1,1 +1,0 @@
-"""Request bodies of messages at the Cloud API."""

@@ -1,1 +1,0 @@
-"""Templates at the Cloud API: request bodies and calls."""

@@ -1,1 +1,0 @@
-"""Webhooks of the Cloud API: handshake, signature, and reading of items."""
