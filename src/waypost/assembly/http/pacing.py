@@ -9,8 +9,8 @@ whose requests are carried out wait for nothing. Source: decision 0069.
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Generator
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from typing import Any, Final, Protocol
 
 NETWORK_SHARE: Final = 0.1
 """Of the loop's time, for one network."""
@@ -116,3 +116,137 @@ class MeasuredSteps:
                 step = steps.send
             except BaseException as error:  # noqa: BLE001  passed on to where it belongs
                 step, argument = steps.throw, error
+
+
+class PacedClients(Protocol):
+    """The clients of a listener, who share what it does for nobody."""
+
+    turns: Turns
+    paced_responses: int
+
+    def charge(self, scope: MutableMapping[str, Any], spent_s: float) -> float:
+        """Charge a client for processor time; return how long the response to its request has to wait, in s."""
+        ...
+
+    def network_of_client(self, scope: MutableMapping[str, Any]) -> str:
+        """Return the network of a request's client."""
+        ...
+
+
+class PacedConnection(Protocol):
+    """A connection, as its unpaid requests use it.
+
+    Attributes:
+        app: the application that it passes its next request to.
+        is_carried_out: the open request has a valid credential, and has not been rejected.
+        cycle: the newest request; None once the connection is closed.
+    """
+
+    app: Any
+    is_carried_out: bool
+    cycle: Any
+    transport: Any
+    flow: Any
+    client: Any
+
+
+class UnpaidRequests:
+    """The application of a connection until one of its requests is carried out, and again after one that is not.
+
+    It runs the real one, and measures what that takes, for which nobody may pay; if nobody does, the response waits.
+
+    Args:
+        connection: the connection.
+        clients: of its listener.
+        application: the real application.
+    """
+
+    def __init__(self, connection: PacedConnection, clients: PacedClients, application: Any) -> None:
+        self._connection = connection
+        self._clients = clients
+        self._application = application
+        self._unpaid_s = CONNECTION_COST_S
+        self._held: asyncio.Future[None] | None = None  # the response that waits until it is paid
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Respond to a request.
+
+        A response waits when it is complete, so that nothing of its request waits with it; one that is sent in parts
+        waits with its first part.
+        """
+        connection, clients = self._connection, self._clients
+        held: list[MutableMapping[str, Any]] = []
+        is_passed = is_free = False
+
+        async def send_when_paid(message: MutableMapping[str, Any]) -> None:
+            nonlocal is_passed, is_free
+            if message["type"] == "http.response.start":
+                is_passed = is_free = connection.is_carried_out
+            if is_passed:
+                await send(message)
+                return
+            held.append(message)
+            if message.get("more_body", False):
+                is_passed = True
+                await self._await_payment(scope)
+                for each in held:
+                    await send(each)
+                held.clear()
+
+        cycle = connection.cycle
+        if cycle is not None and not (cycle.more_body or cycle.body):  # the limit of all bodies is the application's
+            await clients.turns.take(clients.network_of_client(scope))
+        if connection.transport.is_closing():
+            return
+        self._unpaid_s += REQUEST_COST_S
+        await MeasuredSteps(self._application(scope, receive, send_when_paid), self._add)
+        if is_free:
+            self._unpaid_s, connection.app = 0.0, self._application
+            return
+        if held:
+            cycle = connection.cycle
+            if cycle is not None and cycle.scope is scope and cycle.more_body:  # nobody reads the rest
+                cycle.body = bytearray()
+                connection.flow.pause_reading()
+            await self._await_payment(scope)
+        for each in held:
+            await send(each)
+
+    def measure_parsing(self, parse: Callable[[bytes, int], None], data: bytes) -> None:
+        """Parse data of which nobody knows yet whether somebody pays for it."""
+        began_s = time.thread_time()
+        parse(data, 0)
+        self._unpaid_s += time.thread_time() - began_s + len(data) * READ_COST_S
+
+    def charge(self, scope: Any) -> float:
+        """Charge the client for what is not paid yet; return how long its response has to wait."""
+        unpaid_s, self._unpaid_s = self._unpaid_s, 0.0
+        return self._clients.charge(scope or {"client": self._connection.client, "headers": ()}, unpaid_s)
+
+    def release(self) -> None:
+        """Let the response that waits be sent."""
+        if self._held is not None and not self._held.done():
+            self._held.set_result(None)
+
+    def end(self, scope: Any, *, is_paid: bool) -> None:
+        """Charge the client of a connection that is closed, unless somebody pays."""
+        self.release()
+        if self._unpaid_s and not is_paid:
+            self.charge(scope)
+
+    def _add(self, spent_s: float) -> None:
+        self._unpaid_s += spent_s
+
+    async def _await_payment(self, scope: Any) -> None:
+        delay_s = self.charge(scope)
+        if delay_s <= 0 or self._connection.transport.is_closing():
+            return
+        self._clients.paced_responses += 1
+        loop = asyncio.get_running_loop()
+        self._held = loop.create_future()
+        timer = loop.call_later(delay_s, self.release)
+        try:
+            await self._held
+        finally:
+            timer.cancel()
+            self._held = None

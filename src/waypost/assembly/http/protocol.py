@@ -8,17 +8,17 @@ of the server itself has the format of the API.
 import asyncio
 import socket
 import struct
-import time
-from collections.abc import MutableMapping
 from enum import Enum
 from typing import Any, Final, cast
+from urllib.parse import unquote
 
 import httptools
 from uvicorn.config import Config
-from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from waypost.assembly.http.cycle import RequestCycle
 from waypost.assembly.http.limits import (
     MAX_HEADER_BYTES,
     MAX_HEADERS,
@@ -27,9 +27,9 @@ from waypost.assembly.http.limits import (
     Connections,
     HttpError,
 )
-from waypost.assembly.http.pacing import CONNECTION_COST_S, READ_COST_S, REQUEST_COST_S, MeasuredSteps
+from waypost.assembly.http.pacing import UnpaidRequests
 from waypost.assembly.http.sockets import bytes_are_waiting
-from waypost.wire.errors import INTERNAL_TEXT
+from waypost.base.http.connection_scope import CONNECTION
 
 PARSER_CHUNK_BYTES: Final = 16 * 1024
 """Size of the chunks for the parser: the limits are checked after each chunk."""
@@ -50,6 +50,7 @@ WRITE_BUFFER_BYTES: Final = 32 * 1024
 """Of a response that waits to be read; then its application waits too."""
 
 _HEAD_END: Final = b"\r\n\r\n"
+_ASGI: Final = {"version": "3.0", "spec_version": "2.3"}
 _NOTHING: Final[Any] = None  # for the original's attributes, which it declares as always set
 
 LINGER_S: Final = 2.0
@@ -115,6 +116,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     parser: Any
     app: Any
+    scope: Any
+    cycle: Any
 
     def __init__(
         self,
@@ -141,9 +144,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._host_count = 0
         self.is_authenticated = self.is_carried_out = False
         self._application = self.app
-        self.app = self._run_paced  # until a request is carried out, and again after one that is not
-        self._unpaid_s = CONNECTION_COST_S
-        self._held: asyncio.Future[None] | None = None  # the response that waits until it is paid
+        self.app = self._unpaid = UnpaidRequests(self, self._open_connections, self.app)
         self._unparsed: tuple[bytes, int] | None = None  # what was read, and from where on it is not parsed yet
         self._rest_timer: asyncio.TimerHandle | None = None
         self._held_flow: _HeldFlow = cast("Any", None)
@@ -174,15 +175,12 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._rest_timer is not None:
             self._rest_timer.cancel()
             self._rest_timer = None
-        self._release_response()
-        if self._unpaid_s and self.app is not self._application and not self.is_carried_out:
-            self._charge(self.scope)
+        self._unpaid.end(self.scope, is_paid=self.app is self._application or self.is_carried_out)
         super().connection_lost(exc)
-        self._unset_keepalive_if_required()
         # Requests and scopes refer to their connection. It lets go of them, so that all are freed now and do not wait
         # for the garbage collector.
         self.pipeline.clear()
-        self.app = _NOTHING
+        self.app = self._unpaid = _NOTHING
         self._keep_unparsed(None)
         self.cycle = self.scope = self.headers = _NOTHING
 
@@ -197,13 +195,10 @@ class LimitedProtocol(HttpToolsProtocol):
             unparsed, start = self._unparsed
             self._keep_unparsed((unparsed[start:] + data, 0))
             return
-        self._unset_keepalive_if_required()
         if self.app is self._application:
             self._parse_from(data, 0)
-            return
-        began_s = time.thread_time()
-        self._parse_from(data, 0)
-        self._unpaid_s += time.thread_time() - began_s + len(data) * READ_COST_S
+        else:
+            self._unpaid.measure_parsing(self._parse_from, data)
 
     def _parse_from(self, data: bytes, start: int) -> None:
         """Parse the data head by head until enough requests wait; keep the rest."""
@@ -224,7 +219,17 @@ class LimitedProtocol(HttpToolsProtocol):
             head_end = data.find(_HEAD_END, first, end)
             if head_end >= 0 and data.find(_HEAD_END, head_end + len(_HEAD_END), end) >= 0:
                 end = head_end + len(_HEAD_END)  # else at most one more request begins here
-            self._parse(data if end - start == size else memoryview(data)[start:end])
+            self._unframed_bytes += end - start
+            self._period_bytes += end - start
+            try:
+                self.parser.feed_data(data if end - start == size else memoryview(data)[start:end])
+            except httptools.HttpParserUpgrade:
+                pass  # handled like any other request
+            except httptools.HttpParserError:
+                self._reject(self._error or MALFORMED)
+                return
+            if self._unframed_bytes > MAX_HEADER_BYTES:
+                self._reject(HEADERS_TOO_LARGE)
             if self._is_rejected or (end < size and self.transport.is_closing()):
                 return
             start = end
@@ -258,31 +263,32 @@ class LimitedProtocol(HttpToolsProtocol):
         self._parse_from(data, start)
         self.flow.resume_reading()
 
-    def _parse(self, chunk: bytes | memoryview) -> None:
-        self._unframed_bytes += len(chunk)
-        self._period_bytes += len(chunk)
-        try:
-            self.parser.feed_data(chunk)
-        except httptools.HttpParserUpgrade:
-            pass  # handled like any other request
-        except httptools.HttpParserError:
-            self._reject(self._error or MALFORMED)
-            return
-        if self._unframed_bytes > MAX_HEADER_BYTES:
-            self._reject(HEADERS_TOO_LARGE)
-
     # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
         """Begin a request; if it follows another in the same data, its time begins now."""
-        super().on_message_begin()
         if self._phase is _Phase.IDLE:
             self._phase, self._since_s = _Phase.HEADERS, self.loop.time()
         self._header_bytes = self._host_count = 0
+        self.url = b""
+        self.expect_100_continue = False
+        self.headers = []
+        scope: Any = {
+            "type": "http",
+            "asgi": _ASGI,
+            "server": self.server,
+            "client": self.client,
+            "scheme": self.scheme,
+            "root_path": "",
+            "headers": self.headers,
+            "state": {},
+            "extensions": {CONNECTION: self},
+        }
+        self.scope = scope
 
     def on_url(self, url: bytes) -> None:
         """Check the URL, which arrives in parts."""
-        super().on_url(url)
+        self.url += url
         if len(self.url) > MAX_URL_BYTES:
             self._stop_parsing(URL_TOO_LONG)
 
@@ -294,7 +300,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._stop_parsing(TOO_MANY_HEADERS)
         if self._header_bytes > MAX_HEADER_BYTES:
             self._stop_parsing(HEADERS_TOO_LARGE)
-        # As the original does, without a call more for each header.
         name = name.lower()
         if name == b"host":
             self._host_count += 1
@@ -304,124 +309,74 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """Pass the request to the application; its body has its own timeout."""
-        version = self.parser.get_http_version()
+        parser: Any = self.parser
+        version = parser.get_http_version()
         if version not in _VERSIONS:
             self._stop_parsing(WRONG_VERSION)
         if self._host_count != 1 and (self._host_count or version == "1.1"):
             self._stop_parsing(WRONG_HOST)
-        super().on_headers_complete()
-        if self._open_connections.is_draining:
-            self.cycle.keep_alive = False
+        url = httptools.parse_url(self.url)
+        path = url.path.decode("ascii")
+        scope: Any = self.scope
+        scope["http_version"] = version
+        scope["method"] = parser.get_method().decode("ascii")
+        scope["path"] = unquote(path) if "%" in path else path
+        scope["raw_path"] = url.path
+        scope["query_string"] = url.query or b""
+        earlier = cast("RequestCycle | None", self.cycle)
+        keep_alive = version != "1.0" and parser.should_keep_alive() and not self._open_connections.is_draining
+        self.cycle = RequestCycle(self, keep_alive=keep_alive)
+        if earlier is None or earlier.response_complete:
+            self._start_asgi_task(self.cycle, self.app)
+        else:
+            self.flow.pause_reading()
+            self.pipeline.appendleft((self.cycle, self.app))
         self._has_begun = True
         self._phase, self._since_s = _Phase.BODY, self.loop.time()
         self._unframed_bytes = self._period_bytes = 0
-        if not self.cycle.keep_alive:
-            self.cycle.transport = cast("Any", _LingeringTransport(self))
-        self.cycle.__class__ = _Cycle
 
     def on_body(self, body: bytes) -> None:
-        """Note a chunk of the body."""
+        """Keep a part of the body for the application."""
         self._unframed_bytes = 0
-        super().on_body(body)
+        cycle = self.cycle
+        if cycle.response_complete:
+            return
+        cycle.body += body
+        if len(cycle.body) > HIGH_WATER_LIMIT:
+            self.flow.pause_reading()
+        cycle.message_event.set()
 
     def on_message_complete(self) -> None:
         """Note that the request is complete."""
         self._phase, self._unframed_bytes = _Phase.IDLE, 0
-        super().on_message_complete()
-        if self.cycle.response_complete and not self.pipeline:  # the response was complete before the body was read
-            self._await_next()
+        cycle = self.cycle
+        if not cycle.response_complete:
+            cycle.more_body = False
+            cycle.message_event.set()
+        elif not self.pipeline:  # the response was complete before the body was read
+            self._become_idle()
 
     def on_response_complete(self) -> None:
-        """Note that the response is written; the connection waits for the next request."""
+        """Note that the response is written; the connection continues with the next request, or waits for it."""
         if self.app is self._application and not self.is_carried_out:
-            self.app = self._run_paced
+            self.app = self._unpaid
         self.is_carried_out = False
-        super().on_response_complete()
+        self.server_state.total_requests += 1
         if self.transport.is_closing():
             return
+        self.flow.resume_reading()
+        if self.pipeline:
+            cycle, application = self.pipeline.pop()
+            self._start_asgi_task(cycle, application)
         if self._unparsed is not None:
-            self._unset_keepalive_if_required()
             if self._rest_timer is None:
                 self._rest_timer = self.loop.call_later(READ_AHEAD_EVERY_S, self._parse_rest)
-        elif self._phase is _Phase.IDLE and self.timeout_keep_alive_task is not None:
-            self._end_request()
+        elif self._phase is _Phase.IDLE and self.cycle.response_complete:
+            self._become_idle()
 
-    async def _run_paced(self, scope: Any, receive: Any, send: Any) -> None:
-        """Run the application for a request that may be one that nobody pays for; if so, its response waits.
-
-        A response waits when it is complete, so that nothing of its request waits with it; one that is sent in parts
-        waits with its first part.
-        """
-        held: list[MutableMapping[str, Any]] = []
-        is_passed = is_free = False
-
-        async def send_when_paid(message: MutableMapping[str, Any]) -> None:
-            nonlocal is_passed, is_free
-            if message["type"] == "http.response.start":
-                is_passed = is_free = self.is_carried_out
-            if is_passed:
-                await send(message)
-                return
-            held.append(message)
-            if message.get("more_body", False):
-                is_passed = True
-                await self._await_payment(scope)
-                for each in held:
-                    await send(each)
-                held.clear()
-
-        connections = self._open_connections
-        cycle = cast("RequestResponseCycle | None", self.cycle)  # None: the connection is closed
-        if cycle is not None and not (cycle.more_body or cycle.body):  # the limit of all bodies is the application's
-            await connections.turns.take(connections.network_of_client(scope))
-        if self.transport.is_closing():
-            return
-        self._unpaid_s += REQUEST_COST_S
-        await MeasuredSteps(self._application(scope, receive, send_when_paid), self._add_unpaid)
-        if is_free:
-            self._unpaid_s, self.app = 0.0, self._application
-            return
-        if held:
-            cycle = cast("RequestResponseCycle | None", self.cycle)
-            if cycle is not None and cycle.scope is scope and cycle.more_body:  # nobody reads the rest
-                cycle.body = bytearray()
-                self.flow.pause_reading()
-            await self._await_payment(scope)
-        for each in held:
-            await send(each)
-
-    def _add_unpaid(self, spent_s: float) -> None:
-        self._unpaid_s += spent_s
-
-    def _charge(self, scope: Any) -> float:
-        """Charge the client for what is not paid yet; return how long it has to wait."""
-        unpaid_s, self._unpaid_s = self._unpaid_s, 0.0
-        return self._open_connections.charge(scope or {"client": self.client, "headers": ()}, unpaid_s)
-
-    async def _await_payment(self, scope: Any) -> None:
-        delay_s = self._charge(scope)
-        if delay_s <= 0 or self.transport.is_closing():
-            return
-        self._open_connections.paced_responses += 1
-        self._held = self.loop.create_future()
-        timer = self.loop.call_later(delay_s, self._release_response)
-        try:
-            await self._held
-        finally:
-            timer.cancel()
-            self._held = None
-
-    def _release_response(self) -> None:
-        if self._held is not None and not self._held.done():
-            self._held.set_result(None)
-
-    def _await_next(self) -> None:
-        self._unset_keepalive_if_required()
-        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
-        self._end_request()
-
-    def _end_request(self) -> None:
-        """Become idle: until the next request, nothing of this one is kept."""
+    def _become_idle(self) -> None:
+        """Wait for the next request; until then, nothing of this one is kept."""
+        self._since_s = self.loop.time()
         self._open_connections.mark_idle(self)
         self.scope = self.headers = self.cycle.scope = _NOTHING
 
@@ -432,7 +387,7 @@ class LimitedProtocol(HttpToolsProtocol):
     # Timeouts.
 
     def check_deadlines(self, now_s: float) -> None:
-        """Reject a request whose headers or body arrive too slowly; end a connection whose response is not read."""
+        """Reject a request that arrives too slowly; end a connection whose response is not read, or that is idle."""
         self._check_reader(now_s)
         if self._is_rejected or self.transport.is_closing():
             return
@@ -447,6 +402,8 @@ class LimitedProtocol(HttpToolsProtocol):
                 self._reject(HttpError(408, f"The headers must arrive within {timeout_s:g} seconds."))
         elif not self._has_begun and elapsed_s >= self._limits.header_timeout_s:
             self.transport.close()  # the client has never sent anything
+        elif self._has_begun and elapsed_s >= self.timeout_keep_alive and self._unanswered_cycle() is None:
+            self.transport.close()
 
     def _check_body(self, now_s: float, elapsed_s: float) -> None:
         if self.flow.read_paused or self.cycle.waiting_for_100_continue:  # the delay is ours
@@ -497,8 +454,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close after the response to the open request; it says so, if it has not begun."""
         cycle = self._unanswered_cycle()
         if cycle is not None and cycle.keep_alive:
-            cycle.keep_alive = False
-            cycle.transport = cast("Any", _LingeringTransport(self))
+            cycle.end_connection(self)
 
     def announce_end(self) -> None:
         """Let the response to the open request say that the connection ends; once it has begun, the next one does."""
@@ -511,7 +467,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
         A client that has sent a request and gets no byte of a response cannot know whether it was carried out.
         """
-        self._release_response()
+        self._unpaid.release()
         if self._is_rejected:
             super().shutdown()
         elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
@@ -523,8 +479,8 @@ class LimitedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def _unanswered_cycle(self) -> RequestResponseCycle | None:
-        cycle = cast("RequestResponseCycle | None", self.cycle)  # None before the first request
+    def _unanswered_cycle(self) -> RequestCycle | None:
+        cycle = cast("RequestCycle | None", self.cycle)  # None before the first request
         return None if cycle is None or cycle.response_complete else cycle
 
     def _is_new(self) -> bool:
@@ -549,7 +505,7 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._has_begun and not cycle.response_complete:
             cycle.keep_alive = False  # the previous request gets its response, and then the connection is closed
             return
-        delay_s = self._charge(self.scope)
+        delay_s = self._unpaid.charge(self.scope)
         if delay_s > 0:
             self._open_connections.paced_responses += 1
             self._linger_timer = self.loop.call_later(delay_s, self._send_rejection, error)
@@ -574,9 +530,13 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.write_eof()
         self._linger_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
+    def error_body(self, status: int, text: str) -> bytes:
+        """Return the body of an error of the server itself."""
+        return self._open_connections.error_body(status, text)
+
     def _write_error(self, error: HttpError) -> None:
         self._open_connections.errors_sent[error.status] += 1
-        body = self._open_connections.error_body(error.status, error.text)
+        body = self.error_body(error.status, error.text)
         content = [STATUS_LINE[error.status]]
         for name, value in self.server_state.default_headers:
             content += [name, b": ", value, b"\r\n"]
@@ -588,39 +548,6 @@ class LimitedProtocol(HttpToolsProtocol):
         ]
         self.transport.write(b"".join(content))
 
-    async def send_internal_error(self, cycle: RequestResponseCycle) -> None:
-        """Respond with an error to a request whose application has sent nothing."""
-        body = self._open_connections.error_body(500, INTERNAL_TEXT)
-        cycle.transport = cast("Any", _LingeringTransport(self))
-        headers = [
-            (b"content-type", b"application/json"),
-            (b"content-length", b"%d" % len(body)),
-            (b"connection", b"close"),
-        ]
-        await cycle.send({"type": "http.response.start", "status": 500, "headers": headers})
-        await cycle.send({"type": "http.response.body", "body": body, "more_body": False})
-
-
-class _Cycle(RequestResponseCycle):
-    """One request and its response."""
-
-    async def send_500_response(self) -> None:
-        """Send an error in the API's format: the application has raised, or sent no response."""
-        await cast("Any", self.on_response).__self__.send_internal_error(self)
-
-
-class _LingeringTransport:
-    """The transport of a connection's last request: closing it does not lose the response."""
-
-    def __init__(self, protocol: LimitedProtocol) -> None:
-        self._protocol = protocol
-        self.write = protocol.transport.write
-        self.is_closing = protocol.transport.is_closing
-
-    def close(self) -> None:
-        """Close, after the client has had time to read the response."""
-        self._protocol.close_after_response()
-
 
 class BreakableProtocol(LimitedProtocol):
     """A protocol that lets an application break the connection of its request.
@@ -628,14 +555,6 @@ class BreakableProtocol(LimitedProtocol):
     ASGI does not support this, so it is an extension of the scope, `waypost.connection`: an object with
     `reset()`, `hang_up()` and `withhold()`, which only the simulator's faults use, and `mark_authenticated()`.
     """
-
-    _is_withheld = False
-
-    def on_message_begin(self) -> None:
-        """Begin a request, and add the extension to its scope."""
-        super().on_message_begin()
-        self._is_withheld = False
-        self.scope["extensions"] = {"waypost.connection": self}  # pyright: ignore[reportGeneralTypeIssues]
 
     def reset(self) -> None:
         """Break the connection at once, like a machine that crashes: the client sees a reset."""
@@ -650,12 +569,13 @@ class BreakableProtocol(LimitedProtocol):
 
     def withhold(self) -> None:
         """Send no response to this request: a server that stops does not wait for it."""
-        self._is_withheld = True
+        self.cycle.is_withheld = True
 
     def shutdown(self) -> None:
         """Finish the open request, because the server stops."""
         super().shutdown()
-        if self._is_withheld:
+        cycle = self._unanswered_cycle()
+        if cycle is not None and cycle.is_withheld:
             self.transport.abort()
 
 
