@@ -60,8 +60,8 @@ async def request_graph(services: Services, app: App, request: GraphRequest) -> 
     Raises:
         ApiError: as `call_operator`.
     """
-    account = await _operator_account_of(services, app)
-    response = await _graph_client_of(services, account).request(account, _add_business(app, request))
+    account, graph = await graph_of(services, app)
+    response = await graph.request(account, _add_business(app, request))
     return _response_or_error(app, f"{request.method} {request.path}", response)
 
 
@@ -71,8 +71,8 @@ async def list_graph(services: Services, app: App, request: GraphRequest, name: 
     Raises:
         ApiError: as `call_operator`.
     """
-    account = await _operator_account_of(services, app)
-    items = await _graph_client_of(services, account).list_all(account, _add_business(app, request), name)
+    account, graph = await graph_of(services, app)
+    items = await graph.list_all(account, _add_business(app, request), name)
     return _response_or_error(app, f"{request.method} {request.path}", items)
 
 
@@ -83,11 +83,17 @@ async def _operator_account_of(services: Services, app: App) -> OperatorAccount:
     return account
 
 
-def _graph_client_of(services: Services, account: OperatorAccount) -> GraphClient:
+async def graph_of(services: Services, app: App) -> tuple[OperatorAccount, GraphClient]:
+    """Return the operator account behind an app, and the Graph API there.
+
+    Raises:
+        ApiError: the app has no business account; or the operator has no Graph API.
+    """
+    account = await _operator_account_of(services, app)
     graph = services.operators.adapter(account).graph
     if graph is None:
         raise ApiError(ErrorCode.OPERATOR_REJECTED, "This operator does not offer this operation.")
-    return graph
+    return account, graph
 
 
 def _add_business(app: App, request: GraphRequest) -> GraphRequest:

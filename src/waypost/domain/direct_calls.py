@@ -41,13 +41,6 @@ def unsupported_call(request: OperatorCall[Any]) -> CallNotOffered:
 
 
 @dataclass(frozen=True, slots=True)
-class RawList:
-    """A list that the partner gets unchanged from the operator."""
-
-    raw: list[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class CallResult:
     """The operator's result of a call; `reason` is its explanation where it was not successful."""
 
@@ -185,18 +178,6 @@ class TokenStatus:
 @dataclass(frozen=True, slots=True)
 class CheckToken(OperatorCall[TokenStatus | None]):
     """Get the status of the operator account's own token; None: the operator does not report it."""
-
-
-@dataclass(frozen=True, slots=True)
-class GetMarketingTerms(OperatorCall[str]):
-    """Get the URL of the page where the owner of a business account accepts the terms for marketing messages.
-
-    Attributes:
-        language: of the page, such as `pt_BR`; empty: the reader's own.
-    """
-
-    business_account_id: str
-    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,63 +331,3 @@ class UnpauseTemplate(OperatorCall[CallResult]):
     """End the operator's pause of a template."""
 
     template_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryTemplateButton:
-    """A button of a library template; `kind` in upper case, as in `ButtonKind`."""
-
-    kind: str
-    text: str = ""
-    url: str = ""
-    phone_number: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class LibraryTemplate:
-    """A template of the operator's library; `examples` are the values of its body's variables."""
-
-    body: str
-    examples: Sequence[str] = ()
-    header: str = ""
-    topic: str = ""
-    buttons: Sequence[LibraryTemplateButton] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class ListLibrary(OperatorCall[RawList]):
-    """List the templates of the operator's library; an empty filter is ignored."""
-
-    name: str = ""
-    industry: str = ""
-    language: str = ""
-    topic: str = ""
-    usecase: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GetLibraryTemplate(OperatorCall[LibraryTemplate | None]):
-    """Get one library template; None: the library has none of this name in this language."""
-
-    name: str
-    language: str
-
-
-@dataclass(frozen=True, slots=True)
-class CreatedTemplate:
-    """A template that the operator has created; `status` is its value in upper case."""
-
-    id: str
-    status: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CreateFromLibrary(OperatorCall[CreatedTemplate]):
-    """Create a template from a library template; `button_inputs` are sent as the partner gave them."""
-
-    business_account_id: str
-    name: str
-    language: str
-    category: str
-    library_name: str
-    button_inputs: Sequence[Mapping[str, Any]] = ()

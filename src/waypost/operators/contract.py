@@ -95,6 +95,9 @@ class GraphRequest(NamedTuple):
 class GraphClient(Protocol):
     """The capability of an operator that speaks the Graph API: its responses are passed on to partners."""
 
+    marketing_terms: ClassVar[str]
+    """The page where the owner of a business account accepts the terms for marketing messages: `asset_id`, `locale`."""
+
     async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
         """Make one request, which takes at most ten seconds; return the object of its response."""
         ...

@@ -20,7 +20,7 @@ from waypost.base.clock import SystemClock
 from waypost.base.ids import SeededIds
 from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import CheckToken, ListLibrary, OperatorCall
+from waypost.domain.direct_calls import CheckToken, OperatorCall
 from waypost.domain.event import Event
 from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.contract import Operator
@@ -153,7 +153,7 @@ ADAPTERS: Final = {
         stand_in=ExampleStandIn.start,
         credential="key",
         handshake_secret="seal",
-        not_offered=frozenset({CheckToken, ListLibrary}),
+        not_offered=frozenset({CheckToken}),
     ),
 }
 

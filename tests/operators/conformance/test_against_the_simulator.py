@@ -21,12 +21,10 @@ from waypost.domain.direct_calls import (
     GetNumber,
     GetSubscription,
     GetTemplate,
-    ListLibrary,
     ListNumbers,
     ListTemplates,
     MarkRead,
     OperatorCall,
-    RawList,
     Response,
     Subscribe,
     TemplateDetail,
@@ -200,7 +198,6 @@ async def test_number_and_business_account_are_those_of_the_app(harness: Adapter
 # fmt: off
 READ_CALLS: dict[OperatorCall[Any], type[Any]] = {  # read-only calls, and the types of their responses
     CheckToken():                                      TokenStatus,
-    ListLibrary():                                     RawList,
     ListTemplates(ACCOUNT.id, TemplateDetail.REVIEW):  list,
 }
 # fmt: on

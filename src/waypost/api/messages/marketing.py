@@ -6,12 +6,13 @@ An app sends that way once its business account has accepted the operator's term
 from dataclasses import replace
 from functools import partial
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from msgspec import Struct
 
 from waypost.api.apps.apps import update_app
-from waypost.api.direct_calls import account_of, call_operator
-from waypost.api.fields import Field
+from waypost.api.direct_calls import call_operator, graph_of
+from waypost.api.fields import Field, omit_empty
 from waypost.api.http.requests import ApiResponse
 from waypost.api.messages.passthrough import (
     PASSTHROUGH_ERRORS,
@@ -23,7 +24,7 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.responses import Success, success
 from waypost.api.route import IdempotencyMode
 from waypost.domain.app import App, Hosting
-from waypost.domain.direct_calls import GetBusinessStatus, GetMarketingTerms
+from waypost.domain.direct_calls import GetBusinessStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough
 
@@ -106,14 +107,14 @@ async def show_marketing_link(call: AppCall, query: TermsLanguage) -> dict[str, 
 
     Source: ledger 1.7, `mmlite/link`.
     """
-    services, _, app = call
-    if not app.live or app.hosting is not Hosting.CLOUD:
+    if not call.app.live or call.app.hosting is not Hosting.CLOUD:
         raise ApiError(
             ErrorCode.MM_LITE_NOT_LIVE,
             "The app must be live; the administrator makes it live with `waypost app connect`.",
         )
-    terms = GetMarketingTerms(account_of(app), query.lang.strip())
-    return {"link": await call_operator(services, app, terms), "status": "success"}
+    parameters = omit_empty({"asset_id": call.account, "locale": query.lang.strip()})
+    _, graph = await graph_of(call.services, call.app)
+    return {"link": f"{graph.marketing_terms}?{urlencode(parameters)}", "status": "success"}
 
 
 def check_enabled(app: App) -> None:

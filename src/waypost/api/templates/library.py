@@ -1,11 +1,11 @@
 """The operator's template library."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Struct
 
-from waypost.api.direct_calls import account_of, call_operator
 from waypost.api.fields import Field
 from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import commit
@@ -14,20 +14,11 @@ from waypost.api.responses import StatusFirst
 from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.templates.sync import list_operator_templates
-from waypost.domain.app import App
-from waypost.domain.direct_calls import (
-    CreatedTemplate,
-    CreateFromLibrary,
-    GetLibraryTemplate,
-    LibraryTemplate,
-    LibraryTemplateButton,
-    ListLibrary,
-    ListTemplates,
-    OperatorTemplate,
-    TemplateDetail,
-)
+from waypost.base.json_values import list_of, objects_in, text_or_none
+from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.lifecycle import OPERATOR_STATUSES
+from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
@@ -109,8 +100,7 @@ async def list_library(call: AppCall, query: LibraryFilter) -> LibraryTemplates:
     filters = {filter_name: value for name, filter_name in _FILTERS.items() if (value := getattr(query, name))}
     if "language" in filters:
         filters["language"] = canonical_language(filters["language"])
-    library = await call_operator(call.services, call.app, ListLibrary(**filters))
-    return LibraryTemplates(templates=[template for template in library.raw if isinstance(template, dict)])
+    return LibraryTemplates(templates=await _list_library(call, filters))
 
 
 @operation(
@@ -150,22 +140,23 @@ async def create_from_library(call: AppCall) -> ApiResponse:
         raise ApiError(ErrorCode.FIELD_BROKEN, "category must be UTILITY: the library has no other.")
     inputs = read_library_buttons(form.text("buttons"))
     name, language = form.text("elementName") or "", canonical_language(form.text("languageCode") or "")
-    business = await services.directory.business_account(account_of(app))
+    business = await services.directory.business_account(call.account)
     if business is None:
         raise LookupError(f"app {app.id} has no business account")
     same_name = await services.database.read(templates_by_name, app.partner_id, business.id, name)
     if any(other.draft.language_code == language for other in same_name):
         raise ApiError(ErrorCode.TEMPLATE_EXISTS, f"elementName {name} is taken in {language}.")
     library_name = form.text("libraryTemplateName") or ""
-    ready = await _ready_template(services, app, library_name, language)
-    created = await _create_at_operator(
-        services,
-        app,
-        CreateFromLibrary(
-            business.id, name, language, Category.UTILITY.value, library_name, msgspec.to_builtins(inputs)
-        ),
-        ready,
-    )
+    ready = await _ready_template(call, library_name, language)
+    body: dict[str, Any] = {
+        "name": name,
+        "language": language,
+        "category": Category.UTILITY.value,
+        "library_template_name": library_name,
+    }
+    if inputs:
+        body["library_template_button_inputs"] = msgspec.to_builtins(inputs)
+    operator_id, status = await _create_at_operator(call, business.id, body, ready)
     now_ms = services.clock.now_ms()
     template = Template(
         id=services.ids.new(),
@@ -174,11 +165,11 @@ async def create_from_library(call: AppCall) -> ApiResponse:
         business_account_id=business.id,
         namespace=business.namespace,
         draft=_draft_of(ready, inputs, name, language),
-        status=OPERATOR_STATUSES.get(created.status, TemplateStatus.PENDING),
+        status=OPERATOR_STATUSES.get(status, TemplateStatus.PENDING),
         created_on_ms=now_ms,
         modified_on_ms=now_ms,
         category=Category.UTILITY,
-        operator_template_id=created.id,
+        operator_template_id=operator_id,
     )
 
     def make_response(is_new: bool) -> ApiResponse:
@@ -189,38 +180,45 @@ async def create_from_library(call: AppCall) -> ApiResponse:
     return await commit(services, request, adopt_template, template, make_response=make_response)
 
 
+async def _list_library(call: AppCall, query: Mapping[str, str]) -> list[dict[str, Any]]:
+    return objects_in((await call.graph_page("message_template_library", query))["data"])
+
+
 async def _create_at_operator(
-    services: Services, app: App, request: CreateFromLibrary, ready: LibraryTemplate
-) -> CreatedTemplate:
-    """Create a template at the operator from its library, or return the one that an earlier attempt created.
+    call: AppCall, account_id: str, body: Mapping[str, Any], ready: Mapping[str, Any]
+) -> tuple[str, str]:
+    """Create a template at the operator from its library, or find the one that an earlier attempt created.
 
     The earlier response may have been lost, or we may have stopped before we stored it. The operator then
     rejects the second creation, and its template with the same name and text is the one we requested.
 
+    Returns:
+        Its id and its status.
+
     Raises:
         ApiError: the operator returns an error and has no such template; or it does not respond.
     """
-    account_id = request.business_account_id
+    services, path, name = call.services, f"{account_id}/message_templates", body["name"]
     try:
-        return await call_operator(services, app, request)
+        created = await call.graph("POST", path, body)
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REJECTED:
             raise
         for listed in await list_operator_templates(
-            services, app, ListTemplates(account_id, TemplateDetail.TEXTS, request.name)
+            services, call.app, ListTemplates(account_id, TemplateDetail.TEXTS, name)
         ):
-            if _is_requested(listed, request, ready) and not await _is_known(services, account_id, listed):
-                return CreatedTemplate(listed.id, listed.status)
+            is_requested = (
+                (listed.name, listed.language) == (name, body["language"])
+                and not listed.is_being_deleted
+                and listed.body in (None, _text(ready.get("body")))
+            )
+            if is_requested and not await _is_known(services, account_id, listed):
+                return listed.id, listed.status
         raise
-
-
-def _is_requested(listed: OperatorTemplate, request: CreateFromLibrary, ready: LibraryTemplate) -> bool:
-    """True if a template of the operator is the requested one."""
-    return (
-        (listed.name, listed.language) == (request.name, request.language)
-        and not listed.is_being_deleted
-        and listed.body in (None, ready.body)
-    )
+    operator_id = _text(created.get("id"))
+    if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
+        raise call.unavailable(path, "its response has no template id")
+    return operator_id, _text(created.get("status"))
 
 
 async def _is_known(services: Services, account_id: str, listed: OperatorTemplate) -> bool:
@@ -230,48 +228,57 @@ async def _is_known(services: Services, account_id: str, listed: OperatorTemplat
     return known is not None
 
 
-async def _ready_template(services: Services, app: App, name: str, language: str) -> LibraryTemplate:
+async def _ready_template(call: AppCall, name: str, language: str) -> dict[str, Any]:
     """Return the library's template with a name in a language.
 
     Raises:
         ApiError: the library has none.
     """
-    ready = await call_operator(services, app, GetLibraryTemplate(name, language))
-    if ready is None:
-        raise ApiError(
-            ErrorCode.FIELD_BROKEN,
-            f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
-        )
-    return ready
+    for listed in await _list_library(call, {"name": name, "language": language}):
+        if (listed.get("name"), listed.get("language")) == (name, language):
+            return listed
+    raise ApiError(
+        ErrorCode.FIELD_BROKEN,
+        f"libraryTemplateName must be a template of the library in {language}; see GET on this path.",
+    )
 
 
-def _draft_of(ready: LibraryTemplate, inputs: list[LibraryButton], name: str, language: str) -> TemplateDraft:
+def _draft_of(ready: Mapping[str, Any], inputs: list[LibraryButton], name: str, language: str) -> TemplateDraft:
     """Return the draft that corresponds to the operator's template from the library."""
-    example = ready.body
-    for nth, value in enumerate(ready.examples, start=1):
+    content = example = _text(ready.get("body"))
+    for nth, value in enumerate(map(_text, list_of(ready.get("body_params"))), start=1):
         example = example.replace(_VARIABLE_FORMAT % nth, value)
-    buttons = [_button(button, inputs[nth] if nth < len(inputs) else None) for nth, button in enumerate(ready.buttons)]
+    buttons = [
+        _button(button, inputs[nth] if nth < len(inputs) else None)
+        for nth, button in enumerate(objects_in(ready.get("buttons")))
+    ]
     return TemplateDraft(
         element_name=name,
         language_code=language,
         category=Category.UTILITY.value,
         template_type="TEXT",
-        vertical=ready.topic or None,
-        content=ready.body,
+        vertical=_text(ready.get("topic")) or None,
+        content=content,
         example=example,
-        header=ready.header or None,
+        header=_text(ready.get("header")) or None,
         buttons=tuple(button for button in buttons if button is not None),
     )
 
 
-def _button(ready: LibraryTemplateButton, inputs: LibraryButton | None) -> TemplateButton | None:
-    if ready.kind not in ButtonKind.__members__:
+def _button(ready: Mapping[str, Any], inputs: LibraryButton | None) -> TemplateButton | None:
+    kind = _text(ready.get("type")).upper()
+    if kind not in ButtonKind.__members__:
         return None
     url = (inputs.url or {}) if inputs else {}
     return TemplateButton(
-        kind=ButtonKind[ready.kind],
-        text=ready.text,
-        url=url.get("base_url") or ready.url,
-        phone_number=(inputs.phone_number if inputs else None) or ready.phone_number,
+        kind=ButtonKind[kind],
+        text=_text(ready.get("text")),
+        url=url.get("base_url") or _text(ready.get("url")),
+        phone_number=(inputs.phone_number if inputs else None) or _text(ready.get("phone_number")),
         example=(url["url_suffix_example"],) if url.get("url_suffix_example") else (),
     )
+
+
+def _text(value: object) -> str:
+    """Return the text; empty for a value of another type."""
+    return text_or_none(value) or ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
-from urllib.parse import urlencode
 
 from waypost.base.http.request_bodies import FormPart
 from waypost.base.json_values import object_of
@@ -37,7 +36,6 @@ _BUSINESS: Final = "id,name,timezone_id,message_template_namespace,account_revie
 _BUSINESS_STATUS: Final = (  # Source: operator's facts 1, "WABA node"
     "id,name,account_review_status,ownership_type,marketing_messages_lite_api_status"
 )
-_MARKETING_TERMS: Final = "https://business.facebook.com/latest/whatsapp_manager/overview"
 _TEMPLATE_FIELDS: Final = "id,name,language,status,category,previous_category,components,quality_score,rejected_reason"
 _TEMPLATES: Final = {  # Source: operator's facts 2.1
     TemplateDetail.STATUS: "id,name,language,status",
@@ -197,32 +195,9 @@ def _omit_none(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _omit_empty(**members: str) -> dict[str, str]:
-    """Return the members that are not empty."""
-    return {name: value for name, value in members.items() if value}
-
-
 def _read_receipt(request: direct_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
     body = _PRODUCT | {"status": "read", "message_id": request.message_id}
     return body | {"typing_indicator": {"type": "text"}} if request.typing else body
-
-
-def _library_template(request: direct_calls.CreateFromLibrary, _account: OperatorAccount) -> dict[str, Any]:
-    body: dict[str, Any] = {
-        "name": request.name,
-        "language": request.language,
-        "category": request.category,
-        "library_template_name": request.library_name,
-    }
-    return body | {"library_template_button_inputs": request.button_inputs} if request.button_inputs else body
-
-
-async def _get_marketing_terms(
-    _calls: CloudHttpClient, _account: OperatorAccount, request: direct_calls.GetMarketingTerms
-) -> str:
-    """Return the URL of WhatsApp Manager for the account. Source: the operator's page "Onboard"."""
-    query = {"asset_id": request.business_account_id, **_omit_empty(locale=request.language)}
-    return f"{_MARKETING_TERMS}?{urlencode(query)}"
 
 
 _, _request_token_status = _exchange(
@@ -348,36 +323,6 @@ CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
             lambda request: f"{request.template_id}/unpause",
             direct_responses.call_result,
         ),
-        _exchange(
-            direct_calls.ListLibrary,
-            "GET",
-            lambda request: "message_template_library",
-            direct_responses.raw_list,
-            query=lambda request, _: _omit_empty(
-                name=request.name,
-                industry=request.industry,
-                language=request.language,
-                topic=request.topic,
-                usecase=request.usecase,
-            ),
-        ),
-        _exchange(
-            direct_calls.GetLibraryTemplate,
-            "GET",
-            lambda request: "message_template_library",
-            direct_responses.library_template,
-            query=lambda request, _: {"name": request.name, "language": request.language},
-        ),
-        _exchange(
-            direct_calls.CreateFromLibrary,
-            "POST",
-            lambda request: f"{request.business_account_id}/message_templates",
-            direct_responses.created_template,
-            body=_library_template,
-            business=lambda request: request.business_account_id,
-        ),
-        # marketing messages
-        (direct_calls.GetMarketingTerms, _get_marketing_terms),
         # business profile, block list, components of chats
         _exchange(
             direct_calls.MarkRead,

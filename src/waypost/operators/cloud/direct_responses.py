@@ -7,21 +7,16 @@ from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
 from waypost.domain.direct_calls import (
     BusinessStatus,
     CallResult,
-    CreatedTemplate,
-    GetLibraryTemplate,
-    LibraryTemplate,
-    LibraryTemplateButton,
     MissingWebhookField,
     OperatorBusiness,
     OperatorCall,
     OperatorMedium,
     OperatorNumber,
     OperatorTemplate,
-    RawList,
     TokenStatus,
     WebhookSubscription,
 )
-from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS, OperatorUnavailable
+from waypost.domain.outcome import OperatorUnavailable
 from waypost.operators.cloud.numbers import operator_number, webhook_url
 from waypost.operators.cloud.templates import parse_template
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
@@ -34,7 +29,6 @@ TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
 """Error codes of an operator that does not report on tokens."""
 NUMBER_URL_FIELDS: Final = "id,webhook_configuration"
 
-_NO_LIST: Final = "the operator's response has no list"
 _AnyCall = OperatorCall[Any]
 
 
@@ -46,15 +40,6 @@ def call_result(response: dict[str, Any], _: _AnyCall) -> CallResult:
 def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     """Return the numbers of a list, without values that are not objects."""
     return [operator_number(item) for item in objects_in(items)]
-
-
-def raw_list(response: dict[str, Any], _: _AnyCall) -> RawList | OperatorUnavailable:
-    """Return the list of a response; one without a list proves nothing, least of all an empty list."""
-    return (
-        RawList(list_of(response.get("data")))
-        if isinstance(response.get("data"), list)
-        else OperatorUnavailable(_NO_LIST)
-    )
 
 
 def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
@@ -131,50 +116,6 @@ def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate
     return parse_template(response) or OperatorUnavailable("the operator's response is no template")
 
 
-def library_template(
-    response: dict[str, Any], request: GetLibraryTemplate
-) -> LibraryTemplate | OperatorUnavailable | None:
-    """Return the library template with the requested name and language."""
-    if not isinstance(response.get("data"), list):
-        return OperatorUnavailable(_NO_LIST)
-    for template in _member_objects(response, "data"):
-        if template.get("name") == request.name and template.get("language") == request.language:
-            return LibraryTemplate(
-                body=_text(template.get("body")),
-                examples=[_text(member) for member in list_of(template.get("body_params"))],
-                header=_text(template.get("header")),
-                topic=_text(template.get("topic")),
-                buttons=[
-                    LibraryTemplateButton(
-                        kind=_text(member.get("type")).upper(),
-                        text=_text(member.get("text")),
-                        url=_text(member.get("url")),
-                        phone_number=_text(member.get("phone_number")),
-                    )
-                    for member in _member_objects(template, "buttons")
-                ],
-            )
-    return None
-
-
-def created_template(response: dict[str, Any], _: _AnyCall) -> CreatedTemplate | OperatorUnavailable:
-    """Return the id of a created template."""
-    operator_id = _text(response.get("id"))
-    if not 0 < len(operator_id) <= MAX_OPERATOR_ID_CHARS:
-        return OperatorUnavailable("its response has no template id")
-    return CreatedTemplate(operator_id, _text(response.get("status")))
-
-
 def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:
     """Return type and size of a media file."""
     return OperatorMedium(parse_text(response.get("mime_type")), parse_number(response.get("file_size")))
-
-
-def _member_objects(members: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    """Return the objects of a list."""
-    return [item for item in list_of(members.get(name)) if isinstance(item, dict)]
-
-
-def _text(value: Any) -> str:
-    """Return the text; empty for a value of another type."""
-    return value if isinstance(value, str) else ""

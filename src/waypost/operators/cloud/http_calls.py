@@ -3,7 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import msgspec
 from multidict import CIMultiDict
@@ -321,6 +321,9 @@ OPERATOR_CALL_TIMEOUT_S: Final = 10
 
 class CloudGraphClient:
     """The Graph API of the operator."""
+
+    marketing_terms: ClassVar = "https://business.facebook.com/latest/whatsapp_manager/overview"
+    """WhatsApp Manager. Source: the operator's page "Onboard"."""
 
     def __init__(self, calls: CloudHttpClient) -> None:
         self._calls = calls
