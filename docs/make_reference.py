@@ -21,6 +21,7 @@ from msgspec.structs import fields
 from docs.coverage import CoverageRow, coverage, coverage_parts
 from docs.decision_pages import INDEX, decisions
 from docs.error_texts import case_texts, control_texts, setting_texts
+from docs.operation_table import operation_table
 from docs.promises import promise_parts
 from docs.source_pages import NAMES, source_parts
 from docs.specification import ALIASES, grouped, rows
@@ -34,6 +35,7 @@ from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.main import app
 from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES
+from waypost.client.operations import TABLE
 from waypost.config import SECRETS, Settings
 from waypost.dispatch.operator_circuits import OPERATOR_PROBE_DELAYS_S
 from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S
@@ -735,6 +737,7 @@ PAGES_ELSEWHERE: dict[Path, Callable[[], str]] = {
     PROMISES: promises_page,
     SPECIFICATION: specification_page,
     INDEX: decisions_page,
+    TABLE: operation_table,
     **{SPECIFICATION.with_name(f"{name}.md"): partial(source_page, name) for name in NAMES},
 }
 

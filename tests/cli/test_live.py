@@ -16,8 +16,8 @@ from tests.support.closed_port import closed_port
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
+from waypost.cli.connections import admin_client
 from waypost.cli.live.callback_summary import event_names
-from waypost.cli.live.environment import admin_client
 from waypost.cli.live.listener import (
     ListenerSubscription,
     ListeningReceiver,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from waypost.cli.admin_client import service_url
+from waypost.cli.connections import service_url
 from waypost.config import Settings
 
 

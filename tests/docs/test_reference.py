@@ -3,8 +3,10 @@
 import pytest
 
 from docs.make_reference import FOLDER, PAGES
+from docs.operation_table import operation_table
 from tests.support.library_texts import LIBRARY_TEXTS
 from waypost.api.routes import ROUTES
+from waypost.client.operations import TABLE
 from waypost.config import Settings
 from waypost.domain.errors import ErrorCode
 from waypost.wire.errors import ERRORS
@@ -17,6 +19,10 @@ def test_page_is_generated_from_the_tables(name: str) -> None:
     generated = PAGES[name]()
 
     assert stored == generated, f"docs/reference/{name} is out of date: run `make reference`"
+
+
+def test_table_of_operations_is_that_of_the_declarations() -> None:
+    assert TABLE.read_text(encoding="utf-8") == operation_table(), f"{TABLE.name} is out of date: run `make reference`"
 
 
 def test_every_error_code_has_a_row_in_the_error_table() -> None:

@@ -30,6 +30,23 @@ ROUTES: Final[tuple[AdminRoute, ...]] = (
     *callbacks.operation.rows,
 )
 """The first match is used."""
+PATH_PARAMETERS: Final = {
+    # collection and parameter          meaning
+    "partners/{partner_id}": "Id of the partner.",
+    "client-secrets/{secret_id}": "Id, as `waypost partner secrets` lists it.",
+    "api-keys/{key_id}": "Id, as `waypost partner keys` lists it.",
+    "universal-tokens/{token_id}": "Id, as `waypost partner tokens` lists it.",
+    "apps/{app_id}": "Id of the app.",
+    "operator-accounts/{account_id}": "A name; also the end of its webhook path.",
+    "business-accounts/{account_id}": "The operator's id; wabaId on the wire.",
+    "subscriptions/{subscription_id}": "Id of the subscription.",
+    "callbacks/{callback_id}": "Id of the callback.",
+    "messages/{message_id}": "Our id of the message, or the operator's.",
+    "trace/{message_id}": "Our id of the message, or the operator's.",
+    "requests/{request_id}": "Id of the request in the log, or the X-Request-Id of its response.",
+    "dead-letters/{position}": "Position of the job, as `waypost dead-letter list` lists it.",
+}
+"""The help of commands has these."""
 
 
 def make_admin_routes(context: AdminContext, gate: AdminGate) -> list[Route]:

@@ -1,7 +1,6 @@
-"""`waypost health`: a probe for containers. It loads only the standard library, because it runs every few seconds."""
+"""`waypost health`: a probe for containers. It uses the standard library's client, because it runs every few seconds."""
 
 import http.client
-from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
@@ -9,11 +8,9 @@ import typer
 
 from waypost.base.error_texts import error_text
 from waypost.base.http.blocking_responses import BlockingResponse
+from waypost.cli.connections import ENV_FILE, dev_variables, local_host
 from waypost.cli.errors import fail
-from waypost.cli.local_address import local_host
-from waypost.client.dev_variables import MissingVariable, read_variables
 
-ENV_FILE = Path("waypost-dev.env")
 DEFAULT_HOST, DEFAULT_PORT = "127.0.0.1", 8080
 _OK = 200
 _DETAILS_BYTES = 2000
@@ -44,20 +41,12 @@ def health(
     """Check that the service on this machine is ready: exit code 0, else 1 and the response on standard error."""
     path = "/healthz" if live else "/readyz"
     if host is None and port is None:
-        host, port = _dev_address(ENV_FILE)
+        url = urlsplit(dev_variables(ENV_FILE).get("API_URL", ""))
+        host, port = url.hostname, url.port
     status, body = request_probe(local_host(host or DEFAULT_HOST), port or DEFAULT_PORT, path, timeout_s)
     if status != _OK:
         fail(f"{path} responded with {status}: {body}")
     typer.echo("alive" if live else "ready")
-
-
-def _dev_address(env_file: Path) -> tuple[str | None, int | None]:
-    """Return host and port of the `waypost dev` that has written a file; None if there is no such file."""
-    try:
-        url = urlsplit(read_variables(env_file).get("API_URL", ""))
-    except MissingVariable:
-        return None, None
-    return url.hostname, url.port
 
 
 def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[int, str]:

@@ -11,17 +11,13 @@ from waypost.base.files import set_umask
 from waypost.cli.command_group import CONTEXT, EXCHANGE, INSPECT, OTHER, RUN, SET_UP, SIMULATE, STORE, SubjectGroup
 from waypost.cli.commands.accounts import account
 from waypost.cli.commands.apply import apply
-from waypost.cli.commands.apps import app as apps
-from waypost.cli.commands.audit import audit
 from waypost.cli.commands.callbacks import callbacks, replay
-from waypost.cli.commands.clock import clock
+from waypost.cli.commands.clock import clock, snapshot
 from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.doctor import doctor
-from waypost.cli.commands.jobs import dead_letter
-from waypost.cli.commands.partners import partner
-from waypost.cli.commands.requests import requests
+from waypost.cli.commands.partners import apps, partner
+from waypost.cli.commands.records import audit, dead_letter, requests
 from waypost.cli.commands.secret import secret
-from waypost.cli.commands.snapshots import snapshot
 from waypost.cli.commands.store import move, store
 from waypost.cli.commands.templates import template
 from waypost.cli.commands.trace import trace
@@ -199,7 +195,7 @@ app.command(rich_help_panel=INSPECT)(trace)
 app.command(rich_help_panel=INSPECT)(doctor)
 app.command(rich_help_panel=INSPECT)(config)
 app.command(rich_help_panel=INSPECT)(health)
-app.command(rich_help_panel=INSPECT)(audit)
+app.command("audit", rich_help_panel=INSPECT)(audit)
 app.command(rich_help_panel=STORE)(move)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from waypost.cli.admin_client import call_admin_api
+from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import fail
 from waypost.cli.output.progress import ProgressLine, show_progress
 from waypost.client.api_client import ApiClient
@@ -29,7 +29,7 @@ def export(
 ) -> None:
     """Print what is stored about a phone number, of every partner: one JSON object a line. The audit log records it."""
     if output is None:
-        asyncio.run(call_admin_api(lambda client, _running: _print_records(client, number, None)))
+        asyncio.run(use_admin_api(lambda client, _running: _print_records(client, number, None)))
         return
     try:
         file = output.open("x", encoding="utf-8")  # private: `main` sets the umask
@@ -38,7 +38,7 @@ def export(
     is_complete = False
     try:
         with file, show_progress("exporting …") as progress:
-            count = asyncio.run(call_admin_api(lambda client, _running: _print_records(client, number, file, progress)))
+            count = asyncio.run(use_admin_api(lambda client, _running: _print_records(client, number, file, progress)))
         is_complete = True
     finally:
         if not is_complete:
@@ -50,7 +50,7 @@ async def _print_records(client: ApiClient, number: str, file: Any, progress: Pr
     """Write every record, and return their number."""
     count, position = 0, None
     while True:
-        page = await client.json("POST", "/admin/recipients/export", {"number": number, "position": position})
+        page = await client.call("POST /admin/recipients/export", number=number, position=position)
         for record in page["records"]:
             typer.echo(json.dumps(record, ensure_ascii=False), file=file)
         count += len(page["records"])
@@ -76,7 +76,7 @@ def erase(
     if not yes:
         typer.confirm(f"Erase everything that is stored about {number}, of every partner?", abort=True)
     with show_progress("erasing …") as progress:
-        erased = asyncio.run(call_admin_api(lambda client, _running: _erase(client, number, progress, compact=compact)))
+        erased = asyncio.run(use_admin_api(lambda client, _running: _erase(client, number, progress, compact=compact)))
     _print_erasure(erased)
 
 
@@ -95,7 +95,7 @@ async def _erase(client: ApiClient, number: str, progress: ProgressLine, *, comp
     waiting: Counter[str] = Counter()
     position, is_complete = None, False
     while True:
-        page = await client.json("POST", "/admin/recipients/erase", {"number": number, "position": position})
+        page = await client.call("POST /admin/recipients/erase", number=number, position=position)
         erased.update(page["erased"])
         waiting.update(page["waiting"])
         position, is_complete = page["next"], page["complete"]
@@ -104,7 +104,7 @@ async def _erase(client: ApiClient, number: str, progress: ProgressLine, *, comp
             break
     if compact and erased:
         progress.show("rewriting the tables …", at_once=True)
-        await client.json("POST", "/admin/store/compact", {})
+        await client.call("POST /admin/store/compact")
     return _Erasure(page["id"], erased, waiting, is_complete)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from urllib.parse import urlencode
 
 from waypost.base.written_numbers import encode_json
+from waypost.client.operations import operation_request
 from waypost.client.responses import ApiResponseError, ApiUnreachable, ClientResponse, read_json_response
 from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
 from waypost.client.transports import Application, HttpTransport, InProcessTransport, Transport
@@ -73,6 +74,19 @@ class ApiClient:
     def __init__(self, transport: Transport, headers: Mapping[str, str]) -> None:
         self._transport = transport
         self._headers = dict(headers)
+
+    async def call(self, operation: str, /, **values: Any) -> Any:
+        """Call an operation of the admin or the control API and return the JSON response.
+
+        Args:
+            operation: method and path as declared, such as `GET /admin/partners/{partner_id}/quotas`.
+            values: of its parameters and fields, by name.
+
+        Raises:
+            ApiResponseError: any status but 2xx.
+            ApiUnreachable: there is no response.
+        """
+        return await self.json(*operation_request(operation, values))
 
     async def json(self, method: str, path: str, body: Any = None) -> Any:
         """Send a JSON body and return the JSON response.

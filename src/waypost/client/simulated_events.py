@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable
 from typing import Any, Final
-from urllib.parse import quote
 
 from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable
 from waypost.client.dev_variables import MissingVariable
@@ -22,10 +21,9 @@ async def add_simulated_events(control: Callable[[], ApiClient], trace: dict[str
     """
     if trace["operator_message_id"] is None:
         return
-    path = f"/control/messages/{quote(trace['operator_message_id'], safe='')}"
     try:
         async with asyncio.timeout(SIMULATOR_TIMEOUT_S):
-            message = await control().json("GET", path)
+            message = await control().call("GET /control/messages/{wamid}", wamid=trace["operator_message_id"])
     except (ApiResponseError, ApiUnreachable, MissingVariable, TimeoutError):
         return
     links = len(message.get("not_fetched", ()))

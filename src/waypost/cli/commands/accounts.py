@@ -3,13 +3,12 @@
 import sys
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode
 
 import typer
 
 from waypost.base.error_texts import error_text
-from waypost.cli.admin_client import show
-from waypost.cli.commands.if_missing import Existing, IfMissing, add
+from waypost.cli.call_commands import Existing, call_command
+from waypost.cli.connections import show
 from waypost.cli.output.printing import AsJson
 
 STDIN = Path("-")
@@ -51,7 +50,6 @@ def _read_first_line(file: Path, name: str) -> str:
 account = typer.Typer(help="Operator accounts and business accounts.", no_args_is_help=True)
 
 AccountId = Annotated[str, typer.Argument(help="A name; also the end of its webhook path.")]
-BusinessId = Annotated[str, typer.Argument(help="The operator's id; wabaId on the wire.")]
 Token = Annotated[
     str | None, typer.Option(envvar="WAYPOST_OPERATOR_TOKEN", help="The access token; a file or the variable is safer.")
 ]
@@ -97,7 +95,7 @@ def put_operator_account(
 ) -> None:
     """Add an operator account; change the given fields of an existing one."""
     is_new = base_url is not None and kind in (None, "cloud")
-    body = {
+    values = {
         "kind": kind,
         "base_url": base_url,
         "version": version,
@@ -106,8 +104,8 @@ def put_operator_account(
         "app_secret": read_secret(app_secret, app_secret_file, name="app secret", prompt=is_new),
         "verify_token": read_secret(verify_token, verify_token_file, name="verify token", prompt=False),
     }
-    body |= _parse_fields(field, field_file)
-    show("PUT", f"/admin/operator-accounts/{account_id}", body, as_json=as_json)
+    values |= {**_parse_fields(field, field_file), "account_id": account_id}
+    show("PUT /admin/operator-accounts/{account_id}", values, as_json=as_json)
 
 
 def _parse_fields(pairs: list[str] | None, files: list[str] | None) -> dict[str, str | None]:
@@ -130,49 +128,25 @@ def rotate_token(
     secret = read_secret(token, token_file, name="token", prompt=True)
     if secret is None:
         raise typer.BadParameter("use --token-file, or set WAYPOST_OPERATOR_TOKEN")
-    show("PUT", f"/admin/operator-accounts/{account_id}", {"token": secret}, as_json=as_json)
+    show("PUT /admin/operator-accounts/{account_id}", {"account_id": account_id, "token": secret}, as_json=as_json)
 
 
-@account.command("list")
-def list_accounts(as_json: AsJson = False) -> None:
-    """List operator accounts with their business accounts and apps; no secret is shown."""
-    show("GET", "/admin/operator-accounts", as_json=as_json)
-
-
-@account.command("numbers")
-def list_numbers(
-    account_id: AccountId,
-    business_account_id: Annotated[str, typer.Argument(help="The operator's id; it need not be added here yet.")],
-    as_json: AsJson = False,
-) -> None:
-    """List the numbers that a business account has at the operator, to add apps for them."""
-    path = f"/admin/operator-accounts/{account_id}/numbers"
-    show("GET", f"{path}?{urlencode({'business_account_id': business_account_id})}", as_json=as_json)
-
-
-@account.command("business")
-def add_business_account(
-    account_id: BusinessId,
-    partner_id: int,
-    operator_account_id: Annotated[str, typer.Argument(help="Id of its operator account.")],
-    namespace: Annotated[
-        str | None, typer.Option(help="Namespace of its templates. [default: read from the operator]")
-    ] = None,
-    if_missing: IfMissing = False,
-    as_json: AsJson = False,
-) -> None:
-    """Add a partner's business account."""
-    body = {
-        "id": account_id,
-        "partner_id": partner_id,
-        "namespace": namespace,
-        "operator_account_id": operator_account_id,
-    }
-    existing = Existing("/admin/operator-accounts", ("operator_accounts", "business_accounts"), ("id",))
-    add("/admin/business-accounts", body, existing, if_missing=if_missing, as_json=as_json)
-
-
-@account.command("subscribe")
-def subscribe(business_account_id: BusinessId, as_json: AsJson = False) -> None:
-    """Subscribe this service, which must be running, to a business account's webhooks at the operator."""
-    show("POST", f"/admin/business-accounts/{business_account_id}/subscribe", {}, as_json=as_json)
+account.command("list")(call_command("GET /admin/operator-accounts"))
+account.command("numbers")(
+    call_command(
+        "GET /admin/operator-accounts/{account_id}/numbers", arguments={"business_account_id": "business_account_id"}
+    )
+)
+account.command("business")(
+    call_command(
+        "POST /admin/business-accounts",
+        {"namespace": None},
+        arguments={"id": "account_id"},
+        existing=Existing("GET /admin/operator-accounts", ("operator_accounts", "business_accounts"), ("id",)),
+    )
+)
+account.command("subscribe")(
+    call_command(
+        "POST /admin/business-accounts/{account_id}/subscribe", arguments={"account_id": "business_account_id"}
+    )
+)

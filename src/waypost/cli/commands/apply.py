@@ -10,8 +10,8 @@ from typing import Annotated, Any, Final, cast
 import typer
 
 from waypost.base.error_texts import error_text, toml_error_text
-from waypost.cli.admin_client import call_admin_api
 from waypost.cli.commands.accounts import read_secret
+from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
@@ -32,18 +32,17 @@ def apply(
 ) -> None:
     """Create and change operator accounts, partners, apps, keys and subscriptions until they are as a file says."""
     document = resolve_references(read_document(file), base=Path() if str(file) == "-" else file.parent)
-    body = {"setup": document, "dry_run": dry_run}
 
     async def call(client: ApiClient, _running: bool) -> Any:
         try:
-            return await client.json("POST", "/admin/setup", body)
+            return await client.call("POST /admin/setup", setup=document, dry_run=dry_run)
         except ApiResponseError as error:  # the file is TOML, and its reader sent no body
             of_file = error.message.removeprefix(_OF_BODY)
             if of_file == error.message:
                 raise
             raise CommandError("", f"{file}: {of_file}", "") from error
 
-    result = asyncio.run(call_admin_api(call))
+    result = asyncio.run(use_admin_api(call))
     if as_json:
         print_json(result)
     else:

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from waypost.cli.admin_client import call_admin_api
+from waypost.cli.connections import use_admin_api
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
 
@@ -20,7 +20,7 @@ RESULT_MARKS = {
 
 def doctor(as_json: AsJson = False) -> None:
     """Check the installation: one line per check, with a fix hint; exit code 1 if something is wrong."""
-    results = asyncio.run(call_admin_api(_run_checks))
+    results = asyncio.run(use_admin_api(_run_checks))
     if as_json:
         print_json({"results": results})
     else:
@@ -31,7 +31,7 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 async def _run_checks(client: ApiClient, running: bool) -> list[dict[str, Any]]:
-    response = await client.json("GET", "/admin/doctor")
+    response = await client.call("GET /admin/doctor")
     service = {
         "subject": "service",
         "state": "ok" if running else "wrong",

@@ -1,77 +1,50 @@
-"""`waypost partner`: partners and their credentials."""
+"""`waypost partner` and `waypost app`: partners and their credentials; apps, their tokens, rates and operators."""
 
-from typing import Annotated
-from urllib.parse import quote
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
 
 import typer
 
-from waypost.base.clock import SystemClock
-from waypost.cli.admin_client import show
-from waypost.cli.commands.if_missing import Existing, IfMissing, add
+from waypost.base.clock import DAY_MS, SystemClock
+from waypost.cli.call_commands import Existing, call_command
+from waypost.cli.connections import show
 from waypost.cli.output.printing import AsJson
 
-CHARACTERS_HELP = "8 characters or more: upper case, lower case, a digit, a symbol."
 PartnerId = Annotated[int, typer.Argument(help="Id of the partner.")]
+_PARTNER: Final = "/admin/partners/{partner_id}"
+_APP: Final = "/admin/apps/{app_id}"
+
+
+def _password_option(*, confirm: bool) -> Any:
+    """Return the option of a password; without a value, a terminal prompts for it."""
+    return typer.Option(prompt=True, hide_input=True, confirmation_prompt=confirm, envvar="WAYPOST_PARTNER_PASSWORD")
+
+
+def _ms_in_days(days: int | None) -> int | None:
+    return None if days is None else SystemClock().now_ms() + days * DAY_MS
+
 
 partner = typer.Typer(help="Partners and their credentials.", no_args_is_help=True)
-
-
-@partner.command("add")
-def add_partner(
-    email: str,
-    name: str,
-    password: Annotated[
-        str, typer.Option(prompt=True, hide_input=True, envvar="WAYPOST_PARTNER_PASSWORD", help=CHARACTERS_HELP)
-    ],
-    if_missing: IfMissing = False,
-    as_json: AsJson = False,
-) -> None:
-    """Add a partner."""
-    body = {"email": email, "name": name, "password": password}
-    add(
-        "/admin/partners",
-        body,
-        Existing("/admin/partners", ("partners",), ("email",)),
-        if_missing=if_missing,
-        as_json=as_json,
+partner.command("add")(
+    call_command(
+        "POST /admin/partners",
+        {"password": Annotated[str, _password_option(confirm=False)]},
+        existing=Existing("GET /admin/partners", ("partners",), ("email",)),
     )
-
-
-@partner.command("list")
-def list_partners(as_json: AsJson = False) -> None:
-    """List partners."""
-    show("GET", "/admin/partners", as_json=as_json)
-
-
-@partner.command("secret")
-def add_client_secret(
-    partner_id: PartnerId,
-    days: Annotated[int | None, typer.Option(help="Days until it expires. [default: never]")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Create a client secret; it is shown only once."""
-    expires = None if days is None else SystemClock().now_ms() + days * 86_400_000
-    show("POST", f"/admin/partners/{partner_id}/client-secrets", {"expires_on_ms": expires}, as_json=as_json)
-
-
-@partner.command("secrets")
-def list_client_secrets(partner_id: PartnerId, as_json: AsJson = False) -> None:
-    """List the ids of a partner's client secrets; the secrets themselves are shown only once."""
-    show("GET", f"/admin/partners/{partner_id}/client-secrets", as_json=as_json)
-
-
-@partner.command("revoke-secret")
-def revoke_client_secret(
-    partner_id: PartnerId,
-    secret_id: Annotated[str, typer.Argument(help="Id, as `waypost partner secrets` lists it.")],
-    keep_tokens: Annotated[
-        bool, typer.Option("--keep-tokens", help="Keep the partner tokens it has issued, which live up to a day.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Revoke a client secret at once, with the partner tokens it has issued."""
-    query = "?keep_tokens=true" if keep_tokens else ""
-    show("DELETE", f"/admin/partners/{partner_id}/client-secrets/{quote(secret_id, safe='')}{query}", as_json=as_json)
+)
+partner.command("list")(call_command("GET /admin/partners"))
+partner.command("secret")(
+    call_command(
+        f"POST {_PARTNER}/client-secrets",
+        {
+            "expires_on_ms": Annotated[
+                int, typer.Option("--days", callback=_ms_in_days, help="Days until it expires. [default: never]")
+            ]
+        },
+    )
+)
+partner.command("secrets")(call_command(f"GET {_PARTNER}/client-secrets"))
+partner.command("revoke-secret")(call_command(f"DELETE {_PARTNER}/client-secrets/{{secret_id}}", {"keep_tokens": None}))
 
 
 @partner.command("token")
@@ -83,47 +56,18 @@ def add_universal_token(
 ) -> None:
     """Create a universal token for all apps of a partner; at most three are active, and it is shown only once."""
     minute_ms = 60_000 if days < 60 else 0  # so that a day is still a day when the request arrives
-    body = {"name": name, "expires_on_ms": SystemClock().now_ms() + days * 86_400_000 + minute_ms}
-    show("POST", f"/admin/partners/{partner_id}/universal-tokens", body, as_json=as_json)
+    expires_on_ms = SystemClock().now_ms() + days * DAY_MS + minute_ms
+    values = {"partner_id": partner_id, "name": name, "expires_on_ms": expires_on_ms}
+    show(f"POST {_PARTNER}/universal-tokens", values, as_json=as_json)
 
 
-@partner.command("tokens")
-def list_universal_tokens(partner_id: PartnerId, as_json: AsJson = False) -> None:
-    """List the ids of a partner's universal tokens; the tokens themselves are shown only once."""
-    show("GET", f"/admin/partners/{partner_id}/universal-tokens", as_json=as_json)
-
-
-@partner.command("revoke-token")
-def revoke_universal_token(
-    partner_id: PartnerId,
-    token_id: Annotated[str, typer.Argument(help="Id, as `waypost partner tokens` lists it.")],
-    as_json: AsJson = False,
-) -> None:
-    """Revoke a universal token at once."""
-    show("DELETE", f"/admin/partners/{partner_id}/universal-tokens/{quote(token_id, safe='')}", as_json=as_json)
-
-
-@partner.command("password")
-def change_password(
-    partner_id: PartnerId,
-    password: Annotated[
-        str,
-        typer.Option(
-            prompt=True,
-            hide_input=True,
-            confirmation_prompt=True,
-            envvar="WAYPOST_PARTNER_PASSWORD",
-            help=CHARACTERS_HELP,
-        ),
-    ],
-    end_tokens: Annotated[
-        bool, typer.Option(help="Revoke the partner's tokens too, which otherwise live up to a day.")
-    ] = True,
-    as_json: AsJson = False,
-) -> None:
-    """Change a partner's password and end its sessions; from then on the API accepts client secrets only."""
-    body = {"password": password, "end_tokens": end_tokens}
-    show("POST", f"/admin/partners/{partner_id}/password", body, as_json=as_json)
+partner.command("tokens")(call_command(f"GET {_PARTNER}/universal-tokens"))
+partner.command("revoke-token")(call_command(f"DELETE {_PARTNER}/universal-tokens/{{token_id}}"))
+partner.command("password")(
+    call_command(
+        f"POST {_PARTNER}/password", {"password": Annotated[str, _password_option(confirm=True)], "end_tokens": None}
+    )
+)
 
 
 @partner.command("quota")
@@ -142,12 +86,7 @@ def show_or_change_quotas(
 ) -> None:
     """Show a partner's quotas and what it has waiting; with options, change the quotas."""
     options = {"message_quota": messages, "callback_quota": callbacks}
-    body = {name: value for name, value in options.items() if default or value is not None}
-    path = f"/admin/partners/{partner_id}/quotas"
-    if body:
-        show("PUT", path, body, as_json=as_json)
-    else:
-        show("GET", path, as_json=as_json)
+    _show_or_change(f"{_PARTNER}/quotas", partner_id, options, default=default, as_json=as_json)
 
 
 @partner.command("retention")
@@ -164,27 +103,23 @@ def show_or_change_retention(
 ) -> None:
     """Show a partner's retention periods; with options, change them."""
     options = {"keep_bodies_days": bodies_days, "keep_messages_days": messages_days}
-    body = {name: value for name, value in options.items() if default or value is not None}
-    path = f"/admin/partners/{partner_id}/retention"
-    if body:
-        show("PUT", path, body, as_json=as_json)
-    else:
-        show("GET", path, as_json=as_json)
+    _show_or_change(f"{_PARTNER}/retention", partner_id, options, default=default, as_json=as_json)
 
 
-@partner.command("key")
-def add_api_key(
-    partner_id: PartnerId, name: str = "key", if_missing: IfMissing = False, as_json: AsJson = False
-) -> None:
-    """Create an API key; it is shown only once."""
-    path = f"/admin/partners/{partner_id}/api-keys"
-    add(path, {"name": name}, Existing(path, ("api_keys",), ("name",)), if_missing=if_missing, as_json=as_json)
+def _show_or_change(path: str, partner_id: int, options: Mapping[str, Any], *, default: bool, as_json: bool) -> None:
+    changed = {name: value for name, value in options.items() if default or value is not None}
+    method = "PUT" if changed else "GET"
+    show(f"{method} {path}", {"partner_id": partner_id, **changed}, as_json=as_json)
 
 
-@partner.command("keys")
-def list_api_keys(partner_id: PartnerId, as_json: AsJson = False) -> None:
-    """List the ids of a partner's API keys; the keys themselves are shown only once."""
-    show("GET", f"/admin/partners/{partner_id}/api-keys", as_json=as_json)
+partner.command("key")(
+    call_command(
+        f"POST {_PARTNER}/api-keys",
+        {"name": None},
+        existing=Existing(f"GET {_PARTNER}/api-keys", ("api_keys",), ("name",)),
+    )
+)
+partner.command("keys")(call_command(f"GET {_PARTNER}/api-keys"))
 
 
 @partner.command("revoke-key")
@@ -195,6 +130,52 @@ def revoke_api_key(
 ) -> None:
     """Revoke an API key at once."""
     if of is None:
-        show("POST", "/admin/api-keys/revoke", {"api_key": api_key}, as_json=as_json)
+        show("POST /admin/api-keys/revoke", {"api_key": api_key}, as_json=as_json)
     else:
-        show("DELETE", f"/admin/partners/{of}/api-keys/{quote(api_key, safe='')}", as_json=as_json)
+        values = {"partner_id": of, "key_id": api_key}
+        show(f"DELETE {_PARTNER}/api-keys/{{key_id}}", values, as_json=as_json)
+
+
+apps = typer.Typer(help="Apps, their tokens, their rates, and their operator.", no_args_is_help=True)
+apps.command("add")(
+    call_command(
+        "POST /admin/apps",
+        {"per_second": None},
+        existing=Existing("GET /admin/apps", ("apps",), ("partner_id", "name")),
+    )
+)
+apps.command("connect")(call_command(f"POST {_APP}/connect", {"live": None}))
+apps.command("list")(call_command("GET /admin/apps"))
+apps.command("revoke-token")(call_command(f"POST {_APP}/token/revoke"))
+
+
+@apps.command("rates")
+def app_rates(
+    app_id: Annotated[str, typer.Argument(help="Id of the app.")],
+    rates: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ROW=N/PERIOD]...", help="Rates that it gets, such as templates=20/60s."),
+    ] = None,
+    reset: Annotated[bool, typer.Option("--reset", help="First remove all rates of its own.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show an app's rates, or give it rates of its own: they apply at once, instead of the service's."""
+    if not rates and not reset:
+        show(f"GET {_APP}/rates", {"app_id": app_id}, as_json=as_json)
+        return
+    by_row: dict[str, str] = {}
+    for text in rates or ():
+        row, separator, rate = text.partition("=")
+        if not separator or row in by_row:
+            problem = f"{row} is named twice" if separator else f"{text!r} is not a rate"
+            raise typer.BadParameter(f"{problem}; write each row once, with its rate: templates=20/60s")
+        by_row[row] = rate
+    show(f"PUT {_APP}/rates", {"app_id": app_id, "rates": by_row, "reset": reset}, as_json=as_json)
+
+
+apps.command("operator")(
+    call_command(
+        f"PUT {_APP}/operator",
+        {"business_account_id": "--business-account", "phone_number_id": "--number", "submit_templates": None},
+    )
+)

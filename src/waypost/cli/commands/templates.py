@@ -7,11 +7,10 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from waypost.cli.commands.if_missing import IfMissing
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.call_commands import IfMissing
+from waypost.cli.connections import ENV_FILE, EnvFile, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.json_file import read_json_object
-from waypost.cli.live.environment import read_environment
 from waypost.cli.live.templates import NEEDED, create_template, list_templates, template_form, wait_for_template
 from waypost.cli.output.printing import AsJson, print_view
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 
-from waypost.cli.admin_client import call_admin_api
-from waypost.cli.control_client import ENV_FILE, control_client
+from waypost.cli.connections import ENV_FILE, find_control_api, use_admin_api
 from waypost.cli.output.printing import AsJson, print_json
 from waypost.client.api_client import ApiClient
 from waypost.client.simulated_events import add_simulated_events
@@ -29,12 +27,12 @@ def trace(
     """Show one message's trace: request, queue, operator, events, callbacks with every attempt."""
 
     async def call(client: ApiClient, _running: bool) -> Any:
-        path = f"/admin/trace/{quote(message_id, safe='')}"
-        view = await (client.json("POST", f"{path}/reveal", {}) if reveal else client.json("GET", path))
-        await add_simulated_events(partial(control_client, ENV_FILE), view)
+        path = "/admin/trace/{message_id}"
+        view = await client.call(f"POST {path}/reveal" if reveal else f"GET {path}", message_id=message_id)
+        await add_simulated_events(partial(find_control_api, ENV_FILE), view)
         return view
 
-    view = asyncio.run(call_admin_api(call))
+    view = asyncio.run(use_admin_api(call))
     if as_json:
         print_json(view)
         return

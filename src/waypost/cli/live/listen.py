@@ -6,9 +6,8 @@ from urllib.parse import urlsplit
 
 import typer
 
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.connections import ENV_FILE, EnvFile, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
-from waypost.cli.live.environment import read_environment
 from waypost.wire.callbacks.kinds import CALLBACK_KINDS
 
 DEFAULT_MODES: Final = "ENQUEUED,SENT,DELIVERED,READ,FAILED,MESSAGE,TEMPLATE"

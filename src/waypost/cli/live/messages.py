@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from typing import Any, Final
-from urllib.parse import quote
 
+from waypost.cli.connections import admin_client
 from waypost.cli.errors import CommandError
-from waypost.cli.live.environment import admin_client
 from waypost.cli.polling import poll
 
 NEEDED: Final = ("ADMIN_URL", "ADMIN_TOKEN")
@@ -31,7 +30,7 @@ async def find_operator_id(variables: Mapping[str, str], message_id: str) -> str
     admin = admin_client(variables)
 
     async def read() -> dict[str, Any]:
-        return await admin.json("GET", f"/admin/messages/{quote(message_id, safe='')}")
+        return await admin.call("GET /admin/messages/{message_id}", message_id=message_id)
 
     message = await poll(read, lambda view: view["operator_message_id"] or view["state"] == "failed", MESSAGE_TIMEOUT_S)
     if message["operator_message_id"]:

@@ -8,10 +8,9 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.connections import ENV_FILE, EnvFile, messaging_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.json_file import read_json_object
-from waypost.cli.live.environment import messaging_client, read_environment
 from waypost.cli.live.templates import find_template
 from waypost.cli.output.printing import AsJson, print_view
 

@@ -4,12 +4,11 @@ import asyncio
 import json
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 
 from waypost.base.clock import SystemClock
-from waypost.cli.admin_client import call_admin_api
+from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import EXIT_USAGE, fail
 from waypost.cli.output.tables import format_moment
 from waypost.client.api_client import ApiClient
@@ -44,7 +43,7 @@ def tail(
             found = await changes.read()
 
     try:
-        asyncio.run(call_admin_api(call))
+        asyncio.run(use_admin_api(call))
     except KeyboardInterrupt:
         raise typer.Exit from None
 
@@ -59,14 +58,14 @@ class ChangeReader:
 
     def __init__(self, client: ApiClient, app_id: str) -> None:
         self._client = client
-        self._path = f"/admin/apps/{quote(app_id, safe='')}"
+        self._app_id = app_id
         self._known: dict[str, str] = {}
         self._has_read = False
 
     async def read(self) -> list[dict[str, Any]]:
         """Return changed messages and callbacks, oldest first."""
-        messages = (await self._client.json("GET", f"{self._path}/messages"))["messages"]
-        callbacks = (await self._client.json("GET", f"{self._path}/callbacks"))["callbacks"]
+        messages = (await self._client.call("GET /admin/apps/{app_id}/messages", app_id=self._app_id))["messages"]
+        callbacks = (await self._client.call("GET /admin/apps/{app_id}/callbacks", app_id=self._app_id))["callbacks"]
         rows = [
             *({"kind": "message", "at_ms": row["accepted_on_ms"], **_rename_kind(row)} for row in messages),
             *(
@@ -100,7 +99,7 @@ def format_change(change: Mapping[str, Any]) -> str:
 
 
 async def _only_app(client: ApiClient) -> str:
-    apps = (await client.json("GET", "/admin/apps"))["apps"]
+    apps = (await client.call("GET /admin/apps"))["apps"]
     if len(apps) != 1:
         fail(f"there are {len(apps)} apps: choose one with --app; `waypost app list` lists them", code=EXIT_USAGE)
     return apps[0]["id"]

@@ -3,13 +3,11 @@
 import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
-from urllib.parse import quote
 
 import typer
 
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.connections import ENV_FILE, EnvFile, control_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
-from waypost.cli.live.environment import control_client, read_environment
 from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
 from waypost.cli.live.messages import find_operator_id
 from waypost.cli.output.printing import AsJson, print_view
@@ -63,5 +61,6 @@ async def tap_button(
     body = {name: value for name, value in button.items() if value is not None} | {"wait_ms": wait_s * 1000}
     if message_id is not None:
         body["message_id"] = await find_operator_id(variables, message_id)
-    path = f"/control/phones/{quote(variables['DESTINATION'], safe='')}/tap"
-    return await control_client(variables).json("POST", path, body)
+    return await control_client(variables).call(
+        "POST /control/phones/{phone}/tap", phone=variables["DESTINATION"], **body
+    )

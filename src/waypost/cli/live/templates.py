@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
+from waypost.cli.connections import partner_client
 from waypost.cli.errors import CommandError
-from waypost.cli.live.environment import partner_client
 from waypost.cli.polling import poll
 from waypost.domain.templates.template import TemplateStatus
 

@@ -7,15 +7,13 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, cast
-from urllib.parse import urlencode
 
 import typer
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.connections import ENV_FILE, EnvFile, control_client, partner_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail, report_api_errors
-from waypost.cli.live.environment import control_client, partner_client, read_environment
 from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
 from waypost.cli.live.messages import find_operator_id
 from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
@@ -103,13 +101,12 @@ async def cause_event(
 @asynccontextmanager
 async def _offline(control: ApiClient, phone: str) -> AsyncGenerator[None]:
     """Take a phone offline, and bring it back as it was."""
-    path = f"/control/phones/{phone}"
-    was_offline = (await control.json("GET", path))["is_offline"]
-    await control.json("PUT", path, {"is_offline": True})
+    was_offline = (await control.call("GET /control/phones/{phone}", phone=phone))["is_offline"]
+    await control.call("PUT /control/phones/{phone}", phone=phone, is_offline=True)
     try:
         yield
     finally:
-        await control.json("PUT", path, {"is_offline": was_offline})
+        await control.call("PUT /control/phones/{phone}", phone=phone, is_offline=was_offline)
 
 
 async def _cause(
@@ -157,15 +154,15 @@ async def _send_first(variables: Mapping[str, str], control: ApiClient, event: T
         sent = await send_template_by_id(variables, recipient, template_id, params)
     else:
         opening = {"to": variables["SOURCE"], "type": "text", "text": "Hello"}
-        await control.json("POST", f"/control/phones/{recipient}/messages", opening)
+        await control.call("POST /control/phones/{phone}/messages", phone=recipient, **opening)
         sent = await send_content(variables, recipient, event.sends)
     return sent["messageId"]
 
 
 async def _find_template(control: ApiClient, waba_id: str) -> str:
     """Return the operator's id of the newest approved template of a business account."""
-    query = urlencode({"waba_id": waba_id, "status": "APPROVED", "limit": 1})
-    templates = (await control.json("GET", f"/control/templates?{query}"))["templates"]
+    found = await control.call("GET /control/templates", waba_id=waba_id, status="APPROVED", limit=1)
+    templates = found["templates"]
     if not templates:
         raise CommandError("template", "no template of the app is approved", "create one: `waypost template create`")
     return templates[-1]["id"]

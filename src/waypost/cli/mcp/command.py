@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from waypost.base.extras import install_command
-from waypost.cli.control_client import ENV_FILE, EnvFile
+from waypost.cli.connections import ENV_FILE, EnvFile
 from waypost.cli.errors import fail, load_settings
 
 _EXTRA: Final = ("mcp", "mcp_types")

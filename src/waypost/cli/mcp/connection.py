@@ -2,11 +2,8 @@
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
 
-from waypost.cli.admin_client import find_admin_api
-from waypost.cli.control_client import control_client
-from waypost.cli.live.environment import read_environment
+from waypost.cli.connections import find_admin_api, find_control_api, read_environment
 from waypost.cli.mcp.receiver import ToolReceiver
 from waypost.cli.polling import poll
 from waypost.client.api_client import ApiClient, ApiResponseError
@@ -77,14 +74,14 @@ class ServiceConnection:
         Raises:
             MissingVariable: there is no simulator.
         """
-        return control_client(self._env_file)
+        return find_control_api(self._env_file)
 
     async def find_request(self, request_id: str, within_s: float = REQUEST_LOG_DELAY_S) -> dict[str, Any] | None:
         """Return a request of the request log, which may still have to be written; None if it is not there in time."""
 
         async def read() -> dict[str, Any] | None:
             try:
-                return await self.admin.json("GET", f"/admin/requests/{quote(request_id, safe='')}")
+                return await self.admin.call("GET /admin/requests/{request_id}", request_id=request_id)
             except ApiResponseError as error:
                 if error.status != _NOT_FOUND:
                     raise

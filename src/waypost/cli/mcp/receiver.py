@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
-from waypost.cli.live.environment import partner_client
+from waypost.cli.connections import partner_client
 from waypost.cli.live.listen import DEFAULT_MODES
 from waypost.cli.live.listener import ListeningReceiver, ListenOptions, delete_abandoned_subscriptions
 

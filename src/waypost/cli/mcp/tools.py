@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, NamedTuple
-from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -99,7 +98,7 @@ async def trigger(connection: ServiceConnection, arguments: TriggerArguments) ->
     if event is None:
         raise ToolError("event", f"there is no event {arguments.event}", ", ".join(TRIGGERED_EVENTS))
     variables = connection.variables(*NEEDED_TO_TRIGGER)
-    variables["DESTINATION"] = _phone(connection, arguments.phone)
+    variables |= {"DESTINATION": arguments.phone} if arguments.phone else {}
     result = await cause_event(variables, event, arguments.changes, message=arguments.message_id)
     return ToolOutput({"event": arguments.event, **result})
 
@@ -110,23 +109,23 @@ async def advance_clock(connection: ServiceConnection, arguments: AdvanceArgumen
     ms = ((hours * 60 + arguments.minutes) * 60 + arguments.seconds) * 1000
     if not ms:
         raise ToolError("hours", "the duration is 0", "at least one of days, hours, minutes and seconds above 0")
-    response = await connection.control.json("POST", "/control/clock/advance", {"ms": ms})
+    response = await connection.control.call("POST /control/clock/advance", ms=ms)
     return ToolOutput(response, f"{clock_line(response)}; {due_times(response['steps'])} on the way")
 
 
 async def arm_fault(connection: ServiceConnection, arguments: FaultArguments) -> ToolOutput:
     """Arm a fault of the simulated operator, such as a rejected call, a lost response or a late webhook."""
-    return ToolOutput(await connection.control.json("POST", "/control/faults", msgspec.to_builtins(arguments)))
+    return ToolOutput(await connection.control.call("POST /control/faults", **msgspec.to_builtins(arguments)))
 
 
 async def disarm_faults(connection: ServiceConnection, _arguments: NoArguments) -> ToolOutput:
     """Disarm all faults."""
-    return ToolOutput(await connection.control.json("DELETE", "/control/faults"))
+    return ToolOutput(await connection.control.call("DELETE /control/faults"))
 
 
 async def explain_message(connection: ServiceConnection, arguments: ExplainMessageArguments) -> ToolOutput:
     """Show a message's trace: request, queue, operator, events, callbacks with every attempt, and why it failed."""
-    view = await connection.admin.json("GET", f"/admin/trace/{quote(arguments.message_id, safe='')}")
+    view = await connection.admin.call("GET /admin/trace/{message_id}", message_id=arguments.message_id)
     await add_simulated_events(lambda: connection.control, view)
     return ToolOutput(view, "\n".join(format_trace(view)))
 
@@ -135,7 +134,7 @@ async def explain_request(connection: ServiceConnection, arguments: ExplainReque
     """Explain a failed request by the X-Request-Id of its response: the error, the field and what would be accepted."""
     entry = await connection.find_request(arguments.request_id)
     if entry is None:
-        newest = await connection.admin.json("GET", "/admin/requests?limit=5")
+        newest = await connection.admin.call("GET /admin/requests", limit=5)
         accepted = ", ".join(entry["request_id"] or entry["id"] for entry in newest["requests"])
         raise ToolError("request_id", "is not in the request log", accepted, hint="list_requests has more")
     return ToolOutput(entry)
@@ -143,8 +142,7 @@ async def explain_request(connection: ServiceConnection, arguments: ExplainReque
 
 async def list_requests(connection: ServiceConnection, arguments: ListRequestsArguments) -> ToolOutput:
     """List the newest requests of the request log: all that failed, and of the others all under `waypost dev`."""
-    query = urlencode(_drop_none(msgspec.structs.asdict(arguments)))
-    return ToolOutput(await connection.admin.json("GET", f"/admin/requests?{query}"))
+    return ToolOutput(await connection.admin.call("GET /admin/requests", **msgspec.structs.asdict(arguments)))
 
 
 # fmt: off
@@ -166,11 +164,3 @@ TOOLS: Final = {  # the name by which an agent calls it
     "list_requests":     AgentTool(ListRequestsArguments,    list_requests,           is_read_only=True),
 }
 # fmt: on
-
-
-def _phone(connection: ServiceConnection, phone: str | None) -> str:
-    return quote(phone or connection.variables("DESTINATION")["DESTINATION"], safe="")
-
-
-def _drop_none(members: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in members.items() if value is not None}

@@ -2,7 +2,6 @@
 
 import json
 from typing import Any, Final
-from urllib.parse import quote, urlencode
 
 from waypost.cli.mcp.arguments import WaitForCallbackArguments, WaitForMessageArguments
 from waypost.cli.mcp.connection import ServiceConnection
@@ -18,10 +17,9 @@ _FAILED: Final = "failed"
 
 async def wait_for_message(connection: ServiceConnection, arguments: WaitForMessageArguments) -> ToolOutput:
     """Wait until a message has a state, and return the message. A failed one is an error with the operator's reason."""
-    path = f"/admin/messages/{quote(arguments.message_id, safe='')}"
 
     async def read() -> dict[str, Any]:
-        return await connection.admin.json("GET", path)
+        return await connection.admin.call("GET /admin/messages/{message_id}", message_id=arguments.message_id)
 
     message = await poll(read, lambda view: _has_ended(view["state"], arguments.state), arguments.timeout_s)
     if _has_reached(message["state"], arguments.state):
@@ -39,16 +37,14 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
     Without newer_than, an earlier callback that matches counts too.
     """
     app_id = connection.variables("APP_ID")["APP_ID"]
-    subscriptions = await connection.admin.json("GET", f"/admin/subscriptions?{urlencode({'app_id': app_id})}")
+    subscriptions = await connection.admin.call("GET /admin/subscriptions", app_id=app_id)
     if not any(row["state"] in ("active", "failing") for row in subscriptions["subscriptions"]):
         rule = "the app has no active callback subscription, so no callback will come"
         raise ToolError("event", rule, "", hint="call subscribe first, or run `waypost listen`")
-    path = f"/admin/apps/{app_id}/callbacks"
-
     seen: set[str] = set()
 
     async def read() -> list[dict[str, Any]]:
-        rows = (await connection.admin.json("GET", path))["callbacks"]
+        rows = (await connection.admin.call("GET /admin/apps/{app_id}/callbacks", app_id=app_id))["callbacks"]
         seen.update(event_name(row["event"]) for row in rows)
         return [row for row in rows if _is_match(row, arguments)]
 
@@ -59,7 +55,7 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
     ready = [row for row in rows if row["delivered"] or not arguments.delivered]
     if ready:
         oldest = min(ready, key=lambda row: row["id"])
-        view = await connection.admin.json("GET", f"/admin/callbacks/{oldest['id']}")
+        view = await connection.admin.call("GET /admin/callbacks/{callback_id}", callback_id=oldest["id"])
         return ToolOutput({**view, "body": _read_body(view["body"])})
     if rows:
         rule = f"the receiver has not accepted it after {arguments.timeout_s} s"

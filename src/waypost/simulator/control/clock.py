@@ -33,7 +33,7 @@ class AdvanceBody(ControlBody, frozen=True):
 class RunBody(ControlBody, frozen=True):
     """The speed of the clock: virtual time per real time."""
 
-    factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR)] = 1.0
+    factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR, description="Speed, as a multiple of real time.")] = 1.0
 
 
 @operation("GET", "/control/clock")
