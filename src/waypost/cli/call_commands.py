@@ -120,7 +120,7 @@ def call_command(
 
 def _argument(name: str, field: DeclaredField, given: Any) -> Parameter:
     type_, info = (_TYPES[field.kind], typer.Argument()) if isinstance(given, str | None) else _split(given)
-    return _keyword(given if isinstance(given, str) else name, Annotated[type_, _with_help(info, field)])
+    return _keyword(given if isinstance(given, str) else name, Annotated[type_, _add_help(info, field)])
 
 
 def _option(name: str, field: DeclaredField, given: Any) -> Parameter:
@@ -132,7 +132,7 @@ def _option(name: str, field: DeclaredField, given: Any) -> Parameter:
     else:
         type_, info = _split(given)
     default = Parameter.empty if info.prompt else field.default
-    return _keyword(name, Annotated[type_ | None if default is None else type_, _with_help(info, field)], default)
+    return _keyword(name, Annotated[type_ | None if default is None else type_, _add_help(info, field)], default)
 
 
 def _split(annotation: Any) -> tuple[Any, Any]:
@@ -141,7 +141,7 @@ def _split(annotation: Any) -> tuple[Any, Any]:
     return type_, copy(info)
 
 
-def _with_help(info: Any, field: DeclaredField) -> Any:
+def _add_help(info: Any, field: DeclaredField) -> Any:
     info.help = info.help or field.meaning
     return info
 
