@@ -29,7 +29,7 @@ _TYPES: Final = {"text": str, "integer": int, "number": float, "flag": bool, "js
 
 
 class Existing(NamedTuple):
-    """What may exist already, for `--if-missing`.
+    """The list of what may exist already, for `--if-missing`.
 
     Attributes:
         operation: lists it.
