@@ -32,7 +32,6 @@ from waypost.admin.routes import ROUTES as ADMIN_ROUTES
 from waypost.api.routes import ROUTES
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.base.telemetry.tracing import TraceStep
-from waypost.cli.main import app
 from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES
 from waypost.client.operations import TABLE
@@ -586,6 +585,8 @@ def metrics_page() -> str:
 
 def commands_page() -> str:
     """Return the page of the commands with their help texts."""
+    from waypost.cli.main import app  # it reads the table of operations, which may just have been written
+
     parts = [
         f"## `{name}`\n\n{command.help or ''}\n\n```text\n{_usage(name, command)}\n```"
         for name, command in _commands("waypost", typer.main.get_command(app))
@@ -737,7 +738,6 @@ PAGES_ELSEWHERE: dict[Path, Callable[[], str]] = {
     PROMISES: promises_page,
     SPECIFICATION: specification_page,
     INDEX: decisions_page,
-    TABLE: operation_table,
     **{SPECIFICATION.with_name(f"{name}.md"): partial(source_page, name) for name in NAMES},
 }
 
@@ -787,6 +787,7 @@ def _usage(name: str, command: Any) -> str:
 def main() -> int:
     """Write every page."""
     FOLDER.mkdir(exist_ok=True)
+    TABLE.write_text(operation_table(), encoding="utf-8")
     for name, make in PAGES.items():
         (FOLDER / name).write_text(make(), encoding="utf-8")
     for path, make in PAGES_ELSEWHERE.items():

@@ -174,7 +174,7 @@ async def list_apps(context: AdminContext) -> AllApps:
 
 @operation("POST", "/admin/apps")
 async def add_app(context: AdminContext, new_app: NewApp) -> AddedApp:
-    """Store an app and return it with its app token.
+    """Store an app with its source number, and return it with its app token.
 
     Raises:
         ApiError: a field is invalid, its name or its source number is in use, or its business account
@@ -208,7 +208,7 @@ async def add_app(context: AdminContext, new_app: NewApp) -> AddedApp:
 
 @operation("POST", "/admin/apps/{app_id}/connect")
 async def connect_app(context: AdminContext, target: AppConnection, app_id: str) -> App:
-    """Set an app's number and business account, and make it live or a sandbox app.
+    """Connect an app, such as one that its partner has created, to its number and business account.
 
     Late events of messages sent before still count, also from the previous operator.
 

@@ -188,7 +188,7 @@ class Replay(msgspec.Struct, kw_only=True):
 
 @operation("GET", "/admin/subscriptions")
 async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> ReceiverViews:
-    """Return subscriptions with their state, their circuit, and the number of callbacks that wait."""
+    """Return subscriptions: their state, their circuit, and the number of callbacks that wait for each."""
     rows = await context.database.read(list_receivers, _receiver_filter(query))
     if not rows:
         await _check_filters(context, query)
@@ -287,7 +287,7 @@ async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_
 
 @operation("GET", "/admin/callbacks/report")
 async def show_report(context: AdminContext, query: ReportQuery) -> ReceiverReport:
-    """Return the response times and results of receivers."""
+    """Return the response times and statuses of receivers, of the last day unless a time is given."""
     to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
     from_ms = to_ms - DAY_MS if query.from_ms is None else query.from_ms
     rows = await context.database.read(response_times, _receiver_filter(query), from_ms, to_ms)

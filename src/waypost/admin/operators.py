@@ -150,7 +150,7 @@ async def put_account(context: AdminContext, body: dict[str, str | None], accoun
 
 @operation("GET", "/admin/operator-accounts/{account_id}/numbers")
 async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: str) -> OperatorNumbers:
-    """Return the numbers of a business account at the operator."""
+    """Return the numbers of a business account at the operator, to add apps for them."""
     if not query.business_account_id:
         accepted = "the operator's id of a business account"
         text = f"business_account_id is required: {accepted}."
@@ -160,7 +160,7 @@ async def show_numbers(context: AdminContext, query: NumbersQuery, account_id: s
 
 @operation("POST", "/admin/business-accounts")
 async def put_business_account(context: AdminContext, new_account: NewBusinessAccount) -> AddedBusinessAccount:
-    """Store a business account; without a namespace it is requested from the operator."""
+    """Store a partner's business account; without a namespace it is requested from the operator."""
     account = await add_business_account(
         context, new_account.id, new_account.partner_id, new_account.operator_account_id, new_account.namespace
     )
@@ -169,13 +169,13 @@ async def put_business_account(context: AdminContext, new_account: NewBusinessAc
 
 @operation("POST", "/admin/business-accounts/{account_id}/subscribe")
 async def subscribe_account(context: AdminContext, account_id: str) -> SubscribedAccount:
-    """Subscribe this service to a business account's webhooks at the operator."""
+    """Subscribe this service, which must be running, to a business account's webhooks at the operator."""
     return SubscribedAccount(account_id, await subscribe(context, account_id))
 
 
 @operation("PUT", "/admin/apps/{app_id}/operator")
 async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Switched:
-    """Switch an app to another operator account, or only report what that would do."""
+    """Switch an app, with everything of its business account, to another operator account, or only report the effect."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))

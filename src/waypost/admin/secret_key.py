@@ -56,7 +56,7 @@ class ReplacedKey(msgspec.Struct):
 
 @operation("POST", "/admin/secret/rotate")
 async def replace_key(context: AdminContext, replacement: KeyReplacement) -> ReplacedKey:
-    """Encrypt every secret with `secret_key` instead of `old_secret_key`, which every process must have.
+    """Encrypt every secret with `secret_key` instead of `old_secret_key`, while the service runs with both.
 
     Each process goes on reading values of both keys throughout. An interrupted run continues when it is repeated.
 

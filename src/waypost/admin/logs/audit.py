@@ -47,7 +47,7 @@ class AuditEntries(msgspec.Struct):
 
 @operation("GET", "/admin/audit")
 async def list_audit_entries(context: AdminContext, query: AuditQuery) -> AuditEntries:
-    """Return the newest entries, and the cursor of the next page."""
+    """Return the audit log: every action of administrators and partners, rejected ones too, newest first."""
     audit_filter = AuditFilter(
         partner_id=query.partner_id,
         actor=query.actor,

@@ -89,7 +89,10 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Logged
 
 @operation("GET", "/admin/requests/{request_id:path}")
 async def show_request(context: AdminContext, request_id: str) -> LoggedRequest:
-    """Return one request of the log, by its id there or by the `X-Request-Id` of its response, then the newest."""
+    """Return one request of the log: why it failed, what would be accepted, and what was sent, redacted.
+
+    An `X-Request-Id` that several requests have finds the newest.
+    """
     entry = await context.database.read(read_request_entry, request_id, None)
     if entry is None:
         page = await context.database.read(read_request_page, RequestLogFilter(request_id=request_id), 1)

@@ -38,7 +38,7 @@ class RunBody(ControlBody, frozen=True):
 
 @operation("GET", "/control/clock")
 async def show_clock(travel: TimeTravel) -> dict[str, Any]:
-    """Return the clock's time and speed; times in milliseconds."""
+    """Return the time of the clock and its speed."""
     clock = travel.clock
     return {
         "now_ms": clock.now_ms(),
