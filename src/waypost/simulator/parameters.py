@@ -1,12 +1,12 @@
 """Parameters of a Graph call, declared as the members of a struct: reading, checks, and the operator's error texts.
 
-A member without a default is required. A member's check is that of its annotation, or that it is a text; a check
-returns the value, or raises the error for it.
+A member's check is that of its annotation, or that it is a text; a check returns the value, or raises the error for
+it. A member without a default is required: its check gets None if the parameter is absent.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, TypeVar, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 from msgspec import Struct
 from msgspec.structs import fields as members_of
@@ -27,10 +27,8 @@ def read_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> Para
     values: dict[str, Any] = {}
     for name, is_required, check in _checks(struct):
         value = fields.get(name)
-        if value is not None:
+        if is_required or value is not None:
             values[name] = check(name, value)
-        elif is_required:
-            raise is_missing(name)
     return struct(**values)
 
 
@@ -48,7 +46,7 @@ def check_text(name: str, value: Any) -> str:
 
 def check_filled_text(name: str, value: Any) -> str:
     """Check that a parameter is a text that is not blank."""
-    if value == "":
+    if value in (None, ""):
         raise is_missing(name)
     if not check_text(name, value).strip():
         raise bad_parameter(f"Param {name} must be a string.")
@@ -73,10 +71,17 @@ def one_of(*choices: str) -> ParameterCheck:
     return check
 
 
-def check_product(fields: Mapping[str, Any]) -> None:
-    """Check the parameter that every call about messages has."""
-    if fields.get("messaging_product") != "whatsapp":
-        raise is_missing("messaging_product")
+def check_product(name: str, value: Any) -> str:
+    """Check the parameter that names the product; another product counts as none."""
+    if value != "whatsapp":
+        raise is_missing(name)
+    return str(value)
+
+
+class ProductParameters(Struct, frozen=True):
+    """The parameter that calls about messages begin with."""
+
+    messaging_product: Annotated[str, check_product]
 
 
 @cache

@@ -15,10 +15,10 @@ from waypost.simulator.accounts.registrations import Registrations
 from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
-from waypost.simulator.calling.calls import Calls
+from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
-from waypost.simulator.groups.groups import Groups
+from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.group_chats import GroupChats
 from waypost.simulator.handsets.handsets import Handsets, PhoneActionWriter
@@ -60,7 +60,7 @@ class TimedService(Protocol):
         ...
 
 
-STORED_KINDS: Final = (CONFIGURATIONS,)
+STORED_KINDS: Final = (CALLS, CONFIGURATIONS, GROUPS)
 """The values that are held in memory."""
 
 
@@ -98,8 +98,6 @@ class SimulatorServices(SimulatorState):
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = scripts = Scripts(store, fleets, phones)
-        self.groups = groups = Groups(store, clock, ids, accounts, phones, outbox)
-        self.calls = Calls(store, clock, ids, accounts, phones, outbox)
         self.blocks = blocks = BlockLists(store, clock, accounts, phones)
         references = References(settings_store, uploads, media, flows)
         self.names = NumberNames(self.accounts, self.records)
@@ -133,7 +131,7 @@ class SimulatorServices(SimulatorState):
         plans = MessageWriter(
             store, settings_store, phones, outbox, delivery_planner, paced_messages, media_checks, delivery_signals
         )
-        group_messages = GroupMessages(store, settings_store, groups, phones, delivery_signals, outbox)
+        group_messages = GroupMessages(store, settings_store, self.values(GROUPS), phones, delivery_signals, outbox)
         self.messages = Messages(
             store, clock, ids, phones, sending_limits, checks, plans, group_messages, delivery_signals, uses, generated
         )

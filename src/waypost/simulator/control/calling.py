@@ -5,13 +5,25 @@ from typing import Annotated, Any, Final
 from msgspec import Meta
 
 from waypost.simulator.accounts.records import SETTINGS
-from waypost.simulator.calling.call import SimulatedCall
+from waypost.simulator.calling.model import (
+    CALLS,
+    CallState,
+    SimulatedCall,
+    calls_by_id,
+    end_call,
+    find_newest,
+    make_call_id,
+    save_call,
+    send_end,
+    send_start,
+)
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, business_number
 from waypost.simulator.control.phone_actions import check_reachable
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import BusinessNumber
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 """The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""
@@ -29,7 +41,9 @@ class CallBody(ControlBody, frozen=True, kw_only=True):
 @operation("GET", "/control/phones/{phone}/calls")
 async def list_calls(services: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
-    return {"phone": phone, "calls": [_call_view(services, call) for call in services.calls.phone_calls(phone)]}
+    calls = [call for call in calls_by_id(services).values() if call.phone == phone]
+    calls.sort(key=lambda call: (call.started_ms, call.call_id))
+    return {"phone": phone, "calls": [_call_view(services, call) for call in calls]}
 
 
 @operation("POST", "/control/phones/{phone}/calls")
@@ -46,7 +60,23 @@ async def start_call(services: SimulatorServices, phone: str, body: CallBody) ->
         raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
     if services.blocks.is_blocked(number.phone_number_id, phone):
         raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
-    return _call_view(services, await services.calls.start(phone, number, body.sdp))
+    handset, is_new = services.phones.find_or_create(phone)
+    now_ms = services.clock.now_ms()
+    call = SimulatedCall(make_call_id(services.ids, phone), phone, number.phone_number_id, now_ms, body.sdp)
+
+    def write(transaction: Transaction) -> None:
+        earlier = transaction.find(CALLS, phone, number.phone_number_id)
+        if earlier is not None and earlier.state_at(now_ms) is not CallState.ENDED:
+            accepted = f"DELETE /control/phones/{phone}/calls/{earlier.call_id} first"
+            raise ControlApiError("to", "has a call with this phone already", accepted, status=409)
+        if is_new:
+            transaction.run(services.phones.add_statement(handset.phone))
+        save_call(transaction, call)
+        send_start(services, transaction, call)
+        send_end(services, transaction, call, call.rings_until_ms)
+
+    await services.transact(write)
+    return _call_view(services, call)
 
 
 @operation("DELETE", "/control/phones/{phone}/calls/{call_id}")
@@ -56,14 +86,21 @@ async def hang_up(services: SimulatorServices, phone: str, phone_call: Simulated
         raise ControlApiError(
             "call_id", "is not of this phone", f"one of GET /control/phones/{phone}/calls", status=404
         )
-    return _call_view(services, await services.calls.hang_up(phone_call))
+
+    def write(transaction: Transaction) -> SimulatedCall:
+        current = find_newest(transaction, phone_call)
+        if current.state_at(services.clock.now_ms()) is CallState.ENDED:
+            raise ControlApiError("call_id", "the call has ended", "a call that has not", status=409)
+        return end_call(services, transaction, current)
+
+    return _call_view(services, await services.transact(write))
 
 
 def _call_view(services: SimulatorServices, call: SimulatedCall) -> dict[str, Any]:
     return {
         "call_id": call.call_id,
         "phone_number_id": call.phone_number_id,
-        "state": services.calls.state_of(call),
+        "state": call.state_at(services.clock.now_ms()),
         "started_ms": call.started_ms,
         "connected_ms": call.connected_ms,
         "business_sdp": call.business_sdp or None,

@@ -28,11 +28,11 @@ from waypost.base.time_travel import TimeTravel
 from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.calling.call import SimulatedCall
+from waypost.simulator.calling.model import SimulatedCall, calls_by_id
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import ArmedFault
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
@@ -234,10 +234,10 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("flow", Flow): _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
     ("fleet", Fleet): _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
     ("group", SimulatedGroup): _object_reader(
-        "group_id", lambda services: services.groups.by_id, "is no group", "an id of GET /control/groups"
+        "group_id", lambda services: services.values(GROUPS), "is no group", "an id of GET /control/groups"
     ),
     ("phone_call", SimulatedCall): _object_reader(
-        "call_id", lambda services: services.calls.by_id, "is no call", "an id of GET /control/phones/{phone}/calls"
+        "call_id", calls_by_id, "is no call", "an id of GET /control/phones/{phone}/calls"
     ),
     ("fault", ArmedFault): _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
     ("template", SimulatedTemplate): _object_reader(

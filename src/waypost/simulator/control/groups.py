@@ -3,13 +3,30 @@
 from typing import Annotated, Any
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
 from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
-from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
+from waypost.simulator.groups.model import (
+    APPROVAL_REQUIRED,
+    GROUPS,
+    INVITE_LINK_PREFIX,
+    MAX_PARTICIPANTS,
+    GroupParticipant,
+    JoinRequest,
+    SimulatedGroup,
+    find_group,
+    identity,
+    make_join_request_id,
+    request_members,
+    send,
+    without_phones,
+    without_requests,
+)
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 
 operation = ControlOperations()
 
@@ -31,29 +48,67 @@ class JoinBody(ControlBody, frozen=True):
 @operation("GET", "/control/groups")
 async def list_groups(services: SimulatorServices) -> dict[str, Any]:
     """Return all groups with their invite links and participants, oldest first."""
-    return {"groups": [group_view(group) for group in services.groups.by_id.values()]}
+    return {"groups": [group_view(group) for group in services.values(GROUPS).values()]}
 
 
 @operation("GET", "/control/phones/{phone}/groups")
 async def list_phone_groups(services: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return the groups that a phone is in, oldest first."""
-    return {"phone": phone, "groups": [group_view(group) for group in services.groups.phone_groups(phone)]}
+    return {
+        "phone": phone,
+        "groups": [
+            group_view(group) for group in services.values(GROUPS).values() if group.find_participant(phone) is not None
+        ],
+    }
 
 
 @operation("POST", "/control/phones/{phone}/groups")
 async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> dict[str, Any]:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
-    return group_view(await services.groups.join(phone, body.invite_link))
+    handset, is_new = services.phones.find_or_create(phone)
+    code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), services.clock.now_ms()
+
+    def write(transaction: Transaction) -> SimulatedGroup:
+        group = next((each for each in transaction.values(GROUPS).values() if each.invite_code == code), None)
+        if group is None:
+            raise ControlApiError("invite_link", "opens no group", "a link of GET /control/groups", status=404)
+        if group.find_participant(phone) is not None or group.find_join_request(phone) is not None:
+            return group
+        if group.join_approval_mode == APPROVAL_REQUIRED:
+            request = JoinRequest(make_join_request_id(group.group_id, phone), phone, now_ms)
+            changed = replace(group, join_requests=(*group.join_requests, request))
+            send(services, transaction, changed, "group_join_request_created", request_members(services, request))
+        elif len(group.participants) < MAX_PARTICIPANTS:
+            changed = replace(group, participants=(*group.participants, GroupParticipant(phone, now_ms)))
+            details = {"reason": "invite_link", "added_participants": [identity(services, phone)]}
+            send(services, transaction, changed, "group_participants_add", details)
+        else:
+            rule = f"the group has {MAX_PARTICIPANTS} participants already"
+            raise ControlApiError("invite_link", rule, "a group with room", status=409)
+        transaction.save(GROUPS, changed, group.group_id)
+        if is_new:
+            transaction.run(services.phones.add_statement(handset.phone))
+        return changed
+
+    return group_view(await services.transact(write))
 
 
 @operation("DELETE", "/control/phones/{phone}/groups/{group_id}")
 async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
-    if group.find_join_request(phone) is not None:
-        await services.groups.cancel_join_request(phone, group)
-        return {"phone": phone, "left": group.group_id}
-    check_participant(phone, group)
-    await services.groups.leave(phone, group)
+
+    def write(transaction: Transaction) -> None:
+        known = find_group(transaction, group)
+        if request := known.find_join_request(phone):
+            transaction.save(GROUPS, without_requests(known, [request.request_id]), group.group_id)
+            send(services, transaction, known, "group_join_request_revoked", request_members(services, request))
+        else:
+            check_participant(phone, known)
+            transaction.save(GROUPS, without_phones(known, [phone]), group.group_id)
+            details = {"initiated_by": "participant", "removed_participants": [identity(services, phone)]}
+            send(services, transaction, known, "group_participants_remove", details)
+
+    await services.transact(write)
     return {"phone": phone, "left": group.group_id}
 
 

@@ -11,7 +11,7 @@ from waypost.simulator.control.endpoints import ControlBody, ControlOperations, 
 from waypost.simulator.control.phones import phone_details
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets.inboxes import any_unread
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,

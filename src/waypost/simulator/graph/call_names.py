@@ -9,7 +9,7 @@ from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.graph.qr_codes import QR_CODE
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import SimulatedAd

@@ -24,7 +24,7 @@ from waypost.simulator.graph.call_names import ROOT_CALL_NAMES, call_name
 from waypost.simulator.graph.permissions import permission_of
 from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, GraphResponse
 from waypost.simulator.graph.uploads import upload_id_of
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
@@ -170,7 +170,7 @@ class GraphApi:
         flow = services.flows.by_id.get(object_id)
         if flow is not None:
             return flow, [flow.waba_id]
-        group = services.groups.by_id.get(object_id)
+        group = services.values(GROUPS).get(object_id)
         if group is not None:
             return group, [services.accounts.numbers[group.phone_number_id].waba_id]
         app = services.accounts.apps.get(object_id)

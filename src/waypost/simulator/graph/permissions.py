@@ -5,7 +5,7 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import GraphApp, Number
 from waypost.simulator.accounts.tokens import MANAGEMENT, MESSAGING
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.requests import Call

@@ -9,9 +9,9 @@ from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.new_numbers import add_number
 from waypost.simulator.accounts.signups import Signup
+from waypost.simulator.calling.graph import act_on_call
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.apps import OAUTH, app_token, list_app_subscriptions, subscribe_app, unsubscribe_app
-from waypost.simulator.graph.calling.calls import act_on_call
 from waypost.simulator.graph.flows import (
     FLOW_FILES,
     create_flow,
@@ -24,19 +24,6 @@ from waypost.simulator.graph.flows import (
     show_flow,
     update_flow,
     upload_asset,
-)
-from waypost.simulator.graph.groups.calls import (
-    approve_join_requests,
-    change_group,
-    create_group,
-    delete_group,
-    list_groups,
-    list_join_requests,
-    reject_join_requests,
-    remove_participants,
-    reset_invite_link,
-    show_group,
-    show_invite_link,
 )
 from waypost.simulator.graph.media import ATTACHMENTS, delete_media, download_media, show_media, upload_media
 from waypost.simulator.graph.nodes import account_node, number_node, subscribed_apps, template_node
@@ -105,7 +92,20 @@ from waypost.simulator.graph.templates import (
     unpause_template,
 )
 from waypost.simulator.graph.uploads import begin_upload, continue_upload, show_upload
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.graph import (
+    approve_join_requests,
+    change_group,
+    create_group,
+    delete_group,
+    list_groups,
+    list_join_requests,
+    reject_join_requests,
+    remove_participants,
+    reset_invite_link,
+    show_group,
+    show_invite_link,
+)
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.lists import page
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from waypost.base.clock import Clock
 from waypost.simulator.delivery_signals import DeliverySignals
-from waypost.simulator.groups.group import GroupParticipant, SimulatedGroup
+from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
 from waypost.simulator.handsets.inboxes import message_view
 from waypost.simulator.handsets.reachability import read_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX

@@ -16,7 +16,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import GraphApiError
-from waypost.simulator.groups.group import SimulatedGroup
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets.phone_messages import (
     InboundOptions,
     InvalidPhoneMessage,

@@ -1,5 +1,6 @@
 """Messages of a business to a group: checked, stored, and delivered to the phones of its participants."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -8,8 +9,7 @@ from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import message_error
-from waypost.simulator.groups.group import SimulatedGroup
-from waypost.simulator.groups.groups import Groups
+from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.message_writer import MessageWrite, write_messages
 from waypost.simulator.messages.statuses import SENT_ONLY_TYPES, contact_json, failure_errors_json, pricing_json
@@ -36,7 +36,7 @@ class GroupMessages:
         self,
         store: Store,
         settings: SimulatorSettingsStore,
-        groups: Groups,
+        groups: Mapping[str, SimulatedGroup],
         phones: Phones,
         signals: DeliverySignals,
         outbox: Outbox,
@@ -56,7 +56,7 @@ class GroupMessages:
 
         Source: the operator's page "Groups".
         """
-        group = self._groups.by_id.get(recipient.removeprefix(GROUP_PREFIX))
+        group = self._groups.get(recipient.removeprefix(GROUP_PREFIX))
         if group is None or group.phone_number_id != number.phone_number_id:
             raise message_error(131041, "The group was not found, or the business is not in it")
         if not group.participants:

@@ -1,1 +1,0 @@
-"""Graph API calls of the Calling API."""

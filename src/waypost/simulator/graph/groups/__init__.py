@@ -1,1 +1,0 @@
-"""Graph API calls for groups. Source: the operator's page "Groups"."""
