@@ -30,7 +30,7 @@ _MAX_CALLBACK_DATA_CHARS: Final = 512
 
 
 class CallActionParameters(ProductParameters, frozen=True):
-    """What to do with a call."""
+    """The action on a call."""
 
     action: Annotated[str, one_of("pre_accept", "accept", "reject", "terminate")]
 
