@@ -61,7 +61,7 @@ from waypost.simulator.control.endpoints import declared_struct
 from waypost.simulator.control.media import MediaBody
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
-from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
 from waypost.wire.callbacks.kinds import CALLBACK_KINDS as CALLBACKS
 from waypost.wire.callbacks.kinds import CHANGE_KINDS

@@ -13,7 +13,7 @@ from waypost.console.simulator.rules import SIMULATOR_RULES
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import Endpoint, declared_struct
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
-from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings
 
 BODY = [{"type": "BODY", "text": "Hello there"}]

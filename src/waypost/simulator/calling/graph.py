@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from waypost.base.json_values import object_of, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import SETTINGS
+from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling.model import (
     CallState,
     SimulatedCall,
@@ -22,9 +23,12 @@ from waypost.simulator.calling.model import (
 )
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
 from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.parameters import ProductParameters, one_of, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
 
 _MAX_CALLBACK_DATA_CHARS: Final = 512
 
@@ -35,6 +39,7 @@ class CallActionParameters(ProductParameters, frozen=True):
     action: Annotated[str, one_of("pre_accept", "accept", "reject", "terminate")]
 
 
+@operation("calls.change", "POST", Number, "calls", permission=MESSAGING)
 async def act_on_call(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Pre-accept, accept, reject or end a call."""
     settings = state.records.get(number.phone_number_id, SETTINGS)

@@ -23,7 +23,8 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOKS,
     FaultParameter,
 )
-from waypost.simulator.graph.call_names import CALL_NAMES, SEND, TEMPLATE_CALL_NAMES
+from waypost.simulator.graph.routes import CALL_NAMES, TEMPLATE_CALL_NAMES
+from waypost.simulator.graph_operations import SEND
 
 _MAX_FAULTS: Final = 1000
 _SEED: Final = FaultParameter("seed", "whole", 0, 2**63 - 1)

@@ -18,7 +18,7 @@ from waypost.simulator.faults.fault_kinds import (
     FaultParameter,
 )
 from waypost.simulator.faults.faults import ArmedFault
-from waypost.simulator.graph.call_names import CALL_NAMES
+from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.requests import decode_json
 from waypost.simulator.services import SimulatorServices
 

@@ -11,17 +11,19 @@ from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import GraphApp
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph.registration import shake_hands
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
-OAUTH: Final = "oauth"
-"""The first path segment of the call that returns an app's token; the app's secret is its credential."""
+operation = GraphOperations()
+
 
 _OBJECT: Final = "whatsapp_business_account"
 
 
-async def app_token(services: SimulatorServices, call: Call, _object: Any) -> dict[str, Any]:
+@operation("oauth.read", "GET", "oauth", is_open=True)
+async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
     Raises:
@@ -37,6 +39,7 @@ async def app_token(services: SimulatorServices, call: Call, _object: Any) -> di
     return {"access_token": app.token, "token_type": "bearer"}
 
 
+@operation("apps.subscriptions", "POST", GraphApp, "subscriptions", permission=None)
 async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
 
@@ -58,6 +61,7 @@ async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) 
     return GRAPH_SUCCESS
 
 
+@operation("apps.delete_subscriptions", "DELETE", GraphApp, "subscriptions", permission=None)
 async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Stop the app's webhooks, or those about some fields."""
     _check_object(call)
@@ -68,6 +72,7 @@ async def unsubscribe_app(services: SimulatorServices, call: Call, app: GraphApp
     return GRAPH_SUCCESS
 
 
+@operation("apps.read_subscriptions", "GET", GraphApp, "subscriptions", permission=None)
 async def list_app_subscriptions(_parts: SimulatorServices, _call: Call, app: GraphApp) -> dict[str, Any]:
     """Return the app's webhook subscription."""
     if not app.callback_uri:

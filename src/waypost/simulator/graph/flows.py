@@ -11,10 +11,13 @@ from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.flow import MAX_FLOW_ASSET_BYTES, Flow
 from waypost.simulator.errors import bad_parameter, no_such_object
 from waypost.simulator.graph.nodes import app_data, node_fields
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.services import SimulatorServices
+
+operation = GraphOperations()
 
 FLOW_FILES: Final = "flow_assets"
 """The first path segment of the URLs that `list_assets` returns; they need no token."""
@@ -64,12 +67,14 @@ FLOW_FIELDS: Final[dict[str, Callable[[_FlowView], Any]]] = {
 _DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
 
 
+@operation("flows.create", "POST", Account, "flows")
 async def create_flow(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create a flow."""
     flow = await services.flows.create(account.waba_id, call.fields)
     return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
 
 
+@operation("flows.list", "GET", Account, "flows")
 async def list_flows(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's flows."""
     return page(
@@ -80,35 +85,41 @@ async def list_flows(services: SimulatorServices, call: Call, account: Account) 
     )
 
 
+@operation("flows.read", "GET", Flow)
 async def show_flow(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a flow's fields."""
     return _flow_node(services, call, flow)
 
 
+@operation("flows.change", "POST", Flow)
 async def update_flow(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Change a draft's name, categories or endpoint."""
     await services.flows.update(flow, call.fields)
     return GRAPH_SUCCESS
 
 
+@operation("flows.delete", "DELETE", Flow)
 async def delete_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Delete a draft."""
     await services.flows.delete(flow)
     return GRAPH_SUCCESS
 
 
+@operation("flows.publish", "POST", Flow, "publish")
 async def publish_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Publish a draft."""
     await services.flows.publish(flow)
     return GRAPH_SUCCESS
 
 
+@operation("flows.deprecate", "POST", Flow, "deprecate")
 async def deprecate_flow(services: SimulatorServices, _call: Call, flow: Flow) -> dict[str, Any]:
     """Deprecate a published flow."""
     await services.flows.deprecate(flow)
     return GRAPH_SUCCESS
 
 
+@operation("assets.list", "GET", Flow, "assets")
 async def list_assets(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Return a link to a flow's JSON text that is valid for an hour."""
     if not flow.asset:
@@ -123,6 +134,7 @@ async def list_assets(services: SimulatorServices, call: Call, flow: Flow) -> di
     return page(call, [asset], lambda asset: asset["name"], lambda asset: asset)
 
 
+@operation("assets.upload", "POST", Flow, "assets", is_streamed=True)
 async def upload_asset(services: SimulatorServices, call: Call, flow: Flow) -> dict[str, Any]:
     """Set a draft's JSON text by a form with `name`, `asset_type` and `file`."""
     form = open_form(call, max_bytes=MAX_FLOW_ASSET_BYTES + 64 * 1024)
@@ -143,6 +155,7 @@ async def upload_asset(services: SimulatorServices, call: Call, flow: Flow) -> d
     return {"success": True, "validation_errors": changed.errors}
 
 
+@operation("flow_assets.read", "GET", "flow_assets", is_open=True)
 async def download_asset(services: SimulatorServices, call: Call) -> Download:
     """Return the JSON text behind a link of `list_assets`."""
     flow = services.flows.by_id.get(call.edge)

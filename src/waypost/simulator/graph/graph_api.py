@@ -19,11 +19,10 @@ from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
-from waypost.simulator.graph.call_faults import CallWork, FaultedResponse, InjectedError, carry_out
-from waypost.simulator.graph.call_names import ROOT_CALL_NAMES, call_name
-from waypost.simulator.graph.permissions import permission_of
-from waypost.simulator.graph.routes import FILE_ROUTES, ROOT_ROUTES, ROUTES, STREAMED, WITHOUT_TOKEN, GraphResponse
+from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
+from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.graph.uploads import upload_id_of
+from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation
 from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
@@ -112,41 +111,36 @@ class GraphApi:
     ) -> GraphResponse | Download | FaultedResponse:
         """Return a call's response; adds response headers, for an error response too, to `headers`."""
         services = self._services
-        file_route = FILE_ROUTES.get((call.method, call.object_id))
-        if file_route is not None and call.object_id in WITHOUT_TOKEN:
-            return await self._run_root_call(call, partial(file_route, services))
-        root_route = ROOT_ROUTES.get((call.method, call.object_id))
-        if root_route is not None and call.object_id in WITHOUT_TOKEN:
-            return await self._run_root_call(call, lambda call: root_route(services, call, None))
+        root = ROOT_ROUTES.get((call.method, call.object_id))
+        if root is not None and root.is_open:
+            return await self._run_root_call(call, root)
         token = services.tokens.check(call.token)
         call = replace(call, app_id=services.tokens.app_of(token))
-        if file_route is not None:
-            return await self._run_root_call(call, partial(file_route, services))
-        if root_route is not None:
-            return await self._run_root_call(call, lambda call: root_route(services, call, None))
+        if root is not None:
+            return await self._run_root_call(call, root)
         thing, waba_ids = self._find_object(call.object_id)
-        route = ROUTES.get((type(thing), call.method, call.edge))
+        row = ROUTES.get((type(thing), call.method, call.edge))
         is_own_app = isinstance(thing, GraphApp) and thing.app_id == call.app_id
-        if route is None or not (is_own_app or token.grants_access(waba_ids)):
+        if row is None or not (is_own_app or token.grants_access(waba_ids)):
             raise no_such_object(call.method, call.object_id)
         candidates = token.waba_ids if is_own_app else waba_ids
         waba_id = next((candidate for candidate in candidates if candidate in token.waba_ids), "")
         if waba_id:
             headers += services.usage.headers(waba_id)
-        check_permission(token, permission_of(type(thing), call.edge))
+        check_permission(token, row.permission)
         if isinstance(thing, Account) and call.edge in COUNTED_EDGES:
             services.usage.count_call(thing)
-        if call.body is not None and route not in STREAMED:
+        if call.body is not None and not row.is_streamed:
             call = await add_form_fields(call)
-        name = call_name((type(thing), call.method, call.edge), call.fields)
-        return await carry_out(services, call, name, waba_id, thing, lambda call: route(services, call, thing))
+        name = MARK_READ if row.name == SEND and "status" in call.fields else row.name
+        return await carry_out(services, call, name, waba_id, thing, lambda call: row.function(services, call, thing))
 
-    async def _run_root_call(self, call: Call, work: CallWork) -> GraphResponse | Download | FaultedResponse:
+    async def _run_root_call(self, call: Call, row: GraphOperation) -> GraphResponse | Download | FaultedResponse:
         """Carry out a call whose path names no object of an account; the URL of a file may name the file."""
-        name = ROOT_CALL_NAMES[call.method, call.object_id]
         media = self._services.media.find(call.query.get("mid", ""))
         waba_id = self._find_object(media.media_id)[1][0] if media is not None else ""
-        return await carry_out(self._services, call, name, waba_id, media, work)
+        work = partial(row.function, self._services)
+        return await carry_out(self._services, call, row.name, waba_id, media, work)
 
     def _find_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
         """Return the object of an id, and the accounts that own it; an app may have several."""

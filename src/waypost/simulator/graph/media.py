@@ -3,12 +3,16 @@
 from typing import Any, Final
 
 from waypost.simulator.accounts.accounts import Account, Number
+from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
 from waypost.simulator.requests import Call, Download, open_form
 from waypost.simulator.services import SimulatorServices
+
+operation = GraphOperations()
 
 ATTACHMENTS: Final = "whatsapp_business"
 """The first path segment of the URLs that `show_media` returns."""
@@ -18,6 +22,7 @@ _MAX_MEDIA_FORM_BYTES: Final = MAX_MEDIA_BYTES + 64 * 1024
 _MAX_MEDIA_FIELD_BYTES: Final = 4096
 
 
+@operation("media.upload", "POST", Number, "media", permission=MESSAGING, is_streamed=True)
 async def upload_media(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Store a file for 30 days; the form has `messaging_product`, `file` and usually `type`."""
     form = open_form(call, max_bytes=_MAX_MEDIA_FORM_BYTES)
@@ -41,6 +46,7 @@ async def upload_media(services: SimulatorServices, call: Call, number: Number) 
     return {"id": media.media_id}
 
 
+@operation("media.read", "GET", SimulatedMedia, permission=MESSAGING)
 async def show_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Return a file's fields, with a link that is valid for five minutes."""
     _check_number(call, media)
@@ -57,6 +63,7 @@ async def show_media(services: SimulatorServices, call: Call, media: SimulatedMe
     }
 
 
+@operation("media.delete", "DELETE", SimulatedMedia, permission=MESSAGING)
 async def delete_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Delete a file before its expiry."""
     _check_number(call, media)
@@ -64,6 +71,7 @@ async def delete_media(services: SimulatorServices, call: Call, media: Simulated
     return {"success": True}
 
 
+@operation("media.download", "GET", "whatsapp_business")
 async def download_media(services: SimulatorServices, call: Call) -> Download:
     """Return the file behind a link of `show_media`; 404 after five minutes."""
     media = services.media.find(call.query.get("mid", ""))

@@ -11,13 +11,17 @@ from waypost.simulator.accounts.profiles import (
     profile_changes,
 )
 from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, PICTURE_PREFIX, PROFILE
+from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
 from waypost.simulator.graph.nodes import NumberView, number_node
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
+
+operation = GraphOperations()
 
 PICTURES: Final = "profile_pictures"
 """The first path segment of the URLs of profile pictures; they need no token."""
@@ -48,6 +52,7 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
     )
 
 
+@operation("profile.read", "GET", Number, "whatsapp_business_profile", permission=MESSAGING)
 async def show_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's business profile. Source: the operator's page "Business profiles"."""
     profile = services.records.get(number.phone_number_id, PROFILE)
@@ -68,6 +73,7 @@ async def show_profile(services: SimulatorServices, call: Call, number: Number) 
     return {"data": [view]}
 
 
+@operation("profile.change", "POST", Number, "whatsapp_business_profile", permission=MESSAGING)
 async def change_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
     changes = profile_changes(call.fields)
@@ -91,6 +97,7 @@ async def change_profile(services: SimulatorServices, call: Call, number: Number
     return GRAPH_SUCCESS
 
 
+@operation("profile_pictures.read", "GET", "profile_pictures", is_open=True)
 async def download_picture(services: SimulatorServices, call: Call) -> Download:
     """Return the picture behind a link of `show_profile`."""
     number = services.accounts.numbers.get(call.edge)
@@ -106,6 +113,7 @@ async def download_picture(services: SimulatorServices, call: Call) -> Download:
     return Download(picture["mime_type"], picture["size_bytes"], path)
 
 
+@operation("blocks.create", "POST", Number, "block_users", permission=MESSAGING)
 async def block_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Block phones. Source: the operator's page "Block users"."""
     users = _requested_users(services, call)
@@ -114,6 +122,7 @@ async def block_users(services: SimulatorServices, call: Call, number: Number) -
     return _block_response(services, users, failed, "added_users")
 
 
+@operation("blocks.delete", "DELETE", Number, "block_users", permission=MESSAGING)
 async def unblock_users(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Unblock phones."""
     users = _requested_users(services, call)
@@ -121,6 +130,7 @@ async def unblock_users(services: SimulatorServices, call: Call, number: Number)
     return _block_response(services, users, {}, "removed_users")
 
 
+@operation("blocks.list", "GET", Number, "block_users", permission=MESSAGING)
 async def list_blocked(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's block list."""
     return page(
@@ -132,11 +142,13 @@ async def list_blocked(services: SimulatorServices, call: Call, number: Number) 
     )
 
 
+@operation("automation.read", "GET", Number, "conversational_automation")
 async def show_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's conversational components."""
     return number_node(number_view(services, number, call.app_id), "conversational_automation")
 
 
+@operation("automation.change", "POST", Number, "conversational_automation")
 async def change_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's conversational components; absent ones stay unchanged."""
     changes = automation_changes(call.fields)

@@ -7,12 +7,13 @@ from typing import Any, Final
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.qr_codes import QrCode
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 
-QR_CODE: Final = "message_qrdls/{}"
-"""The edge that is followed by a code."""
+operation = GraphOperations()
+
 
 _IMAGE_FORMATS: Final = ("SVG", "PNG")
 _IMAGE_FIELD: Final = re.compile(r"qr_image_url\.format\((\w+)\)")
@@ -20,6 +21,7 @@ _SHOWN_FIELDS: Final = frozenset({"code", "prefilled_message", "deep_link_url"})
 _NEWEST_FIRST_MS: Final = 10**15  # a time of creation counts down from here, because lists are in ascending order
 
 
+@operation("qr_codes.create", "POST", Number, "message_qrdls")
 async def save_qr_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Create a QR code, or with `code` change one; the image is in the response if its format is requested."""
     if "code" in call.fields:
@@ -30,21 +32,25 @@ async def save_qr_code(services: SimulatorServices, call: Call, number: Number) 
     return _view(await services.qr_codes.create(number.phone_number_id, call.fields), image_format)
 
 
+@operation("qr_codes.change", "POST", Number, "message_qrdls/{}")
 async def update_qr_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Change the QR code that the path names, as public clients do."""
     return _view(await services.qr_codes.update(number.phone_number_id, call.names[0], call.fields))
 
 
+@operation("qr_codes.list", "GET", Number, "message_qrdls")
 async def list_qr_codes(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's QR codes, newest first, or the one of a `code`."""
     return _list_codes(services, call, number, call.query.get("code"))
 
 
+@operation("qr_codes.read", "GET", Number, "message_qrdls/{}")
 async def show_qr_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return a list of one QR code; an empty one if the number has no such code, as the public client expects."""
     return _list_codes(services, call, number, call.names[0])
 
 
+@operation("qr_codes.delete", "DELETE", Number, "message_qrdls/{}")
 async def delete_qr_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Delete a QR code."""
     await services.qr_codes.delete(number.phone_number_id, call.names[0])

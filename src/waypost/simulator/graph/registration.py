@@ -5,15 +5,19 @@ from typing import Any, Final
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
+
+operation = GraphOperations()
 
 _METHODS: Final = ("SMS", "VOICE")
 _SYNC_TYPES: Final = ("smb_app_state_sync", "history")
 _TRANSFER_ACTIONS: Final = ("none", "force_transfer")
 
 
+@operation("numbers.register", "POST", Number, "register")
 async def register_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Register a number with its PIN. Source: the operator's page "Registration"."""
     if call.fields.get("messaging_product") != "whatsapp":
@@ -22,6 +26,7 @@ async def register_number(services: SimulatorServices, call: Call, number: Numbe
     return GRAPH_SUCCESS
 
 
+@operation("numbers.deregister", "POST", Number, "deregister")
 async def deregister_number(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Deregister a number.
 
@@ -36,6 +41,7 @@ async def deregister_number(services: SimulatorServices, _call: Call, number: Nu
     return GRAPH_SUCCESS
 
 
+@operation("numbers.smb_app_data", "POST", Number, "smb_app_data")
 async def request_sync(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
 
@@ -57,6 +63,7 @@ async def request_sync(services: SimulatorServices, call: Call, number: Number) 
     return {"messaging_product": "whatsapp", "request_id": request_id}
 
 
+@operation("numbers.request_code", "POST", Number, "request_code")
 async def request_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Send a code to the number. Source: the operator's page "Phone numbers"."""
     if str(call.fields.get("code_method", "")).upper() not in _METHODS:
@@ -67,12 +74,14 @@ async def request_code(services: SimulatorServices, call: Call, number: Number) 
     return GRAPH_SUCCESS
 
 
+@operation("numbers.verify_code", "POST", Number, "verify_code")
 async def verify_code(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Verify the number by the code that was sent. Source: the operator's page "Phone numbers"."""
     await services.registrations.verify_code(number, call.fields.get("code"))
     return GRAPH_SUCCESS
 
 
+@operation("numbers.change", "POST", Number)
 async def change_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
 
@@ -135,12 +144,14 @@ async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) 
         raise GraphApiError(400, error) from failure
 
 
+@operation("numbers.official_business_account", "POST", Number, "official_business_account")
 async def request_official_account(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Request an official account; the response says that it was submitted. Source: the operator's page "Official business accounts"."""
     await services.names.request_official_account(number, call.fields)
     return GRAPH_SUCCESS
 
 
+@operation("username.read", "GET", Number, "username")
 async def show_username(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return the number's username and its status; nothing if it has none. Source: the operator's page "Business usernames"."""
     record = services.names.record_of(number)
@@ -149,6 +160,7 @@ async def show_username(services: SimulatorServices, _call: Call, number: Number
     return {"username": record["username"], "status": record["username_status"]}
 
 
+@operation("username.change", "POST", Number, "username")
 async def change_username(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Reserve a username, or take it from another number of the business. Source: the operator's page "Business usernames"."""
     action = call.fields.get("transfer_action", "none")
@@ -159,12 +171,14 @@ async def change_username(services: SimulatorServices, call: Call, number: Numbe
     return {"status": status}
 
 
+@operation("username.delete", "DELETE", Number, "username")
 async def delete_username(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Delete the number's username. Source: the operator's page "Business usernames"."""
     await services.names.delete_username(number)
     return GRAPH_SUCCESS
 
 
+@operation("username.suggestions", "GET", Number, "username_suggestions")
 async def list_username_suggestions(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return suggested usernames. Source: the operator's page "Business usernames"."""
     return {"data": [{"username_suggestions": services.names.suggest_usernames(number)}]}

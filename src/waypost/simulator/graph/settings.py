@@ -8,20 +8,25 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.calling.settings import merge_calling
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
+
+operation = GraphOperations()
 
 _COMMERCE_DEFAULTS: Final = {"is_catalog_visible": False, "is_cart_enabled": True}
 _KEY_PREFIX: Final = "-----BEGIN PUBLIC KEY-----"
 _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"})
 
 
+@operation("commerce.read", "GET", Number, "whatsapp_commerce_settings")
 async def show_commerce_settings(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
     shop = {**_COMMERCE_DEFAULTS, **services.records.get(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
+@operation("commerce.change", "POST", Number, "whatsapp_commerce_settings")
 async def change_commerce_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Show catalogue and cart, or hide them. Source: the operator's page "Commerce settings"."""
     changes: dict[str, Any] = {}
@@ -38,6 +43,7 @@ async def change_commerce_settings(services: SimulatorServices, call: Call, numb
     return GRAPH_SUCCESS
 
 
+@operation("encryption.read", "GET", Number, "whatsapp_business_encryption")
 async def show_key(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
     """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
     key = services.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
@@ -47,6 +53,7 @@ async def show_key(services: SimulatorServices, _call: Call, number: Number) -> 
     return {**signed, "data": [signed]}
 
 
+@operation("encryption.change", "POST", Number, "whatsapp_business_encryption")
 async def change_key(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
     key = text_or_none(call.fields.get("business_public_key"))
@@ -56,6 +63,7 @@ async def change_key(services: SimulatorServices, call: Call, number: Number) ->
     return GRAPH_SUCCESS
 
 
+@operation("numbers.read_settings", "GET", Number, "settings")
 async def show_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings; of them, `calling` decides whether phones can call the number."""
     settings = services.records.get(number.phone_number_id, SETTINGS)
@@ -63,6 +71,7 @@ async def show_settings(services: SimulatorServices, call: Call, number: Number)
     return {name: settings[name] for name in names or settings if name in settings}
 
 
+@operation("numbers.settings", "POST", Number, "settings")
 async def change_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
     """Store settings; absent ones stay unchanged."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}

@@ -6,6 +6,7 @@ from waypost.base.json_values import integer_or_none, list_or_none, objects_in
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.records import INSIGHTS
 from waypost.simulator.errors import bad_parameter, template_error
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.languages import LANGUAGES
 from waypost.simulator.lists import page
 from waypost.simulator.messages.analytics import DAY_S, TEMPLATE_METRICS, data_point_view
@@ -16,8 +17,8 @@ from waypost.simulator.templates.library import draft_from_library, find_library
 from waypost.simulator.templates.preset_texts import fill_preset_texts
 from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 
-LIBRARY_ID: Final = "message_template_library"
-"""The first path segment of the library, which belongs to no account."""
+operation = GraphOperations()
+
 
 _MAX_ANALYTICS_DAYS: Final = 90  # Source: the operator's page "Analytics"
 _MAX_ANALYTICS_TEMPLATES: Final = 10
@@ -25,7 +26,9 @@ _COMPARISON_SPANS_S: Final = (7 * DAY_S, 30 * DAY_S, 60 * DAY_S, 90 * DAY_S)
 _MIN_COMPARED_SENDS: Final = 1000  # Source: the operator's page "Template Comparison"
 
 
-async def list_library(_parts: SimulatorServices, call: Call, _account: Any) -> dict[str, Any]:
+@operation("library.list", "GET", Account, "message_template_library")
+@operation("library.list", "GET", "message_template_library")
+async def list_library(_parts: SimulatorServices, call: Call, _account: Account | None = None) -> dict[str, Any]:
     """Return the library's templates, filtered. Source: the operator's page "Template library"."""
     return page(call, find_library_templates(call.query), lambda template: template.id, library_view)
 
@@ -37,6 +40,7 @@ async def create_from_library(services: SimulatorServices, call: Call, account: 
     return await services.templates.decide(template, TemplateDecision("APPROVED")) or template
 
 
+@operation("accounts.change", "POST", Account)
 async def change_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Enable template analytics. Source: the operator's page "Analytics"."""
     if "is_enabled_for_insights" not in call.fields:
@@ -47,6 +51,7 @@ async def change_account(services: SimulatorServices, call: Call, account: Accou
     return {"id": account.waba_id}
 
 
+@operation("analytics.read", "GET", Account, "template_analytics")
 async def show_analytics(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return the daily metrics of templates. Source: the operator's page "Analytics"."""
     start_s, end_s = _query_time(call, "start"), _query_time(call, "end")
@@ -68,6 +73,7 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
     return page(call, [data], lambda _: "1", lambda data: data)
 
 
+@operation("templates.compare", "GET", SimulatedTemplate, "compare")
 async def compare_templates(services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
     """Compare the sends and blocks of two templates. Source: the operator's page "Template Comparison".
 
@@ -136,6 +142,7 @@ _DEFAULT_LANGUAGES: Final = ("en_US",)
 _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 
 
+@operation("templates.upsert", "POST", Account, "upsert_message_templates")
 async def upsert_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create or update a template in each of the given languages, with the operator's texts.
 
@@ -169,6 +176,7 @@ async def upsert_templates(services: SimulatorServices, call: Call, account: Acc
     }
 
 
+@operation("templates.preview", "GET", Account, "message_template_previews")
 async def preview_templates(_parts: SimulatorServices, call: Call, _account: Account) -> dict[str, Any]:
     """Return the operator's texts of each language; they are English for all languages here.
 

@@ -8,6 +8,7 @@ from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.graph.template_library import create_from_library
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -15,9 +16,12 @@ from waypost.simulator.templates.actions import decide_action
 from waypost.simulator.templates.filters import matches_query
 from waypost.simulator.templates.template import SimulatedTemplate
 
+operation = GraphOperations()
+
 _MAX_DELETED_TEMPLATES: Final = 100  # Source: facts 2.1, "hsm_ids"
 
 
+@operation("templates.list", "GET", Account, "message_templates")
 async def list_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Return an account's templates, filtered, with an optional summary. Source: facts 2.1."""
     fields = call.query.get("fields")
@@ -34,6 +38,7 @@ async def list_templates(services: SimulatorServices, call: Call, account: Accou
     return response
 
 
+@operation("templates.create", "POST", Account, "message_templates")
 async def create_template(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create a template for review, or one from the library. Source: facts 2.1."""
     if call.fields.get("library_template_name"):
@@ -43,6 +48,7 @@ async def create_template(services: SimulatorServices, call: Call, account: Acco
     return {"id": template.template_id, "status": template.status, "category": template.category}
 
 
+@operation("templates.edit", "POST", SimulatedTemplate)
 async def edit_template(services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
     """Change a template; it is reviewed again. Source: facts 2.6.
 
@@ -53,12 +59,14 @@ async def edit_template(services: SimulatorServices, call: Call, template: Simul
     return {**GRAPH_SUCCESS, "id": edited.template_id, "name": edited.name, "category": edited.category}
 
 
+@operation("templates.unpause", "POST", SimulatedTemplate, "unpause")
 async def unpause_template(services: SimulatorServices, _call: Call, template: SimulatedTemplate) -> dict[str, Any]:
     """End a template's pause. Source: facts 2.1, "unpause"."""
     reason = await services.templates.unpause(template)
     return {"success": False, "reason": reason} if reason else GRAPH_SUCCESS
 
 
+@operation("templates.delete", "DELETE", Account, "message_templates")
 async def delete_template(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Delete one language of a template, all of them, or up to 100 templates. Source: facts 2.1."""
     name = text_or_none(call.fields.get("name"))
@@ -74,11 +82,13 @@ async def delete_template(services: SimulatorServices, call: Call, account: Acco
     return GRAPH_SUCCESS
 
 
+@operation("templates.archive", "POST", Account, "message_templates/archive")
 async def archive_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Archive approved templates; they are deleted after 28 days. Source: facts 1, 2.6."""
     return await _apply_action(services, call, account, "archive", "APPROVED")
 
 
+@operation("templates.unarchive", "POST", Account, "message_templates/unarchive")
 async def unarchive_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Unarchive templates. Source: facts 1, 2.6."""
     return await _apply_action(services, call, account, "unarchive", "ARCHIVED")

@@ -4,18 +4,23 @@ from typing import Any
 
 from waypost.simulator.accounts.accounts import GraphApp
 from waypost.simulator.errors import bad_parameter, no_such_object
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
 
+operation = GraphOperations()
 
+
+@operation("uploads.begin", "POST", GraphApp, "uploads", permission=None)
 async def begin_upload(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Open an upload session."""
     upload = await services.uploads.begin(app.app_id, _user_id(services, call, app), call.fields)
     return {"id": upload.session_id}
 
 
+@operation("uploads.continue", "POST", UploadSession, permission=None, is_streamed=True)
 async def continue_upload(services: SimulatorServices, call: Call, upload: UploadSession) -> dict[str, Any]:
     """Append bytes at `file_offset`; return the handle if the upload is complete, else the next offset."""
     _check_signature(call, upload)
@@ -33,6 +38,7 @@ async def continue_upload(services: SimulatorServices, call: Call, upload: Uploa
     return await _progress(services, changed)
 
 
+@operation("uploads.read", "GET", UploadSession, permission=None, is_streamed=True)
 async def show_upload(services: SimulatorServices, call: Call, upload: UploadSession) -> dict[str, Any]:
     """Return the offset of an upload."""
     _check_signature(call, upload)

@@ -9,7 +9,9 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_or_none, object_of, text_or_none, texts_in
 from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import TITLES, bad_parameter, message_error
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
     AUTO_APPROVE,
@@ -30,6 +32,8 @@ from waypost.simulator.parameters import ProductParameters, check_text, is_missi
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, open_form, parse_parameter
 from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
 
 _MAX_PICTURE_BYTES: Final = 5 * 1024 * 1024  # ours; the operator documents a limit without its size
 _PICTURE_TYPE: Final = "image/jpeg"
@@ -67,6 +71,7 @@ class GroupChangeParameters(ProductParameters, frozen=True):
     description: Annotated[str | None, _check_description] = None
 
 
+@operation("groups.create", "POST", Number, "groups", permission=MESSAGING)
 async def create_group(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Create a group without participants; the webhook about it has the id of the request, and its invite link."""
     new, request_id = read_parameters(NewGroupParameters, call.fields), _new_request_id(state)
@@ -95,6 +100,7 @@ async def create_group(state: SimulatorState, call: Call, number: Number) -> dic
     return _accepted(request_id)
 
 
+@operation("groups.list", "GET", Number, "groups", permission=MESSAGING)
 async def list_groups(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's groups, oldest first."""
     return page(
@@ -105,11 +111,13 @@ async def list_groups(state: SimulatorState, call: Call, number: Number) -> dict
     )
 
 
+@operation("groups.read", "GET", SimulatedGroup, permission=MESSAGING)
 async def show_group(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Return a group with the requested fields."""
     return {"messaging_product": "whatsapp", **_select_members(state, call, group, ("subject",))}
 
 
+@operation("groups.change", "POST", SimulatedGroup, permission=MESSAGING, is_streamed=True)
 async def change_group(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Change a group's subject, description or picture, by JSON or by a form with the file."""
     fields, picture = (call.fields, None) if call.body is None else await _read_form(call)
@@ -132,6 +140,7 @@ async def change_group(state: SimulatorState, call: Call, group: SimulatedGroup)
     return _accepted(request_id)
 
 
+@operation("groups.delete", "DELETE", SimulatedGroup, permission=MESSAGING)
 async def delete_group(state: SimulatorState, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Delete a group."""
     request_id = _new_request_id(state)
@@ -144,11 +153,13 @@ async def delete_group(state: SimulatorState, _call: Call, group: SimulatedGroup
     return _accepted(request_id)
 
 
+@operation("groups.read_invite_link", "GET", SimulatedGroup, "invite_link", permission=MESSAGING)
 async def show_invite_link(_state: SimulatorState, _call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Return a group's invite link."""
     return {"messaging_product": "whatsapp", "invite_link": group.invite_link}
 
 
+@operation("groups.invite_link", "POST", SimulatedGroup, "invite_link", permission=MESSAGING)
 async def reset_invite_link(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Replace a group's invite link, which invalidates the old one, and return the new one."""
     read_parameters(ProductParameters, call.fields)
@@ -162,6 +173,7 @@ async def reset_invite_link(state: SimulatorState, call: Call, group: SimulatedG
     return await show_invite_link(state, call, await state.transact(write))
 
 
+@operation("groups.delete_participants", "DELETE", SimulatedGroup, "participants", permission=MESSAGING)
 async def remove_participants(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Remove participants from a group.
 
@@ -187,6 +199,7 @@ async def remove_participants(state: SimulatorState, call: Call, group: Simulate
     return _accepted(request_id)
 
 
+@operation("groups.list_join_requests", "GET", SimulatedGroup, "join_requests", permission=MESSAGING)
 async def list_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Return a group's open join requests, oldest first."""
 
@@ -197,6 +210,7 @@ async def list_join_requests(state: SimulatorState, call: Call, group: Simulated
     return page(call, group.join_requests, lambda request: f"{request.created_ms:015d} {request.request_id}", view)
 
 
+@operation("groups.approve_join_requests", "POST", SimulatedGroup, "join_requests", permission=MESSAGING)
 async def approve_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Let the phones of join requests join, as far as there is room."""
     request_ids, now_ms = _requested_ids(call), state.clock.now_ms()
@@ -218,6 +232,7 @@ async def approve_join_requests(state: SimulatorState, call: Call, group: Simula
     return _decided(state, "approved_join_requests", request_ids, await state.transact(write))
 
 
+@operation("groups.reject_join_requests", "DELETE", SimulatedGroup, "join_requests", permission=MESSAGING)
 async def reject_join_requests(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Reject join requests, without a webhook; their phones can request it again."""
     request_ids = _requested_ids(call)

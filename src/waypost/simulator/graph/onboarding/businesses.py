@@ -10,9 +10,12 @@ from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.nodes import AccountView, account_node
+from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
+
+operation = GraphOperations()
 
 
 def view_account(services: SimulatorServices, account: Account) -> AccountView:
@@ -21,11 +24,13 @@ def view_account(services: SimulatorServices, account: Account) -> AccountView:
     return AccountView(account, subscriptions, services.marketing.find_status(account.waba_id))
 
 
+@operation("accounts.list_shared", "GET", Business, "client_whatsapp_business_accounts")
 async def list_shared_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
     """Return the accounts that their owners share with a business, as far as the token is for them."""
     return _list_accounts(services, call, business.shared)
 
 
+@operation("accounts.list_owned", "GET", Business, "owned_whatsapp_business_accounts")
 async def list_owned_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
     """Return the accounts that a business owns, as far as the token is for them."""
     return _list_accounts(services, call, business.owned)
