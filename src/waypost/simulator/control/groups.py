@@ -17,13 +17,13 @@ from waypost.simulator.groups.model import (
     GroupParticipant,
     JoinRequest,
     SimulatedGroup,
+    drop_phones,
+    drop_requests,
     find_group,
     identity,
     make_join_request_id,
     request_members,
     send,
-    without_phones,
-    without_requests,
 )
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
@@ -100,11 +100,11 @@ async def leave_group(services: SimulatorServices, phone: str, group: SimulatedG
     def write(transaction: Transaction) -> None:
         known = find_group(transaction, group)
         if request := known.find_join_request(phone):
-            transaction.save(GROUPS, without_requests(known, [request.request_id]), group.group_id)
+            transaction.save(GROUPS, drop_requests(known, [request.request_id]), group.group_id)
             send(services, transaction, known, "group_join_request_revoked", request_members(services, request))
         else:
             check_participant(phone, known)
-            transaction.save(GROUPS, without_phones(known, [phone]), group.group_id)
+            transaction.save(GROUPS, drop_phones(known, [phone]), group.group_id)
             details = {"initiated_by": "participant", "removed_participants": [identity(services, phone)]}
             send(services, transaction, known, "group_participants_remove", details)
 

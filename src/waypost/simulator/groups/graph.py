@@ -20,12 +20,12 @@ from waypost.simulator.groups.model import (
     GroupParticipant,
     JoinRequest,
     SimulatedGroup,
+    drop_phones,
+    drop_requests,
     find_group,
     identity,
     make_group_id,
     send,
-    without_phones,
-    without_requests,
 )
 from waypost.simulator.lists import page
 from waypost.simulator.parameters import ProductParameters, check_text, is_missing, one_of, read_parameters
@@ -190,7 +190,7 @@ async def remove_participants(state: SimulatorState, call: Call, group: Simulate
         for phone in phones:
             if known.find_participant(phone) is None:
                 raise message_error(131212, f"participants: {phone} is not in the group")
-        transaction.save(GROUPS, without_phones(known, phones), group.group_id)
+        transaction.save(GROUPS, drop_phones(known, phones), group.group_id)
         removed = [{"input": phone, **identity(state, phone)} for phone in phones]
         details = {"request_id": request_id, "initiated_by": "business", "removed_participants": removed}
         send(state, transaction, known, "group_participants_remove", details)
@@ -221,7 +221,7 @@ async def approve_join_requests(state: SimulatorState, call: Call, group: Simula
         room = MAX_PARTICIPANTS - len(known.participants)
         if approved := requests[:room]:
             joined = [GroupParticipant(request.phone, now_ms) for request in approved]
-            changed = without_requests(known, [request.request_id for request in approved])
+            changed = drop_requests(known, [request.request_id for request in approved])
             changed = replace(changed, participants=(*known.participants, *joined))
             transaction.save(GROUPS, changed, group.group_id)
             added = [{"input": request.phone, **identity(state, request.phone)} for request in approved]
@@ -239,7 +239,7 @@ async def reject_join_requests(state: SimulatorState, call: Call, group: Simulat
 
     def write(transaction: Transaction) -> dict[str, int]:
         known = find_group(transaction, group)
-        transaction.save(GROUPS, without_requests(known, request_ids), group.group_id)
+        transaction.save(GROUPS, drop_requests(known, request_ids), group.group_id)
         return _find_unknown(known, request_ids)
 
     return _decided(state, "rejected_join_requests", request_ids, await state.transact(write))

@@ -139,12 +139,12 @@ def identity(state: SimulatorState, phone: str) -> dict[str, str]:
     return state.phones.fill_user_id(state.phones.find_or_default(phone)).identity_members("wa_id", "user_id")
 
 
-def without_phones(group: SimulatedGroup, phones: Sequence[str]) -> SimulatedGroup:
+def drop_phones(group: SimulatedGroup, phones: Sequence[str]) -> SimulatedGroup:
     """Return a group without some participants."""
     return replace(group, participants=tuple(item for item in group.participants if item.phone not in phones))
 
 
-def without_requests(group: SimulatedGroup, request_ids: Sequence[str]) -> SimulatedGroup:
+def drop_requests(group: SimulatedGroup, request_ids: Sequence[str]) -> SimulatedGroup:
     """Return a group without some join requests."""
     kept = tuple(request for request in group.join_requests if request.request_id not in request_ids)
     return replace(group, join_requests=kept)
