@@ -127,19 +127,32 @@ _reject(
 )
 _reject(
     "POST",
-    f"{_LINKS}/status",
-    _NO_REQUESTS,
-    "ledger 1.11",
-    body=_unread(
-        "LinkRequest",
-        ("id", str, "The id of a request; there are none here.", ""),
-        ("action", str, "APPROVE or REJECT; there are no requests here.", "APPROVE"),
-    ),
-)
-_reject(
-    "POST",
     "/partner/account/api/wallet/balance/transfer",
     f"{_NO_MONEY}, so there is nothing to transfer.",
     "facts 13",
     body=_unread("Transfer", *((name, str, _NO_TRANSFER, "") for name in ("walletName", "customerId", "amount"))),
 )
+
+
+class LinkDecision(Struct):
+    """A decision about a request to link an app."""
+
+    id: Annotated[str, Field("The id of a request; there are none here.")] = ""
+    action: Annotated[
+        str, Field("APPROVE or REJECT; there are no requests here.", "APPROVE", strip=True, is_required=True)
+    ] = ""
+
+
+@operation(
+    "POST",
+    f"{_LINKS}/status",
+    None,
+    status=400,
+    source="ledger 1.11; decision 0025",
+    errors=(ErrorCode.NO_MEANING, ErrorCode.FIELD_BROKEN),
+)
+async def reject_link_decision(call: PartnerCall, fields: LinkDecision) -> None:
+    """Reject a decision about a request to link an app, once the caller is authorised and the decision is there."""
+    if not fields.action:
+        raise ApiError(ErrorCode.FIELD_BROKEN, "action is required", field="action", accepted="APPROVE or REJECT")
+    raise ApiError(ErrorCode.NO_MEANING, _NO_REQUESTS)

@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from waypost.domain.message import Content, TemplateSend
-from waypost.domain.session_messages.content import FieldLimit, SessionContent, is_http_url
+from waypost.domain.session_messages.content import FieldLimit, SessionContent, is_http_url, location_error
 from waypost.domain.session_messages.plain import all_products
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TemplateDraft
@@ -65,7 +65,9 @@ def operator_limit_error(content: Content) -> str | None:
                 return f"{name}.{limit.field} must have at most {limit.max_length} {kind}; it has {len(value)}"
     if any(medium.link is not None and not is_http_url(medium.link) for medium in media):
         return "message must name its medium by an address that begins with http:// or https://"
-    return content.operator_error() if isinstance(content, SessionContent) else None
+    if isinstance(content, SessionContent):
+        return content.operator_error()
+    return None if content.place is None else location_error(content.place, "message.location")
 
 
 def template_send_error(send: TemplateSend, draft: TemplateDraft, *, now_ms: int) -> str | None:

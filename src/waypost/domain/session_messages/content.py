@@ -260,6 +260,13 @@ def read_location(
     return Location(degrees[0], degrees[1], coerce_text(name), coerce_text(address))
 
 
+def location_error(place: Location, path: str) -> str | None:
+    """Return why the operator will reject a location; None: it will not."""
+    if -90 <= place.latitude <= 90 and -180 <= place.longitude <= 180:
+        return None
+    return f"{path}.latitude must be -90 to 90 degrees, and {path}.longitude -180 to 180"
+
+
 def medium_body(media: MediaRef, copies: Mapping[str, str], file_name: str = "") -> Body:
     """Return the operator's body of a medium, by the operator's id or by link."""
     body: Body = {"link": media.link} if media.id is None else {"id": copies.get(media.id, media.id)}

@@ -20,6 +20,7 @@ from waypost.domain.session_messages.content import (
     TextObject,
     interactive_body,
     location_body,
+    location_error,
     medium_body,
     missing_member,
     product_section_body,
@@ -152,9 +153,7 @@ class SessionLocation(SessionContent):
         return "location", location_body(self.place)
 
     def operator_error(self) -> str | None:
-        if -90 <= self.place.latitude <= 90 and -180 <= self.place.longitude <= 180:
-            return None
-        return "message.latitude must be -90 to 90 degrees, and message.longitude -180 to 180"
+        return location_error(self.place, "message")
 
 
 @dataclass(slots=True)
