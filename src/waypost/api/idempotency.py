@@ -162,16 +162,18 @@ async def record_message(services: Services, request: Request, message: Message,
     """
     count = await services.quotas.admit_message(message.partner_id)
     try:
-        return await _write_message(services, request, message, response)
-    finally:
-        count.end_storing()
-
-
-async def _write_message(services: Services, request: Request, message: Message, response: ApiResponse) -> ApiResponse:
-    keyed = request.idempotency
-    if keyed is None:
+        keyed = request.idempotency
+        if keyed is not None:
+            return await _record_keyed(services, keyed, message, response)
         await services.database.join_from_request(record_messages, message)
         return response
+    finally:
+        count.storing -= 1
+
+
+async def _record_keyed(
+    services: Services, keyed: IdempotentRequest, message: Message, response: ApiResponse
+) -> ApiResponse:
     keyed.app_id = message.app_id
     item: tuple[KeyedRequest, Message, bytes] = (
         keyed.keyed_request,

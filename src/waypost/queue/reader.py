@@ -121,18 +121,18 @@ class QueueReader:
                 job.due_ms = now_ms
 
     def _receive_wake_ups(self, appended: EnqueuedJobs) -> None:
-        for (number, group), new_jobs in appended.jobs.items():
+        for (queue_name, group), new_jobs in appended.jobs.items():
             # Jobs that have to be read may come before the new ones: then all are read, in order.
-            if (number, group) in appended.groups or not self._enqueue_in_memory(QueueName(number), group, new_jobs):
-                appended.add_group(number, group)
-        for number, group in appended.groups:
-            if not self._wake_group(QueueName(number), group):
-                self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{number} {group}")
-        for number, group in appended.due_groups:
-            if shard_of(group) in self._shards.held[QueueName(number)]:
-                self._make_retries_due(QueueName(number), group)
+            if (queue_name, group) in appended.groups or not self._enqueue_in_memory(queue_name, group, new_jobs):
+                appended.groups.add((queue_name, group))
+        for queue_name, group in appended.groups:
+            if not self._wake_group(queue_name, group):
+                self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{int(queue_name)} {group}")
+        for queue_name, group in appended.due_groups:
+            if shard_of(group) in self._shards.held[queue_name]:
+                self._make_retries_due(queue_name, group)
             else:
-                self._database.notify(RETRIES_DUE_SUBJECT, f"{number} {group}")
+                self._database.notify(RETRIES_DUE_SUBJECT, f"{int(queue_name)} {group}")
 
     def _enqueue_in_memory(self, queue_name: QueueName, group: str, new_jobs: Sequence[tuple[int, NewJob]]) -> bool:
         """Hold new jobs without reading them; return False where the store must be read."""

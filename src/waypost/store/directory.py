@@ -4,7 +4,7 @@ Only hits are cached, for at most five seconds; `invalidate` applies a change at
 process that shares the store.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
@@ -53,9 +53,9 @@ class Directory:
         if subject in (DIRECTORY_CHANGED, NOTIFICATIONS_MISSED):
             self._clear()
 
-    async def partner_of_api_key(self, key_hash: str) -> int | None:
+    def partner_of_api_key(self, key_hash: str) -> Awaitable[int | None]:
         """Return the partner with this API key."""
-        return await self._look_up("key", credentials.partner_of_api_key, key_hash)
+        return self._look_up("key", credentials.partner_of_api_key, key_hash)
 
     async def partner_of_app_token(self, token_hash: str) -> int | None:
         """Return the partner of the app of this token; an additional key or a minted token is accepted too."""
@@ -85,34 +85,34 @@ class Directory:
         token = await self._look_up("universal token", credentials.universal_token, token_hash)
         return token[0] if token and token[1] > self._clock.now_ms() else None
 
-    async def app(self, app_id: str) -> App | None:
+    def app(self, app_id: str) -> Awaitable[App | None]:
         """Return one app; the caller compares its partner."""
-        return await self._look_up("app", stored.app_by_id, app_id)
+        return self._look_up("app", stored.app_by_id, app_id)
 
-    async def app_by_source(self, partner_id: int, source: str) -> App | None:
+    def app_by_source(self, partner_id: int, source: str) -> Awaitable[App | None]:
         """Return the partner's app with this source number."""
-        return await self._look_up("source", stored.app_by_source, partner_id, source)
+        return self._look_up("source", stored.app_by_source, partner_id, source)
 
-    async def business_account(self, account_id: str) -> BusinessAccount | None:
+    def business_account(self, account_id: str) -> Awaitable[BusinessAccount | None]:
         """Return one business account."""
-        return await self._look_up("business account", stored.business_account_by_id, account_id)
+        return self._look_up("business account", stored.business_account_by_id, account_id)
 
-    async def operator_account(self, account_id: str) -> OperatorAccount | None:
+    def operator_account(self, account_id: str) -> Awaitable[OperatorAccount | None]:
         """Return one operator account with its secrets decrypted."""
-        return await self._look_up("operator account", stored.operator_account_by_id, account_id, self.unseal)
+        return self._look_up("operator account", stored.operator_account_by_id, account_id, self.unseal)
 
     async def operator_account_of(self, app: App) -> OperatorAccount | None:
         """Return the operator account of an app."""
         account = await self.business_account(app.business_account_id)
         return await self.operator_account(account.operator_account_id) if account else None
 
-    async def app_route(self, app_id: str) -> AppRoute | None:
+    def app_route(self, app_id: str) -> Awaitable[AppRoute | None]:
         """Return an app with its operator account, both of the same moment: never half switched."""
-        return await self._look_up("app route", find_app_route, app_id, self.unseal)
+        return self._look_up("app route", find_app_route, app_id, self.unseal)
 
-    async def first_operator_account_id(self) -> str | None:
+    def first_operator_account_id(self) -> Awaitable[str | None]:
         """Return the id of the operator account of the plain webhook path."""
-        return await self._look_up("first", stored.first_operator_account_id)
+        return self._look_up("first", stored.first_operator_account_id)
 
     async def template(self, app: App, template_id: str) -> Template | None:
         """Return the template with this id, of any status but deleted, if it belongs to the app's business account."""
@@ -125,9 +125,9 @@ class Directory:
         )
         return template if is_visible else None
 
-    async def template_by_id(self, template_id: str) -> Template | None:
+    def template_by_id(self, template_id: str) -> Awaitable[Template | None]:
         """Return the template with this id, of any status and partner."""
-        return await self._look_up("template", template_by_id, template_id)
+        return self._look_up("template", template_by_id, template_id)
 
     def seal(self, secret: str, owner_id: str) -> bytes:
         """Encrypt with the instance key."""

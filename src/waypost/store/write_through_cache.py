@@ -36,6 +36,8 @@ class CachedTable(Generic[Id, CachedRow]):
     size: Callable[[CachedRow], int]
 
 
+GroupKey = tuple[Any, str]
+"""A `QueueName`, whose package imports this module, and a concurrency group."""
 CacheKey = tuple[CachedTable[Any, Any], Any]
 """A table and the id of a row."""
 
@@ -50,17 +52,15 @@ class EnqueuedJobs:
         due_groups: queue and concurrency group whose jobs that waited for another attempt are due now.
     """
 
-    groups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    jobs: dict[tuple[int, str], list[tuple[int, Any]]] = field(
-        default_factory=dict[tuple[int, str], list[tuple[int, Any]]]
-    )
-    due_groups: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    groups: set[GroupKey] = field(default_factory=set[GroupKey])
+    jobs: dict[GroupKey, list[tuple[int, Any]]] = field(default_factory=dict[GroupKey, list[tuple[int, Any]]])
+    due_groups: set[GroupKey] = field(default_factory=set[GroupKey])
 
     def __bool__(self) -> bool:
         """Return True if there is anything."""
         return bool(self.groups or self.jobs or self.due_groups)
 
-    def add_group(self, queue_name: int, group: str) -> None:
+    def add_group(self, queue_name: Any, group: str) -> None:
         """Record that jobs of this group were enqueued or have changed."""
         self.groups.add((queue_name, group))
 

@@ -189,22 +189,19 @@ def read_form(body: bytes) -> Form:
         text = body.decode("utf-8", "strict")
         if text.count("&") >= MAX_FORM_FIELDS:
             raise ApiError(ErrorCode.UNREADABLE, f"The form must have at most {MAX_FORM_FIELDS} fields.")
-        pairs = [_read_field(part) for part in text.split("&") if part]
+        pairs: list[tuple[str, str]] = []
+        for part in text.split("&"):
+            name, _, value = part.partition("=")
+            if "%" in part or "+" in part:
+                name = _unescape(name) if "%" in name or "+" in name else name
+                value = _unescape(value)
+            if part:
+                pairs.append((name, value))
     except UnicodeDecodeError as error:
         raise _not_utf8("The form", ", percent-encoded", body) from error
     if "%00" in text or "\0" in text:
         raise ApiError(ErrorCode.UNREADABLE, "The form must not contain the character U+0000.")
     return Form(pairs)
-
-
-def _read_field(part: str) -> tuple[str, str]:
-    """Return one field as `parse_qsl` does, in half the time: most names and many values have no escapes."""
-    name, _, value = part.partition("=")
-    if "%" in name or "+" in name:
-        name = _unescape(name)
-    if "%" in value or "+" in value:
-        value = _unescape(value)
-    return name, value
 
 
 def _unescape(text: str) -> str:

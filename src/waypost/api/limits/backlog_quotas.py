@@ -54,6 +54,8 @@ class PartnerCount:
         begun_ms: when the count was begun, by the steady clock.
         took_ms: how long it took.
         accepted: messages; those that were being stored when the count was begun are among them.
+        usable_until_ms: until when nothing but `accepted` has to be looked at, by the steady clock.
+        usable_accepted: below this number of accepted messages; 0: there is no usable count.
         storing: of these, messages that may not be on disk yet.
         task: a count in progress.
         changes: how often the partner's quotas were changed, as far as this process knows.
@@ -66,6 +68,8 @@ class PartnerCount:
     begun_ms: int = 0
     took_ms: int = 0
     accepted: int = 0
+    usable_until_ms: int = 0
+    usable_accepted: float = 0
     storing: int = 0
     task: asyncio.Task[None] | None = None
     changes: int = 0
@@ -73,9 +77,15 @@ class PartnerCount:
     logged_ms: dict[str, int] = field(default_factory=dict[str, int])
     unlogged: Counter[str] = field(default_factory=Counter[str])
 
-    def end_storing(self) -> None:
-        """Record that an accepted message is on disk, or will never be."""
-        self.storing -= 1
+    def note_limits(self) -> None:
+        """Note until when messages are accepted without another look at the count."""
+        quotas = None if self.backlog is None else self.backlog.quotas
+        if self.backlog is None or quotas is None or (quotas.callbacks and self.backlog.callbacks >= quotas.callbacks):
+            self.usable_accepted = 0
+            return
+        room = quotas.messages - self.backlog.messages if quotas.messages else float("inf")
+        self.usable_accepted = min(_allowance(self.backlog) / 2, room)
+        self.usable_until_ms = self.begun_ms + _lifetime_ms(self)
 
 
 class BacklogQuotas:
@@ -104,7 +114,7 @@ class BacklogQuotas:
         """Count one message that is about to be stored.
 
         Returns:
-            The count; the caller calls its `end_storing` once the message is on disk or was not stored.
+            The count; the caller takes one from its `storing` once the message is on disk, or will never be.
 
         Raises:
             ApiError: 429, the partner has as much waiting as a quota allows. Nothing has been stored.
@@ -113,13 +123,14 @@ class BacklogQuotas:
         if count is None:
             count = self._counts[partner_id] = PartnerCount()
         now_ms = self._clock.real_ms()
-        if _must_recount(count, now_ms):
-            await asyncio.shield(self._recount(partner_id, count))
-        elif _may_recount(count, now_ms):
-            self._recount(partner_id, count)
-        reached = _reached_quota(count)
-        if reached is not None:
-            raise self._reject(partner_id, count, *reached)
+        if count.accepted >= count.usable_accepted or now_ms >= count.usable_until_ms:
+            if _must_recount(count, now_ms):
+                await asyncio.shield(self._recount(partner_id, count))
+            elif _may_recount(count, now_ms):
+                self._recount(partner_id, count)
+            reached = _reached_quota(count)
+            if reached is not None:
+                raise self._reject(partner_id, count, *reached)
         count.accepted += 1
         count.storing += 1
         return count
@@ -149,6 +160,7 @@ class BacklogQuotas:
         if count is not None:
             count.backlog = None
             count.changes += 1
+            count.note_limits()
 
     def _reject(self, partner_id: int, count: PartnerCount, name: str, quota: int) -> ApiError:
         now_ms = self._clock.real_ms()
@@ -189,6 +201,7 @@ class BacklogQuotas:
                     count.backlog = backlog
                 elif count.backlog is None:
                     count.backlog = PartnerBacklog(0, 0, self._default)
+                count.note_limits()
                 if count.changes == changes:  # otherwise it may have the quotas of before
                     return
         finally:

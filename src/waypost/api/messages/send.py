@@ -148,7 +148,7 @@ class SessionHolderCall(HolderCall):
             ApiError: as `holder_of_api_key`.
         """
         try:
-            return await super().authorise(services, request)
+            return cls(services, request, await holder_of_api_key(services, request))
         except ApiError as error:
             raise _nest_credential_error(request, error) from None
 
@@ -199,7 +199,7 @@ async def _send_by_key(call: HolderCall, *, needs_app_name: bool) -> ApiResponse
     if needs_app_name and not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
     app = await _find_app(services, holder, addresses)
-    request.app_id = app.id
+    request.note_caller(app.partner_id, app.id)
     await request.spend(services.limiter, app.phone_number, app)
     content = _read_session_content(services, form)
     return await accept_message(services, request, app, addresses.destination, content)
@@ -239,6 +239,7 @@ async def send_template_message(call: HolderCall) -> ApiResponse:
     app = await _find_app(services, holder, addresses)
     if services.strict and not addresses.app_name:
         raise ApiError(ErrorCode.INVALID_APP_DETAILS, "src.name must be the name of the app.")
+    request.note_caller(app.partner_id, app.id)
     await request.spend(services.limiter, app.id, app)
     content, template = await _read_template_content(services, form, app)
     _check_template(services, content, template)
@@ -300,7 +301,6 @@ def build_message(
     services: Services, request: Request, app: App, destination: str, content: Content, *, sandbox: bool = False
 ) -> Message:
     """Return a new message of an app, accepted now."""
-    request.note_caller(app.partner_id, app.id)
     return Message(
         id=_new_id(services, request),
         partner_id=app.partner_id,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 CONNECTION: Final = "waypost.connection"
+_NONE: Final[Mapping[str, Any]] = {}
 
 
 def mark_authenticated(scope: Mapping[str, Any]) -> None:
@@ -11,7 +12,7 @@ def mark_authenticated(scope: Mapping[str, Any]) -> None:
 
     It is not paced unless `mark_rejected` follows.
     """
-    connection = _connection_of(scope)
+    connection: Any = (scope.get("extensions") or _NONE).get(CONNECTION)  # None: a request from this process
     if connection is not None:
         connection.is_carried_out = True
         if not connection.is_authenticated:
@@ -20,12 +21,6 @@ def mark_authenticated(scope: Mapping[str, Any]) -> None:
 
 def mark_rejected(scope: Mapping[str, Any]) -> None:
     """Note that a request with a valid credential ends in an error: it is paced like one without."""
-    connection = _connection_of(scope)
+    connection: Any = (scope.get("extensions") or _NONE).get(CONNECTION)
     if connection is not None:
         connection.is_carried_out = False
-
-
-def _connection_of(scope: Mapping[str, Any]) -> Any:
-    """Return the connection of a request; None for a request from this process."""
-    extensions = scope.get("extensions")
-    return None if extensions is None else extensions.get(CONNECTION)

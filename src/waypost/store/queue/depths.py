@@ -157,7 +157,7 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
             "replay": row.replay,
         },
     )
-    enqueued_jobs(connection).add_group(row.queue, row.concurrency_group)
+    enqueued_jobs(connection).add_group(QueueName(row.queue), row.concurrency_group)
     return True
 
 
