@@ -16,16 +16,16 @@ from tests.support.closed_port import closed_port
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
-from waypost.cli.connections import admin_client
-from waypost.cli.live.callback_summary import event_names
-from waypost.cli.live.listener import (
+from waypost.cli.commands.callback_summary import event_names
+from waypost.cli.commands.listener import (
     ListenerSubscription,
     ListeningReceiver,
     ListenOptions,
     delete_abandoned_subscriptions,
 )
-from waypost.cli.live.trigger import cause_event
-from waypost.cli.live.trigger_events import EVENTS
+from waypost.cli.commands.trigger import cause_event
+from waypost.cli.commands.trigger_events import EVENTS
+from waypost.cli.connections import admin_client
 from waypost.cli.main import app as commands
 from waypost.client.api_client import ApiResponseError
 from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP

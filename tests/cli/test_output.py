@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.cli.output.tables import format_view
+from waypost.cli.tables import format_view
 
 AT_MS: Final = 1_764_000_000_000
 AT: Final = "2025-11-24 16:00:00Z"

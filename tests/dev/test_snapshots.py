@@ -19,7 +19,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.polling import HANGS_AFTER_S
 from waypost.assembly import snapshot
 from waypost.base.clock import ClockSetting
-from waypost.cli.live.listener import ListenerSubscription
+from waypost.cli.commands.listener import ListenerSubscription
 from waypost.simulator import FILE_REVISION, SnapshotError
 from waypost.store.contract import StoreInUse
 

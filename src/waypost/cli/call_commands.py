@@ -16,7 +16,7 @@ import typer
 
 from waypost.cli.connections import ENV_FILE, EnvFile, call_control, use_admin_api
 from waypost.cli.errors import fail
-from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.output import AsJson, print_view
 from waypost.client.api_client import ApiClient
 from waypost.client.operations import DeclaredField, find_operation
 from waypost.client.responses import ApiResponseError

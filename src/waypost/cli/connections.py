@@ -12,7 +12,7 @@ import typer
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
 from waypost.cli.errors import load_settings_with_sources, report_api_errors
-from waypost.cli.output.printing import print_view
+from waypost.cli.output import print_view
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.client.dev_variables import MissingVariable, read_variables
 from waypost.client.responses import read_json_response

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from waypost.cli.output.progress import REWRITE
+from waypost.cli.progress import REWRITE
 from waypost.cli.variables import InvalidSetting
 from waypost.client.dev_variables import MissingVariable
 from waypost.client.responses import ApiResponseError, ApiUnreachable

@@ -15,23 +15,23 @@ from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock, snapshot
 from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.doctor import doctor
+from waypost.cli.commands.listen import listen
+from waypost.cli.commands.messages import send
 from waypost.cli.commands.partners import apps, partner
+from waypost.cli.commands.recipients import recipient
 from waypost.cli.commands.records import audit, dead_letter, requests
 from waypost.cli.commands.secret import secret
 from waypost.cli.commands.store import move, store
+from waypost.cli.commands.tail import tail
+from waypost.cli.commands.tap import tap
 from waypost.cli.commands.templates import template
 from waypost.cli.commands.trace import trace
+from waypost.cli.commands.trigger import trigger
 from waypost.cli.completion import completion, prepare_completion
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
 from waypost.cli.examples import add_examples
 from waypost.cli.health import health
-from waypost.cli.live.listen import listen
-from waypost.cli.live.send import send
-from waypost.cli.live.tail import tail
-from waypost.cli.live.tap import tap
-from waypost.cli.live.trigger import trigger
 from waypost.cli.mcp.command import mcp
-from waypost.cli.recipients import recipient
 from waypost.cli.variables import InvalidSetting, set_command_secrets
 
 app = typer.Typer(
@@ -88,7 +88,7 @@ def dev(
     from waypost.assembly.dev.files import EnvFileInUse
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
-    from waypost.cli.server_loop import run_until_stopped
+    from waypost.cli.serving import run_until_stopped
     from waypost.simulator import STARTUP_ERRORS
 
     rates = False if no_rates else None
@@ -159,7 +159,7 @@ def simulator(
     """Start the simulator alone: the operator's Graph API, and simulated phones."""
     from waypost.assembly.http.limits import http_limits
     from waypost.assembly.simulator_alone import simulate
-    from waypost.cli.server_loop import run_until_stopped
+    from waypost.cli.serving import run_until_stopped
     from waypost.config import check_secret
     from waypost.simulator import STARTUP_ERRORS, SimulatorSettings
 

@@ -6,8 +6,8 @@ from waypost.assembly.serve import WorkerIdentity, serve
 from waypost.assembly.workers import READY_LINE, PrintLine
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.server_loop import run_until_stopped
-from waypost.cli.store_place import describe_connections, describe_store
+from waypost.cli.commands.store_place import describe_connections, describe_store
+from waypost.cli.serving import run_until_stopped
 from waypost.config import Settings
 from waypost.domain.rates import describe_rates
 

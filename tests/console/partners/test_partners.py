@@ -16,8 +16,8 @@ from tests.console.simulator.test_simulator_alone import Site, close_site, no_si
 from tests.console.support.input_methods import INPUT_METHODS
 from tests.support.callback_sink import CallbackSink
 from waypost.assembly.dev import demo
+from waypost.cli.commands.listener import NEEDED
 from waypost.cli.connections import read_environment
-from waypost.cli.live.listener import NEEDED
 
 __all__ = ("no_simulator", "shared_simulator")  # fixtures
 

@@ -9,7 +9,7 @@ import typer
 from waypost.base.error_texts import error_text
 from waypost.cli.call_commands import Existing, call_command
 from waypost.cli.connections import show
-from waypost.cli.output.printing import AsJson
+from waypost.cli.output import AsJson
 
 STDIN = Path("-")
 

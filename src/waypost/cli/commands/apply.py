@@ -13,7 +13,7 @@ from waypost.base.error_texts import error_text, toml_error_text
 from waypost.cli.commands.accounts import read_secret
 from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail
-from waypost.cli.output.printing import AsJson, print_json
+from waypost.cli.output import AsJson, print_json
 from waypost.client.api_client import ApiClient
 from waypost.client.responses import ApiResponseError
 

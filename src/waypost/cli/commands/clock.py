@@ -10,7 +10,7 @@ import typer
 from waypost.cli.call_commands import call_command
 from waypost.cli.connections import ENV_FILE, EnvFile, call_control, download
 from waypost.cli.errors import EXIT_USAGE, fail
-from waypost.cli.output.printing import AsJson, print_json
+from waypost.cli.output import AsJson, print_json
 
 PROGRESS_MS: Final = 5_000
 """Interval at which a long advance prints its progress."""

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
+from waypost.cli.commands.store_place import mask_database_url, mask_url
 from waypost.cli.errors import load_settings_with_sources
-from waypost.cli.output.printing import AsJson, print_json
-from waypost.cli.output.tables import align_columns
-from waypost.cli.store_place import mask_database_url, mask_url
+from waypost.cli.output import AsJson, print_json
+from waypost.cli.tables import align_columns
 
 if TYPE_CHECKING:
     from waypost.config import Settings

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 from waypost.cli.connections import use_admin_api
-from waypost.cli.output.printing import AsJson, print_json
+from waypost.cli.output import AsJson, print_json
 from waypost.client.api_client import ApiClient
 
 # fmt: off

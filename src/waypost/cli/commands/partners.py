@@ -8,7 +8,7 @@ import typer
 from waypost.base.clock import DAY_MS, SystemClock
 from waypost.cli.call_commands import Existing, call_command
 from waypost.cli.connections import show
-from waypost.cli.output.printing import AsJson
+from waypost.cli.output import AsJson
 
 PartnerId = Annotated[int, typer.Argument(help="Id of the partner.")]
 _PARTNER: Final = "/admin/partners/{partner_id}"

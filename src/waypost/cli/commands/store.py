@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from waypost.cli.errors import EXIT_FAILURE, fail, load_settings
-from waypost.cli.output.printing import AsJson, print_json
-from waypost.cli.output.progress import show_progress
+from waypost.cli.output import AsJson, print_json
+from waypost.cli.progress import show_progress
 
 if TYPE_CHECKING:
     from waypost.config import Settings

@@ -8,11 +8,17 @@ from typing import Annotated, Any, Final
 import typer
 
 from waypost.cli.call_commands import IfMissing
+from waypost.cli.commands.template_calls import (
+    NEEDED,
+    create_template,
+    list_templates,
+    template_form,
+    wait_for_template,
+)
 from waypost.cli.connections import ENV_FILE, EnvFile, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.json_file import read_json_object
-from waypost.cli.live.templates import NEEDED, create_template, list_templates, template_form, wait_for_template
-from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.output import AsJson, print_view
 
 template = typer.Typer(help="Templates of the demonstration's app.", no_args_is_help=True)
 MAX_WAIT_S: Final = 3600

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from waypost.cli.connections import ENV_FILE, find_control_api, use_admin_api
-from waypost.cli.output.printing import AsJson, print_json
+from waypost.cli.output import AsJson, print_json
 from waypost.client.api_client import ApiClient
 from waypost.client.simulated_events import add_simulated_events
 

@@ -6,8 +6,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from waypost.base.invalid_values import describe_invalid_value
-from waypost.cli.live.listen import ALL_MODES, DEFAULT_MODES
-from waypost.cli.live.trigger_events import list_events
+from waypost.cli.commands.listen import ALL_MODES, DEFAULT_MODES
+from waypost.cli.commands.trigger_events import list_events
 from waypost.cli.mcp.tool_error import ToolError
 from waypost.domain.templates.template import TemplateStatus
 from waypost.wire.request_statuses import StatusFilter

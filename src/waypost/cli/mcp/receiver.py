@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
+from waypost.cli.commands.listen import DEFAULT_MODES
+from waypost.cli.commands.listener import ListeningReceiver, ListenOptions, delete_abandoned_subscriptions
 from waypost.cli.connections import partner_client
-from waypost.cli.live.listen import DEFAULT_MODES
-from waypost.cli.live.listener import ListeningReceiver, ListenOptions, delete_abandoned_subscriptions
 
 
 class ToolReceiver:

@@ -2,7 +2,13 @@
 
 from typing import Any
 
-from waypost.cli.live.templates import NEEDED, create_template, list_templates, template_form, wait_for_template
+from waypost.cli.commands.template_calls import (
+    NEEDED,
+    create_template,
+    list_templates,
+    template_form,
+    wait_for_template,
+)
 from waypost.cli.mcp.arguments import (
     CreateTemplateArguments,
     ListTemplatesArguments,

@@ -6,14 +6,14 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from waypost.cli.commands.clock import clock_line, due_times
+from waypost.cli.commands.messages import NEEDED as NEEDED_TO_SEND
+from waypost.cli.commands.messages import send_content, send_template
+from waypost.cli.commands.tap import NEEDED as NEEDED_TO_TAP
+from waypost.cli.commands.tap import tap_button
 from waypost.cli.commands.trace import format_trace
-from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
-from waypost.cli.live.send import send_content, send_template
-from waypost.cli.live.tap import NEEDED as NEEDED_TO_TAP
-from waypost.cli.live.tap import tap_button
-from waypost.cli.live.trigger import NEEDED as NEEDED_TO_TRIGGER
-from waypost.cli.live.trigger import cause_event
-from waypost.cli.live.trigger_events import EVENTS
+from waypost.cli.commands.trigger import NEEDED as NEEDED_TO_TRIGGER
+from waypost.cli.commands.trigger import cause_event
+from waypost.cli.commands.trigger_events import EVENTS
 from waypost.cli.mcp.arguments import (
     TRIGGERED_EVENTS,
     AdvanceArguments,

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from waypost.cli.commands.template_calls import find_template
 from waypost.cli.connections import ENV_FILE, EnvFile, messaging_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
 from waypost.cli.json_file import read_json_object
-from waypost.cli.live.templates import find_template
-from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.output import AsJson, print_view
 
 NEEDED: Final = ("API_URL", "API_KEY", "PARTNER_URL", "APP_ID", "APP_TOKEN", "SOURCE", "SRC_NAME")
 _MESSAGES_PATH: Final = "/wa/api/v1"

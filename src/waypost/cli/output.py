@@ -19,7 +19,7 @@ def print_view(view: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         print_json(view)
         return
-    from waypost.cli.output.tables import format_view
+    from waypost.cli.tables import format_view
 
     for line in format_view(view):
         typer.echo(line)

@@ -10,7 +10,7 @@ import typer
 from waypost.base.clock import SystemClock
 from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import EXIT_USAGE, fail
-from waypost.cli.output.tables import format_moment
+from waypost.cli.tables import format_moment
 from waypost.client.api_client import ApiClient
 
 INTERVAL_S: Final = 0.5

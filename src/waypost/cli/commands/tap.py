@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from waypost.cli.commands.operator_ids import NEEDED as NEEDED_TO_FIND
+from waypost.cli.commands.operator_ids import find_operator_id
 from waypost.cli.connections import ENV_FILE, EnvFile, control_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, fail, report_api_errors
-from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
-from waypost.cli.live.messages import find_operator_id
-from waypost.cli.output.printing import AsJson, print_view
+from waypost.cli.output import AsJson, print_view
 
 NEEDED: Final = ("CONTROL_URL", "DESTINATION", *NEEDED_TO_FIND)
 MAX_WAIT_S: Final = 60

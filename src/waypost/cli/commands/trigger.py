@@ -12,14 +12,14 @@ import typer
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
+from waypost.cli.commands.messages import NEEDED as NEEDED_TO_SEND
+from waypost.cli.commands.messages import send_content, send_template_by_id
+from waypost.cli.commands.operator_ids import NEEDED as NEEDED_TO_FIND
+from waypost.cli.commands.operator_ids import find_operator_id
+from waypost.cli.commands.trigger_events import EVENTS, TriggerEvent, list_events
 from waypost.cli.connections import ENV_FILE, EnvFile, control_client, partner_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail, report_api_errors
-from waypost.cli.live.messages import NEEDED as NEEDED_TO_FIND
-from waypost.cli.live.messages import find_operator_id
-from waypost.cli.live.send import NEEDED as NEEDED_TO_SEND
-from waypost.cli.live.send import send_content, send_template_by_id
-from waypost.cli.live.trigger_events import EVENTS, TriggerEvent, list_events
-from waypost.cli.output.printing import AsJson, print_json, print_view
+from waypost.cli.output import AsJson, print_json, print_view
 from waypost.client.api_client import ApiClient, ApiResponseError
 
 NEEDED: Final = (

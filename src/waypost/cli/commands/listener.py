@@ -19,9 +19,9 @@ from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_s
 from waypost.base.clock import SystemClock
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.json_values import object_or_none
+from waypost.cli.commands.callback_summary import event_names, summarise
 from waypost.cli.connections import admin_client, partner_client
-from waypost.cli.live.callback_summary import event_names, summarise
-from waypost.cli.output.tables import format_moment
+from waypost.cli.tables import format_moment
 from waypost.client.api_client import ApiResponseError, ApiUnreachable, HttpTransport
 
 NEEDED: Final = ("PARTNER_URL", "APP_ID", "APP_TOKEN")

@@ -49,14 +49,14 @@ def listen(
         fail(
             f"--events: there is no event {unknown[0]}; accepted: {', '.join(sorted(LISTENED_EVENTS))}", code=EXIT_USAGE
         )
-    from waypost.cli.live.listener import NEEDED, ListenOptions
-    from waypost.cli.live.listener import listen as listen_until_signalled
-    from waypost.cli.server_loop import run_until_stopped
+    from waypost.cli.commands.listener import NEEDED, ListenOptions
+    from waypost.cli.commands.listener import listen as listen_until_signalled
+    from waypost.cli.serving import run_until_stopped
 
     chosen_modes = modes or (ALL_MODES if names else DEFAULT_MODES)
     chosen = ListenOptions(chosen_modes, names, forward_to, pretty, port)
     if background:
-        from waypost.cli.live.listener import find_listener, listen_in_background
+        from waypost.cli.commands.listener import find_listener, listen_in_background
 
         with report_api_errors(address=f"PARTNER_URL in {env_file}", credential=f"APP_TOKEN in {env_file}"):
             running = asyncio.run(find_listener(read_environment(env_file, *NEEDED), chosen))

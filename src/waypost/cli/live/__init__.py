@@ -1,1 +1,0 @@
-"""Commands that exchange messages and callbacks with a running `waypost dev`, or follow them."""
