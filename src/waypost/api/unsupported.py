@@ -109,12 +109,6 @@ _by_app_token(
     body=_unread("Provider", ("provider", str, "Accepted; there are no providers here.", "GUPSHUP")),
 )
 _by_app_token("GET", f"{APP}/subscription/billing/monthly", f"{_NO_MONEY}, so there is no monthly bill.", "ledger 1.9")
-_by_app_token(
-    "GET",
-    f"{APP}/template/{{template_id}}/ads",
-    "This service has no advertising product: a template has no advertisement.",
-    "ledger 1.5",
-)
 _reject("PUT", "/partner/users/{user_id}/active", _NO_PORTAL, "ledger 1.9")
 _reject("DELETE", "/partner/users/{user_id}", _NO_PORTAL, "ledger 1.9")
 _reject("GET", "/partner/users/communications", _NO_PORTAL, "ledger 1.9")

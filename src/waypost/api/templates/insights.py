@@ -1,13 +1,13 @@
-"""The operator's statistics of a marketing template."""
+"""The operator's statistics of a marketing template, and the ad that they are of."""
 
 from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.fields import Field
 from waypost.api.messages.marketing import check_enabled
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst
+from waypost.api.responses import OperatorObject, StatusFirst, success
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.base.json_values import coerced_text
@@ -106,6 +106,39 @@ async def show_template_insights(call: AppCall) -> dict[str, Any]:
         query = {"date_preset": preset, "fields": ",".join(fields or _DEFAULT_FIELDS)}
         insights = (await call.graph_page(f"{ad_id}/insights", query))["data"]
     return {"status": "success", "template_insights": insights}
+
+
+class TemplateAd(OperatorObject, kw_only=True):
+    """The ad that the operator has linked to a template; it may have none."""
+
+    id: str
+    category: str
+    ad_account_id: str | UnsetType = UNSET
+    ad_campaign_id: str | UnsetType = UNSET
+    ad_adset_id: str | UnsetType = UNSET
+    ad_id: str | UnsetType = UNSET
+
+
+@operation(
+    "GET",
+    f"{APP}/template/{{template_id}}/ads",
+    success(template_ad_details=TemplateAd),
+    source="ledger 1.5",
+    errors=(ErrorCode.MM_LITE_OFF, ErrorCode.INVALID_TEMPLATE_ID),
+)
+async def show_template_ad(call: AppCall) -> dict[str, Any]:
+    """Return the ad that the operator has linked to a template for its API for marketing messages.
+
+    Errors in this order: 401 wrong token, 429 too many, 400 the app is not enabled, 400 no such marketing template at
+    the operator, 400 the operator's error, 503 it does not respond.
+
+    Source: ledger 1.5; the operator's page "Onboard".
+    """
+    check_enabled(call.app)
+    template = await _find_template(call.services, call.app, call.request.path["template_id"])
+    query = {"fields": ",".join(TemplateAd.__struct_fields__)}
+    ad = await call.graph("GET", template.operator_template_id or "", query=query)
+    return {"status": "success", "template_ad_details": ad}
 
 
 async def _find_template(services: Services, app: App, template_id: str) -> Template:

@@ -148,8 +148,9 @@ def _quality(template: SimulatedTemplate) -> dict[str, Any]:
     return {"score": template.quality, "date": template.updated_ms // 1000}
 
 
-def _ad_id(template: SimulatedTemplate) -> str | None:
-    return AD_PREFIX + template.template_id if template.category == "MARKETING" else None
+def _ad_reader(prefix: str) -> Callable[[SimulatedTemplate], str | None]:
+    """Return a reader of an id around the ad that marketing templates have."""
+    return lambda template: prefix + template.template_id if template.category == "MARKETING" else None
 
 
 ACCOUNT_FIELDS: Final[Fields[AccountView]] = {  # Source: facts 1, "WABA node"
@@ -227,7 +228,10 @@ TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
     "health_status": _template_health,
     "is_sms_fallback_enabled": lambda _: False,
     "source": lambda template: template.source,
-    "ad_id": _ad_id,  # Source: the operator's page "Onboard"
+    "ad_account_id": _ad_reader("31"),  # Source: the operator's page "Onboard", as the next three
+    "ad_campaign_id": _ad_reader("32"),
+    "ad_adset_id": _ad_reader("33"),
+    "ad_id": _ad_reader(AD_PREFIX),
     **{name: _extra(name) for name in EXTRA_MEMBERS},
 }
 TEMPLATE_DEFAULT: Final = (
