@@ -19,7 +19,7 @@ ParameterCheck = Callable[[str, Any], Any]
 
 
 def read_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> Parameters:
-    """Return the parameters of a call; null is absent.
+    """Return the parameters of a call; a null text is absent.
 
     Raises:
         GraphApiError: 100, a parameter is missing or invalid: the first, in the order of the members.
@@ -27,7 +27,7 @@ def read_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> Para
     values: dict[str, Any] = {}
     for name, is_required, check in _checks(struct):
         value = fields.get(name)
-        if is_required or value is not None:
+        if is_required or (name in fields and (value is not None or check is not check_text)):
             values[name] = check(name, value)
     return struct(**values)
 

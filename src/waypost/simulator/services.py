@@ -8,7 +8,6 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
-from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.names import NumberNames
 from waypost.simulator.accounts.qr_codes import QrCodes
 from waypost.simulator.accounts.registrations import Registrations
@@ -18,6 +17,7 @@ from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
+from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.handsets.feedback import PhoneFeedback
 from waypost.simulator.handsets.group_chats import GroupChats
@@ -60,7 +60,7 @@ class TimedService(Protocol):
         ...
 
 
-STORED_KINDS: Final = (CALLS, CONFIGURATIONS, GROUPS)
+STORED_KINDS: Final = (CALLS, CONFIGURATIONS, FLOWS, GROUPS)
 """The values that are held in memory."""
 
 
@@ -92,14 +92,13 @@ class SimulatorServices(SimulatorState):
         self.partners = partners
         self.media = media = MediaStorage(store, files, clock, ids)
         self.uploads = uploads = ResumableUploads(store, files, clock, ids)
-        self.flows = flows = Flows(store, clock, ids)
         self.signups = Signups(store, ids)
         self.qr_codes = QrCodes(store, clock, ids)
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = scripts = Scripts(store, fleets, phones)
         self.blocks = blocks = BlockLists(store, clock, accounts, phones)
-        references = References(settings_store, uploads, media, flows)
+        references = References(settings_store, uploads, media, self.values(FLOWS))
         self.names = NumberNames(self.accounts, self.records)
         self.usage_counts = usage_counts = UsageCounts(store, clock)
         self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
@@ -108,7 +107,9 @@ class SimulatorServices(SimulatorState):
         self.throughput_limits = throughput_limits = ThroughputLimits(clock)
         self.uses = uses = TemplateUsage(store, clock)
         self.paced_messages = paced_messages = PacedMessages(store, clock, outbox, phones, templates.changed)
-        self.sending_limits = sending_limits = SendingLimits(records, usage_counts, flows, clock, settings_store)
+        self.sending_limits = sending_limits = SendingLimits(
+            records, usage_counts, self.values(FLOWS), clock, settings_store
+        )
         self.direct_sends = direct_sends = DirectSendRequests(records)
         self.marketing = marketing = MarketingRequests(records)
         checks = MessageChecker(

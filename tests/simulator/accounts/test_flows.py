@@ -9,7 +9,7 @@ import pytest
 
 from tests.simulator.conftest import WABA, Bench, SimulatorResponse
 from waypost.base.clock import ManualClock
-from waypost.simulator.accounts.flow import PUBLISHED, Flow
+from waypost.simulator.flows.model import PUBLISHED, Flow
 
 HOUR_MS = 3_600_000
 CONTENT: dict[str, Any] = {

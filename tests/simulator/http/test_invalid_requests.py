@@ -19,9 +19,9 @@ from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.businesses import Business, partner_id
-from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.control.control_api import CALLS as ALL_CALLS
+from waypost.simulator.flows.model import Flow
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia

@@ -7,8 +7,7 @@ import pytest
 
 from tests.simulator.conftest import ANN, BUSINESS, Bench
 from waypost.base.clock import ManualClock
-from waypost.simulator.phones.phones import lifetime_ms
-from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 OFFLINE = {"is_offline": True}
 ONLINE = {"is_offline": False}

@@ -27,11 +27,11 @@ from waypost.base.invalid_values import accepted_by, describe_invalid_value, des
 from waypost.base.time_travel import TimeTravel
 from waypost.base.written_numbers import encode_json, json_decoder
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
-from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.calling.model import SimulatedCall, calls_by_id
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import ArmedFault
+from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
@@ -231,7 +231,7 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("account", Account): _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
     ("app", GraphApp): _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),
     ("number", Number): _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
-    ("flow", Flow): _object_reader("flow_id", lambda services: services.flows.by_id, "is no flow"),
+    ("flow", Flow): _object_reader("flow_id", lambda services: services.values(FLOWS), "is no flow"),
     ("fleet", Fleet): _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
     ("group", SimulatedGroup): _object_reader(
         "group_id", lambda services: services.values(GROUPS), "is no group", "an id of GET /control/groups"

@@ -6,14 +6,15 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find, present_members
 from waypost.simulator.control.updates import emit_webhook
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
+from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
 
@@ -208,7 +209,14 @@ async def show_flow(flow: Flow) -> dict[str, Any]:
 @operation("PUT", "/control/flows/{flow_id}/status")
 async def put_flow_status(services: SimulatorServices, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
-    changed = await services.flows.set_status(flow, body.status)
+
+    def write(transaction: Transaction) -> Flow:
+        known = transaction.find(FLOWS, flow.flow_id) or flow
+        changed = replace(known, status=body.status, updated_ms=services.clock.now_ms())
+        transaction.save(FLOWS, changed, flow.flow_id)
+        return changed
+
+    changed = await services.transact(write)
     value = {
         "event": "FLOW_STATUS_CHANGE",
         "message": f"Flow {flow.name} changed status from {flow.status} to {changed.status}",

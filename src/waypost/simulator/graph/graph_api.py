@@ -15,10 +15,10 @@ from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.businesses import Business, find_business
 from waypost.simulator.accounts.call_usage import COUNTED_EDGES
-from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
+from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
 from waypost.simulator.graph.uploads import upload_id_of
@@ -161,7 +161,7 @@ class GraphApi:
         media = services.media.find(object_id)
         if media is not None:
             return media, [services.accounts.numbers[media.phone_number_id].waba_id]
-        flow = services.flows.by_id.get(object_id)
+        flow = services.values(FLOWS).get(object_id)
         if flow is not None:
             return flow, [flow.waba_id]
         group = services.values(GROUPS).get(object_id)

@@ -13,7 +13,7 @@ from waypost.simulator.accounts.profiles import (
 from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, PICTURE_PREFIX, PROFILE
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
-from waypost.simulator.graph.nodes import NumberView, number_node
+from waypost.simulator.graph.node_tables import NumberView, number_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page

@@ -8,9 +8,9 @@ from waypost.simulator.accounts.new_numbers import add_number
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.flows import graph as flows
 from waypost.simulator.graph import (
     apps,
-    flows,
     media,
     numbers,
     permissions,
@@ -21,7 +21,7 @@ from waypost.simulator.graph import (
     templates,
     uploads,
 )
-from waypost.simulator.graph.nodes import account_node, number_node, subscribed_apps, template_node
+from waypost.simulator.graph.node_tables import account_node, number_node, subscribed_apps, template_node
 from waypost.simulator.graph.numbers import number_view
 from waypost.simulator.graph.onboarding import businesses, signups
 from waypost.simulator.graph.onboarding.businesses import view_account

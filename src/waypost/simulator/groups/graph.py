@@ -47,7 +47,7 @@ def _check_subject(name: str, value: Any) -> str:
 
 
 def _check_description(name: str, value: Any) -> str:
-    return _check_length(name, check_text(name, value), 2048)
+    return "" if value is None else _check_length(name, check_text(name, value), 2048)
 
 
 def _check_length(name: str, text: str, max_chars: int) -> str:

@@ -18,7 +18,7 @@ from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import read_status_json
 from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import Phones, lifetime_ms
+from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.group_deliveries import (
@@ -37,6 +37,7 @@ from waypost.simulator.tables.phone_plans import (
     resume_actions,
 )
 from waypost.simulator.tables.updates import OUTBOX, Update, add_update, delete_delivery_statuses
+from waypost.simulator.templates.template import lifetime_ms
 from waypost.simulator.templates.templates import Templates
 
 

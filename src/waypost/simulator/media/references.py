@@ -1,13 +1,13 @@
 """References from templates and messages to uploads, media and flows, each of which must exist here."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.flow import Flow
-from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.flows.model import Flow
 from waypost.simulator.media.media import MediaStorage, SimulatedMedia
 from waypost.simulator.media.uploads import ResumableUploads, UploadSession
 from waypost.simulator.settings import SimulatorSettingsStore
@@ -45,7 +45,7 @@ class KnownReferences:
 
     uploads: ResumableUploads
     media: MediaStorage
-    flows: Flows
+    flows: Mapping[str, Flow]
     waba_id: str
     phone_number_id: str
 
@@ -67,18 +67,23 @@ class KnownReferences:
 
     def find_flow(self, flow_id: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this id."""
-        return self.flows.find(flow_id, self.waba_id)
+        flow = self.flows.get(flow_id)
+        return flow if flow is not None and flow.waba_id == self.waba_id else None
 
     def find_flow_by_name(self, name: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this name."""
-        return self.flows.find_by_name(name, self.waba_id)
+        return next((flow for flow in self.flows.values() if (flow.name, flow.waba_id) == (name, self.waba_id)), None)
 
 
 class References:
     """Access to the references of each account, if the settings want references checked."""
 
     def __init__(
-        self, settings: SimulatorSettingsStore, uploads: ResumableUploads, media: MediaStorage, flows: Flows
+        self,
+        settings: SimulatorSettingsStore,
+        uploads: ResumableUploads,
+        media: MediaStorage,
+        flows: Mapping[str, Flow],
     ) -> None:
         self._settings = settings
         self._uploads = uploads

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.accounts.flow import Flow
 from waypost.simulator.errors import message_error
+from waypost.simulator.flows.model import Flow
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive_fields import (
     check_distinct,

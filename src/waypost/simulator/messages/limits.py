@@ -1,17 +1,17 @@
 """Limits of a business number: restrictions, messaging limit and send rates."""
 
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.base.json_values import integer_or_none, list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.flow import BLOCKED, THROTTLED
-from waypost.simulator.accounts.flows import Flows
 from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION, Records
 from waypost.simulator.accounts.usage_counts import FLOW_SENDS, REACHED, UsageCounts
 from waypost.simulator.errors import message_error
+from waypost.simulator.flows.model import BLOCKED, THROTTLED, Flow
 from waypost.simulator.messages.template_sends import RenderedMessage
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement
@@ -178,7 +178,12 @@ class SendingLimits:
     """Checks whether a number may send, by its records and the clock."""
 
     def __init__(
-        self, records: Records, usage_counts: UsageCounts, flows: Flows, clock: Clock, settings: SimulatorSettingsStore
+        self,
+        records: Records,
+        usage_counts: UsageCounts,
+        flows: Mapping[str, Flow],
+        clock: Clock,
+        settings: SimulatorSettingsStore,
     ) -> None:
         self._records = records
         self._usage_counts = usage_counts
@@ -274,7 +279,7 @@ class SendingLimits:
         if not is_free and self._tier(number) is not None:
             statements.append(self._usage_counts.record(REACHED, number.waba_id, phone))
         flow_id = _find_flow_id(rendered)
-        flow = self._flows.by_id.get(flow_id) if flow_id else None
+        flow = self._flows.get(flow_id) if flow_id else None
         if flow is not None and flow.status == THROTTLED:
             statements.append(self._usage_counts.record(FLOW_SENDS, flow.flow_id, wamid))
         return statements
@@ -285,7 +290,7 @@ class SendingLimits:
         return restriction.code if restriction is not None and restriction.fails_later else None
 
     def _check_flow(self, flow_id: str) -> None:
-        flow = self._flows.by_id.get(flow_id) if flow_id else None
+        flow = self._flows.get(flow_id) if flow_id else None
         if flow is None:
             return
         if flow.status == BLOCKED:

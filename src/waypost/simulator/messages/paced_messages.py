@@ -13,7 +13,6 @@ from waypost.simulator.keyed_store import KeyedValues
 from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
 from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.phones import Phones
-from waypost.simulator.phones.phones import lifetime_ms as template_lifetime_ms
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.phone_plans import (
@@ -25,6 +24,7 @@ from waypost.simulator.tables.phone_plans import (
 )
 from waypost.simulator.tables.updates import Update, add_update
 from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.template import lifetime_ms as template_lifetime_ms
 
 DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
 MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2

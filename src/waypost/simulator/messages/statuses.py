@@ -13,13 +13,13 @@ from waypost.simulator.errors import webhook_error
 from waypost.simulator.messages.direct_send import DirectSend
 from waypost.simulator.outbox import Outbox, status_json
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import FailureFacts, Phones, find_failure_code, is_phone_number, lifetime_ms
+from waypost.simulator.phones.phones import FailureFacts, Phones, find_failure_code, is_phone_number
 from waypost.simulator.phones.script_steps import RenderedMessage
 from waypost.simulator.phones.scripts import ScriptPlan, Scripts
 from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
-from waypost.simulator.templates.template import SimulatedTemplate
+from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
 """Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""

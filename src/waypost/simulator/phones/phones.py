@@ -7,14 +7,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS, MINUTE_MS, Clock
+from waypost.base.clock import DAY_MS, Clock
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.phones.fleets import Fleet, Fleets
 from waypost.simulator.phones.phone import SimulatedPhone, decode_user_id, encode_user_id
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
-from waypost.simulator.templates.template import SimulatedTemplate
 
 PHONE_KIND: Final = "phone"
 """The kind of phones in the table `state`."""
@@ -258,16 +257,6 @@ class BlockLists:
         return None
 
 
-# fmt: off
-LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
-    "":               30 * DAY_MS,    # a session message
-    "AUTHENTICATION": 10 * MINUTE_MS,
-    "UTILITY":        30 * DAY_MS,
-    "MARKETING":      30 * DAY_MS,
-}
-# fmt: on
-
-
 @dataclass(frozen=True)
 class FailureFacts:
     """The facts that decide whether a message fails.
@@ -330,19 +319,3 @@ def find_failure_code(facts: FailureFacts) -> int | None:
         if rule.condition in ("", facts.condition) and rule.fails(facts):
             return rule.code
     return None
-
-
-def lifetime_ms(template: SimulatedTemplate | None) -> int:
-    """Return how long a message may wait for its phone; after that it is dropped without a status.
-
-    Args:
-        template: None for a session message.
-
-    Source: facts 2.3 (-1 stands for 30 days), 7.3.
-    """
-    if template is None:
-        return LIFETIMES_MS[""]
-    own_s = template.message_send_ttl_seconds
-    if own_s is None:
-        return LIFETIMES_MS.get(template.category, LIFETIMES_MS[""])
-    return LIFETIMES_MS[""] if own_s < 0 else own_s * 1000

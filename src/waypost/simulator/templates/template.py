@@ -6,7 +6,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS
+from waypost.base.clock import DAY_MS, MINUTE_MS
 
 _ARCHIVE_RETENTION_MS: Final = 28 * DAY_MS  # Source: facts 2.6
 AUTO_GENERATED: Final = "AUTO_GENERATED"
@@ -167,3 +167,29 @@ def _template_members(template: SimulatedTemplate) -> dict[str, Any]:
         "message_template_name": template.name,
         "message_template_language": template.language,
     }
+
+
+# fmt: off
+LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a template's own lifetime takes precedence
+    "":               30 * DAY_MS,    # a session message
+    "AUTHENTICATION": 10 * MINUTE_MS,
+    "UTILITY":        30 * DAY_MS,
+    "MARKETING":      30 * DAY_MS,
+}
+# fmt: on
+
+
+def lifetime_ms(template: SimulatedTemplate | None) -> int:
+    """Return how long a message may wait for its phone; after that it is dropped without a status.
+
+    Args:
+        template: None for a session message.
+
+    Source: facts 2.3 (-1 stands for 30 days), 7.3.
+    """
+    if template is None:
+        return LIFETIMES_MS[""]
+    own_s = template.message_send_ttl_seconds
+    if own_s is None:
+        return LIFETIMES_MS.get(template.category, LIFETIMES_MS[""])
+    return LIFETIMES_MS[""] if own_s < 0 else own_s * 1000

@@ -9,7 +9,7 @@ from typing import Any
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.accounts.businesses import Business
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.nodes import AccountView, account_node
+from waypost.simulator.graph.node_tables import AccountView, account_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
 from waypost.simulator.requests import Call

@@ -1,21 +1,17 @@
 """The operator's nodes: tables of the fields of each kind of object, and selection by a request's `fields`."""
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from waypost.base.json_values import object_or_none, objects_in, texts_in
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription, Number
 from waypost.simulator.accounts.businesses import owner_id
-from waypost.simulator.errors import bad_parameter
 from waypost.simulator.messages.marketing import AD_PREFIX
+from waypost.simulator.nodes import Fields, app_data, node_fields
 from waypost.simulator.templates.drafts import EXTRA_MEMBERS
 from waypost.simulator.templates.template import SimulatedTemplate
-
-Node = TypeVar("Node")
-Fields = Mapping[str, Callable[[Node], Any]]
 
 
 @dataclass(frozen=True)
@@ -92,15 +88,6 @@ def _country(view: NumberView) -> str | None:
 def subscribed_apps(view: AccountView) -> dict[str, Any]:
     """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
     return {"data": [_subscribed_app(view.account, subscription) for subscription in view.subscriptions]}
-
-
-def app_data(account: Account, app_id: str) -> dict[str, str]:
-    """Return an app as its account shows it; apps have no names here. Source: facts 1."""
-    return {
-        "id": app_id,
-        "name": account.name if app_id == account.app_id else f"App {app_id}",
-        "link": f"https://www.facebook.com/games/?app_id={app_id}",
-    }
 
 
 def _subscribed_app(account: Account, subscription: GraphSubscription) -> dict[str, Any]:
@@ -249,29 +236,6 @@ TEMPLATE_DEFAULT: Final = (
 )  # fmt: skip
 
 
-def node_fields(
-    fields: Fields[Node], target: Node, requested: str | None, default: tuple[str, ...], kind: str
-) -> dict[str, Any]:
-    """Return the requested fields of a node and its id; fields without a value are omitted.
-
-    Args:
-        fields: the table of this kind of node.
-        target: the object.
-        requested: the query's `fields`: names joined by commas; text in braces is ignored.
-        default: the fields of a request without `fields`.
-        kind: the node type in the error for an unknown field.
-
-    Raises:
-        GraphApiError: code 100, for a field that this kind of node does not have.
-    """
-    names = default if not requested else tuple(_names(requested))
-    for name in names:
-        if name not in fields:
-            raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type ({kind})")
-    values = {name: fields[name](target) for name in dict.fromkeys((*names, "id"))}
-    return {name: value for name, value in values.items() if value is not None}
-
-
 def account_node(view: AccountView, requested: str | None) -> dict[str, Any]:
     """Return a business account as the operator shows it."""
     return node_fields(ACCOUNT_FIELDS, view, requested, ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
@@ -312,10 +276,3 @@ def _component_view(component: dict[str, Any]) -> dict[str, Any]:
 
 def _header_url(handle: str) -> str:
     return f"https://scontent.whatsapp.net/v/t61.29466-34/{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
-
-
-def _names(requested: str) -> list[str]:
-    flat, previous = requested, ""
-    while flat != previous:
-        flat, previous = re.sub(r"\{[^{}]*\}", "", flat), flat
-    return [name.strip() for name in flat.split(",") if name.strip()]

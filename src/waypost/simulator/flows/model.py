@@ -8,7 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.error_texts import json_error_text
-from waypost.base.json_values import list_or_none, object_or_none, text_or_none
+from waypost.base.json_values import list_of, object_of, object_or_none, text_or_none
+from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.simulator_state import SimulatorState, Transaction
 
 DRAFT: Final = "DRAFT"
 PUBLISHED: Final = "PUBLISHED"
@@ -27,7 +29,6 @@ FLOW_CATEGORIES: Final = (
     "SURVEY",
     "OTHER",
 )
-MAX_FLOW_NAME_CHARS: Final = 200
 MAX_FLOW_ASSET_BYTES: Final = 10 * 1024 * 1024
 _VERSION: Final = re.compile(r"[0-9]{1,3}\.[0-9]{1,3}")
 _SCREEN_ID: Final = re.compile(r"[A-Za-z_]{1,80}")
@@ -56,21 +57,39 @@ class Flow(msgspec.Struct, frozen=True):
     def content(self) -> dict[str, Any]:
         """The asset as an object; empty if there is none."""
         try:
-            return object_or_none(json.loads(self.asset)) or {}
+            return object_of(json.loads(self.asset))
         except (ValueError, RecursionError):
             return {}
 
     @property
     def screens(self) -> list[str]:
         """The ids of its screens, in order."""
-        screens = list_or_none(self.content.get("screens")) or []
-        ids = [text_or_none((object_or_none(screen) or {}).get("id")) for screen in screens]
+        ids = [text_or_none(screen.get("id")) for screen in map(object_of, list_of(self.content.get("screens")))]
         return [screen_id for screen_id in ids if screen_id]
 
     @property
     def is_sendable(self) -> bool:
         """True if a message may open it without the `mode` `draft`."""
         return self.status == PUBLISHED
+
+
+FLOWS: Final = StoredKind("flow", Flow)
+
+
+def account_flows(reader: SimulatorState | Transaction, waba_id: str) -> list[Flow]:
+    """Return an account's flows, oldest first."""
+    return [flow for flow in reader.values(FLOWS).values() if flow.waba_id == waba_id]
+
+
+def find_flow(state: SimulatorState, flow_id: str, waba_id: str) -> Flow | None:
+    """Return an account's flow; None if it is unknown or another account's."""
+    flow = state.values(FLOWS).get(flow_id)
+    return flow if flow is not None and flow.waba_id == waba_id else None
+
+
+def find_flow_by_name(reader: SimulatorState | Transaction, name: object, waba_id: str) -> Flow | None:
+    """Return an account's flow by name; None if there is none."""
+    return next((flow for flow in account_flows(reader, waba_id) if flow.name == name), None)
 
 
 def validation_errors(asset: str) -> list[dict[str, Any]]:
@@ -102,12 +121,12 @@ def _content_errors(content: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield _validation_error("MISSING_REQUIRED_PROPERTY", "The property 'version' is required.")
     elif not isinstance(version, str) or not _VERSION.fullmatch(version):
         yield _validation_error("INVALID_PROPERTY_VALUE", "The property 'version' must look like '7.0'.", "version")
-    screens = list_or_none(content.get("screens"))
+    screens = list_of(content.get("screens"))
     if not screens:
         yield _validation_error("MISSING_REQUIRED_PROPERTY", "The property 'screens' must have a screen.", "screens")
     screen_ids: set[str] = set()
-    for index, screen in enumerate(screens or []):
-        screen_id = (object_or_none(screen) or {}).get("id")
+    for index, screen in enumerate(screens):
+        screen_id = object_of(screen).get("id")
         path = f"screens[{index}].id"
         if not isinstance(screen_id, str) or not _SCREEN_ID.fullmatch(screen_id):
             yield _validation_error("INVALID_PROPERTY_VALUE", "A screen's id has letters and underscores.", path)

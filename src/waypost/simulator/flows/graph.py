@@ -1,0 +1,359 @@
+"""Graph API calls for flows. Source: the operator's page "Flows API"."""
+
+import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
+
+from waypost.base.json_values import list_of, text_or_none
+from waypost.simulator.accounts.accounts import Account
+from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
+from waypost.simulator.flows.model import (
+    DEPRECATED,
+    DRAFT,
+    FLOW_CATEGORIES,
+    FLOWS,
+    MAX_FLOW_ASSET_BYTES,
+    PUBLISHED,
+    Flow,
+    account_flows,
+    find_flow,
+    find_flow_by_name,
+    validation_errors,
+)
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.links import is_valid_link, signed_link
+from waypost.simulator.lists import page
+from waypost.simulator.nodes import app_data, node_fields
+from waypost.simulator.parameters import read_parameters
+from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
+
+FLOW_FILES: Final = "flow_assets"
+"""The first path segment of the URLs that `list_assets` returns; they need no token."""
+
+_ASSET_NAME: Final = "flow.json"
+_ASSET_TYPE: Final = "FLOW_JSON"
+_ASSET_LINK_LIFETIME_MS: Final = 3600 * 1000
+_PREVIEW_LIFETIME_MS: Final = 30 * 24 * 3600 * 1000
+_MAX_ASSET_FIELD_BYTES: Final = 4096
+_MAX_NAME_CHARS: Final = 200
+
+
+@dataclass(frozen=True)
+class _FlowView:
+    """A flow with the data of its fields."""
+
+    flow: Flow
+    account: Account
+    preview: dict[str, str]
+
+
+def _health(flow: Flow) -> dict[str, Any]:
+    can_send = "AVAILABLE" if flow.status == "PUBLISHED" else "BLOCKED"
+    entity = {"entity_type": "FLOW", "id": flow.flow_id, "can_send_message": can_send}
+    return {"can_send_message": can_send, "entities": [entity]}
+
+
+# fmt: off
+FLOW_FIELDS: Final[dict[str, Callable[[_FlowView], Any]]] = {
+    "id":                lambda view: view.flow.flow_id,
+    "name":              lambda view: view.flow.name,
+    "status":            lambda view: view.flow.status,
+    "categories":        lambda view: view.flow.categories,
+    "validation_errors": lambda view: view.flow.errors,
+    "json_version":      lambda view: text_or_none(view.flow.content.get("version")),
+    "data_api_version":  lambda view: text_or_none(view.flow.content.get("data_api_version")),
+    "endpoint_uri":      lambda view: view.flow.endpoint_uri or None,
+    "preview":           lambda view: view.preview,
+    "updated_at":        lambda view: _iso(view.flow.updated_ms),
+    "whatsapp_business_account": lambda view: {
+        "id": view.account.waba_id, "name": view.account.name, "currency": "USD",
+        "timezone_id": "1", "message_template_namespace": view.account.namespace,
+    },
+    "application":   lambda view: app_data(view.account, view.account.app_id),
+    "health_status": lambda view: _health(view.flow),
+}
+# fmt: on
+_DEFAULT: Final = ("id", "name", "status", "categories", "validation_errors")
+
+
+# fmt: off
+_TRANSITIONS: Final = {  # error codes 139001 to 139004
+    #             only from   code    title when it is in another state
+    "update":    (DRAFT,     139001, "Flow can't be updated"),
+    "publish":   (DRAFT,     139002, "Flow can't be published"),
+    "deprecate": (PUBLISHED, 139003, "Flow can't be deprecated"),
+    "delete":    (DRAFT,     139004, "Flow can't be deleted"),
+}
+# fmt: on
+
+
+def _check_name(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME_CHARS:
+        raise bad_parameter(f"Param {name} must have 1 to {_MAX_NAME_CHARS} characters.")
+    return value
+
+
+def _read_categories(name: str, value: Any) -> list[str]:
+    categories = list_of(value)
+    if not categories or any(category not in FLOW_CATEGORIES for category in categories):
+        raise bad_parameter(f"Param {name} must be an array of {{{', '.join(FLOW_CATEGORIES)}}}, at least one.")
+    return [str(category) for category in dict.fromkeys(categories)]
+
+
+def _read_asset(_name: str, value: Any) -> str:
+    if value is None:
+        return ""
+    # A text in a form's field has already been decoded as JSON.
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if len(text.encode(errors="replace")) > MAX_FLOW_ASSET_BYTES:
+        raise bad_parameter(f"A flow's JSON has at most {MAX_FLOW_ASSET_BYTES} bytes.")
+    return text
+
+
+def _text_or_empty(_name: str, value: Any) -> str:
+    return text_or_none(value) or ""
+
+
+class NewFlowParameters(Struct, frozen=True):
+    """The parameters of a new flow."""
+
+    name: Annotated[str, _check_name]
+    categories: Annotated[list[str], _read_categories]
+    flow_json: Annotated[str, _read_asset] = ""
+    clone_flow_id: Annotated[str, _text_or_empty] = ""
+    endpoint_uri: Annotated[str, _text_or_empty] = ""
+
+
+class FlowChangeParameters(Struct, frozen=True):
+    """The parameters of a flow to be changed."""
+
+    name: Annotated[str | None, _check_name] = None
+    categories: Annotated[list[str] | None, _read_categories] = None
+    endpoint_uri: Annotated[str | None, _text_or_empty] = None
+
+
+@operation("flows.create", "POST", Account, "flows")
+async def create_flow(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Create a draft from a JSON text or another flow; publish it at once if requested.
+
+    Raises:
+        GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
+    """
+    _check_is_free(state, call.fields.get("name"), account.waba_id)
+    new = read_parameters(NewFlowParameters, call.fields)
+    asset = new.flow_json
+    if new.clone_flow_id:
+        source = find_flow(state, new.clone_flow_id, account.waba_id)
+        if source is None:
+            raise bad_parameter("Param clone_flow_id is no flow of this account.")
+        asset = asset or source.asset
+    now_ms = state.clock.now_ms()
+    flow = Flow(
+        flow_id="5" + state.ids.digits(15),  # 16 digits, below 2^53
+        waba_id=account.waba_id,
+        name=new.name,
+        categories=new.categories,
+        asset=asset,
+        endpoint_uri=new.endpoint_uri,
+        created_ms=now_ms,
+        updated_ms=now_ms,
+        errors=validation_errors(asset) if asset else [],
+    )
+    if str(call.fields.get("publish", "")).lower() == "true":
+        flow = _publish(flow)
+
+    def write(transaction: Transaction) -> None:
+        _check_is_free(transaction, new.name, account.waba_id)
+        transaction.save(FLOWS, flow, flow.flow_id)
+
+    await state.transact(write)
+    return {"id": flow.flow_id, "success": True, "validation_errors": flow.errors}
+
+
+@operation("flows.list", "GET", Account, "flows")
+async def list_flows(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Return an account's flows."""
+    return page(
+        call,
+        account_flows(state, account.waba_id),
+        lambda flow: f"{flow.created_ms:015d}.{flow.flow_id}",
+        lambda flow: _flow_node(state, call, flow),
+    )
+
+
+@operation("flows.read", "GET", Flow)
+async def show_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    """Return a flow's fields."""
+    return _flow_node(state, call, flow)
+
+
+@operation("flows.change", "POST", Flow)
+async def update_flow(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    """Change a draft's name, categories or endpoint."""
+
+    def change(transaction: Transaction, draft: Flow) -> Flow:
+        fields = {name: value for name, value in call.fields.items() if (name, value) != ("name", draft.name)}
+        if "name" in fields:
+            _check_is_free(transaction, fields["name"], draft.waba_id)
+        changes = asdict(read_parameters(FlowChangeParameters, fields))
+        return replace(draft, **{name: value for name, value in changes.items() if value is not None})
+
+    await _change(state, flow, "update", change)
+    return GRAPH_SUCCESS
+
+
+@operation("flows.delete", "DELETE", Flow)
+async def delete_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Delete a draft."""
+
+    def write(transaction: Transaction) -> None:
+        _check_transition(transaction, flow, "delete")
+        transaction.delete(FLOWS, flow.flow_id)
+
+    await state.transact(write)
+    return GRAPH_SUCCESS
+
+
+@operation("flows.publish", "POST", Flow, "publish")
+async def publish_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Publish a draft, after which it cannot be changed."""
+    await _change(state, flow, "publish", lambda _, draft: _publish(draft))
+    return GRAPH_SUCCESS
+
+
+@operation("flows.deprecate", "POST", Flow, "deprecate")
+async def deprecate_flow(state: SimulatorState, _call: Call, flow: Flow) -> dict[str, Any]:
+    """Deprecate a published flow."""
+    await _change(state, flow, "deprecate", lambda _, published: replace(published, status=DEPRECATED))
+    return GRAPH_SUCCESS
+
+
+@operation("assets.list", "GET", Flow, "assets")
+async def list_assets(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    """Return a link to a flow's JSON text that is valid for an hour."""
+    if not flow.asset:
+        return {"data": []}
+    key = state.accounts.by_id[flow.waba_id].token
+    until_ms = state.clock.now_ms() + _ASSET_LINK_LIFETIME_MS
+    asset = {
+        "name": _ASSET_NAME,
+        "asset_type": _ASSET_TYPE,
+        "download_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", key, flow.flow_id, until_ms),
+    }
+    return page(call, [asset], lambda asset: asset["name"], lambda asset: asset)
+
+
+@operation("assets.upload", "POST", Flow, "assets", is_streamed=True)
+async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    """Set a draft's JSON text by a form with `name`, `asset_type` and `file`; an invalid one is stored too."""
+    form = open_form(call, max_bytes=MAX_FLOW_ASSET_BYTES + 64 * 1024)
+    fields: dict[str, str] = dict(call.query)
+    asset: str | None = None
+    while (head := await form.next_part()) is not None:
+        if head.name == "file":
+            asset = await form.text(max_bytes=MAX_FLOW_ASSET_BYTES)
+        else:
+            fields[head.name] = await form.text(max_bytes=_MAX_ASSET_FIELD_BYTES)
+    if fields.get("name") != _ASSET_NAME:
+        raise bad_parameter(f"Param name must be {_ASSET_NAME}.")
+    if fields.get("asset_type") != _ASSET_TYPE:
+        raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
+    if asset is None:
+        raise bad_parameter("The parameter file is required.")
+    text = asset
+
+    def change(_: Transaction, draft: Flow) -> Flow:
+        return replace(draft, asset=text, errors=validation_errors(text))
+
+    changed = await _change(state, flow, "update", change)
+    return {"success": True, "validation_errors": changed.errors}
+
+
+@operation("flow_assets.read", "GET", FLOW_FILES, is_open=True)
+async def download_asset(state: SimulatorState, call: Call) -> Download:
+    """Return the JSON text behind a link of `list_assets`."""
+    flow = state.values(FLOWS).get(call.edge)
+    account = state.accounts.by_id.get(flow.waba_id) if flow is not None else None
+    if (
+        flow is None
+        or account is None
+        or not is_valid_link(call.query, account.token, flow.flow_id, state.clock.now_ms())
+    ):
+        raise no_such_object(call.method, call.edge)
+    content = flow.asset.encode()
+    return Download("application/json", len(content), content=content)
+
+
+async def _change(state: SimulatorState, flow: Flow, step: str, change: Callable[[Transaction, Flow], Flow]) -> Flow:
+    """Change a flow by a step of `_TRANSITIONS`, and return it."""
+
+    def write(transaction: Transaction) -> Flow:
+        known = _check_transition(transaction, flow, step)
+        changed = replace(change(transaction, known), updated_ms=state.clock.now_ms())
+        transaction.save(FLOWS, changed, flow.flow_id)
+        return changed
+
+    return await state.transact(write)
+
+
+def _check_transition(transaction: Transaction, flow: Flow, step: str) -> Flow:
+    """Return the flow as it is now, which must have the status for a step."""
+    known = transaction.find(FLOWS, flow.flow_id) or flow
+    only_from, code, title = _TRANSITIONS[step]
+    if known.status != only_from:
+        raise _flow_error(code, title, f"The flow is {known.status}; only {only_from} will do.")
+    return known
+
+
+def _check_is_free(reader: SimulatorState | Transaction, name: object, waba_id: str) -> None:
+    if find_flow_by_name(reader, name, waba_id) is not None:
+        raise bad_parameter(
+            "Flow name should be unique within one WhatsApp Business Account. Please select another name for your Flow."
+        )
+
+
+def _publish(flow: Flow) -> Flow:
+    """Return a valid draft as published."""
+    if flow.errors or not flow.asset:
+        _, code, title = _TRANSITIONS["publish"]
+        raise _flow_error(code, title, "The flow's JSON has validation errors, or there is none.")
+    return replace(flow, status=PUBLISHED)
+
+
+def _flow_error(code: int, title: str, message: str) -> GraphApiError:
+    return GraphApiError(
+        400,
+        {
+            "message": f"(#{code}) {title}",
+            "type": "OAuthException",
+            "code": code,
+            "is_transient": False,
+            "error_user_title": title,
+            "error_user_msg": message,
+        },
+    )
+
+
+def _flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:
+    account = state.accounts.by_id[flow.waba_id]
+    until_ms = state.clock.now_ms() + _PREVIEW_LIFETIME_MS
+    preview = {
+        "preview_url": signed_link(call.origin, f"/{FLOW_FILES}/{flow.flow_id}", account.token, flow.flow_id, until_ms),
+        "expires_at": _iso(until_ms),
+    }
+    names = re.sub(r"\.\w+\([^()]*\)", "", call.query.get("fields", ""))  # preview.invalidate(false)
+    return node_fields(FLOW_FIELDS, _FlowView(flow, account, preview), names, _DEFAULT, "Flow")
+
+
+def _iso(at_ms: int) -> str:
+    at = datetime.datetime.fromtimestamp(at_ms // 1000, tz=datetime.UTC)
+    return at.strftime("%Y-%m-%dT%H:%M:%S+0000")
