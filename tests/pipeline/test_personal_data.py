@@ -23,10 +23,10 @@ from tests.support.polling import poll_until
 from waypost.admin.personal import erasure as admin_erasure
 from waypost.cli.main import app
 from waypost.store.encoding import CALLBACK_BODIES, REQUESTS
-from waypost.store.personal import erasure as store_erasure
-from waypost.store.personal import export
-from waypost.store.personal.columns import PERSONAL_COLUMNS
 from waypost.store.queue.job_subjects import QueueName
+from waypost.store.retention import erasure as store_erasure
+from waypost.store.retention import export
+from waypost.store.retention.columns import PERSONAL_COLUMNS
 from waypost.store.tables import callbacks, metadata, queue_jobs
 
 BOB: Final = "4915123456702"

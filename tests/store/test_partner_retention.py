@@ -21,8 +21,9 @@ from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, enqueu
 from waypost.store.database import Database
 from waypost.store.messages.messages import MessageChange, change_messages, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
+from waypost.store.retention.columns import RetentionPeriods
 from waypost.store.retention.partner_rules import change_own_periods
-from waypost.store.retention.rules import MAX_BATCH_ROWS, RetentionPeriods
+from waypost.store.retention.rules import MAX_BATCH_ROWS
 from waypost.store.tables import (
     attempts,
     callbacks,

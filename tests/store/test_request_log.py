@@ -11,8 +11,6 @@ from waypost.base.encryption import SecretBox
 from waypost.base.ids import uuid7_text
 from waypost.operations.retention_loop import RetentionLoop
 from waypost.store.database import Database
-from waypost.store.personal.erasure import ERASURE_PARTS, ErasurePosition, erase_recipient
-from waypost.store.personal.export import ExportPosition, export_recipient
 from waypost.store.requests import request_log
 from waypost.store.requests.request_log import (
     RequestLogEntry,
@@ -23,7 +21,9 @@ from waypost.store.requests.request_log import (
     read_request_page,
     trim_request_log,
 )
-from waypost.store.retention.rules import RetentionPeriods
+from waypost.store.retention.columns import RetentionPeriods
+from waypost.store.retention.erasure import ERASURE_PARTS, ErasurePosition, erase_recipient
+from waypost.store.retention.export import ExportPosition, export_recipient
 
 
 def make_entry(number: int, **changes: Any) -> RequestLogEntry:

@@ -29,6 +29,7 @@ from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.messages.messages import MessageChange, change_messages, read_request, record_messages
 from waypost.store.queue.inbound_webhooks import record_webhooks
+from waypost.store.retention.columns import RetentionPeriods
 from waypost.store.retention.partitions import (
     Partition,
     attach_partition,
@@ -36,7 +37,7 @@ from waypost.store.retention.partitions import (
     floor_id,
     required_partitions,
 )
-from waypost.store.retention.rules import MAX_BATCH_ROWS, RetentionPeriods, begin_retention_run
+from waypost.store.retention.rules import MAX_BATCH_ROWS, begin_retention_run
 from waypost.store.tables import (
     app_keys,
     attempts,

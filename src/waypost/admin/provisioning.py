@@ -20,7 +20,7 @@ from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.media.files import MediaFiles
-from waypost.store.retention.rules import RetentionPeriods
+from waypost.store.retention.columns import RetentionPeriods
 
 _ACCOUNT_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 

@@ -76,7 +76,7 @@ from waypost.store.directory import Directory
 from waypost.store.engines.sqlite import SqliteEngine
 from waypost.store.media.files import MediaFiles
 from waypost.store.queue.job_subjects import QueueName
-from waypost.store.retention.rules import RetentionPeriods
+from waypost.store.retention.columns import RetentionPeriods
 
 MakeOperator = Callable[[Settings, Clock], Operator]
 

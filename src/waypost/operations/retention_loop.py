@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 from waypost.base.clock import DAY_MS, Clock
 from waypost.base.telemetry.logs import log
 from waypost.store.database import Database
+from waypost.store.retention.columns import RetentionPeriods
 from waypost.store.retention.partitions import (
     attach_partition,
     drop_partition,
@@ -31,7 +32,7 @@ from waypost.store.retention.partner_rules import (
     list_own_periods,
     run_partner_batch,
 )
-from waypost.store.retention.rules import RETENTION_RULES, RetentionPeriods, RetentionRule, begin_retention_run
+from waypost.store.retention.rules import RETENTION_RULES, RetentionRule, begin_retention_run
 
 Result = TypeVar("Result")
 
@@ -84,7 +85,7 @@ class RetentionLoop:
         for rule in RETENTION_RULES:
             if not rule.is_due(self._keep):
                 continue
-            before_ms = self._clock.now_ms() - rule.days(self._keep) * DAY_MS
+            before_ms = self._clock.now_ms() - rule.period.days(self._keep) * DAY_MS
             if has_ranges:
                 before_ms = await self._drop_partitions(rule, before_ms)
             after: str | None = ""
@@ -101,7 +102,7 @@ class RetentionLoop:
     async def _run_partner_rules(self, partner_id: int, own: RetentionPeriods) -> None:
         """Delete what a partner with shorter periods has beyond them."""
         for rule in PARTNER_RULES:
-            days, service_days = rule.days(own), rule.days(self._keep)
+            days, service_days = rule.period.days(own), rule.period.days(self._keep)
             if days >= service_days:
                 continue
             now_ms = self._clock.now_ms()

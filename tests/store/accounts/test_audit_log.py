@@ -17,7 +17,7 @@ from waypost.store.accounts.audit_log import (
     audit_page,
 )
 from waypost.store.database import Database
-from waypost.store.retention.rules import RetentionPeriods
+from waypost.store.retention.columns import RetentionPeriods
 
 FIRST = AuditEntry(AT_MS, 7, ADMIN_ACTOR, "192.0.2.1", "POST /admin/partners", "partner_id=7", 200)
 SECOND = AuditEntry(AT_MS + 10, 7, "ann@acme.test", "192.0.2.2", "POST /settings/keys", "", 400, "rejected")

@@ -26,7 +26,7 @@ from waypost.store.messages.recipients import (
     record_number_change,
     record_user_id_change,
 )
-from waypost.store.personal.export import find_person
+from waypost.store.retention.export import find_person
 from waypost.store.tables import app_users, callbacks, messages, recipients, subscriptions
 
 NUMBER, WHATSAPP_ID = "5593987654321", "559387654321"

@@ -2,9 +2,10 @@
 
 from sqlalchemy import LargeBinary, Text
 
-from waypost.store.personal.columns import COLUMNS_WITHOUT_PERSONAL_DATA, PERSONAL_COLUMNS
-from waypost.store.personal.erasure import ERASED_TABLES
-from waypost.store.personal.export import EXPORT_KINDS
+from waypost.store.retention.columns import COLUMNS_WITHOUT_PERSONAL_DATA, PERSONAL_COLUMNS, Period
+from waypost.store.retention.erasure import ERASED_TABLES
+from waypost.store.retention.export import EXPORT_KINDS
+from waypost.store.retention.rules import RETENTION_RULES
 from waypost.store.tables import metadata
 
 
@@ -29,3 +30,11 @@ def test_every_table_with_personal_data_is_compacted_after_an_erasure() -> None:
     tables = {column.name.partition(".")[0] for column in PERSONAL_COLUMNS}
 
     assert tables <= {table.name for table in ERASED_TABLES}
+
+
+def test_every_period_of_a_personal_column_has_a_retention_rule() -> None:
+    ended_by_others = {Period.EXPIRY, Period.JOB, Period.APP}
+
+    periods = {column.kept for column in PERSONAL_COLUMNS} - ended_by_others
+
+    assert periods <= {rule.period for rule in RETENTION_RULES}

@@ -10,7 +10,7 @@ from waypost.admin.operation import AdminOperations
 from waypost.admin.personal.export import read_number
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
-from waypost.store.personal.erasure import ERASED_TABLES, ERASURE_PARTS, ErasurePosition, erase_recipient
+from waypost.store.retention.erasure import ERASED_TABLES, ERASURE_PARTS, ErasurePosition, erase_recipient
 
 MAX_WINDOWS: Final = 50
 """How many transactions one call makes; each searches a limited number of rows."""

@@ -10,7 +10,7 @@ from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import invalid_field
 from waypost.domain.phone_number import read_phone_number
-from waypost.store.personal.export import EXPORT_KINDS, ExportPosition, export_recipient
+from waypost.store.retention.export import EXPORT_KINDS, ExportPosition, export_recipient
 from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
 
 MAX_WINDOWS: Final = 50

@@ -8,8 +8,8 @@ from msgspec import Meta
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext, partner_of
 from waypost.domain.errors import invalid_field
+from waypost.store.retention.columns import RetentionPeriods
 from waypost.store.retention.partner_rules import apply_own_periods, change_own_periods, read_own_periods
-from waypost.store.retention.rules import RetentionPeriods
 
 operation = AdminOperations()
 

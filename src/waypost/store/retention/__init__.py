@@ -1,1 +1,1 @@
-"""Retention rules, and the partitions of PostgreSQL."""
+"""Retention of data: personal columns, export and erasure of a person, retention rules, partitions of PostgreSQL."""

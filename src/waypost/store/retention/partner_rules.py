@@ -20,12 +20,12 @@ from waypost.store.properties import set_properties
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
 from waypost.store.requests.request_log import delete_partner_requests
+from waypost.store.retention.columns import Period, RetentionPeriods
 from waypost.store.retention.partitions import floor_id
 from waypost.store.retention.rules import (
     MAX_BATCH_ROWS,
     MAX_REMEMBERED_OPEN,
     OPEN_MESSAGE_STATES,
-    RetentionPeriods,
     clear_contents,
     delete_messages,
     delete_trace_events,
@@ -94,11 +94,11 @@ class PartnerRule:
     """The retention rule of one kind of rows of a partner.
 
     Attributes:
-        days: how long they are retained; the rule applies where that is less than with the service's periods.
+        period: how long they are retained; the rule applies where that is less than with the service's periods.
     """
 
     name: str
-    days: Callable[[RetentionPeriods], int]
+    period: Period
     delete_batch: DeletePartnerBatch
 
     def property_name(self, partner_id: int) -> str:
@@ -303,16 +303,16 @@ _CONTENTS: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, c
 _MESSAGES: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, _delete_messages_and_traces)
 _CALLBACKS: Final = _IdTable(callbacks.c.id, callbacks.c.ended_on_ms, _is_open_callback, _delete_callbacks_and_attempts)
 PARTNER_RULES: Final = (  # Source: decision 0051. In this order
-    # name, days, delete
-    PartnerRule("contents", lambda keep: keep.bodies_days, partial(_delete_by_time, _CONTENTS)),
-    PartnerRule("messages", lambda keep: keep.messages_days, partial(_delete_by_time, _MESSAGES)),
-    PartnerRule("callbacks", lambda keep: keep.bodies_days, partial(_delete_by_time, _CALLBACKS)),
-    PartnerRule("webhooks", lambda keep: keep.bodies_days, _delete_webhooks),
-    PartnerRule("items", lambda keep: max(keep.bodies_days, keep.dedupe_days), _delete_items),
-    PartnerRule("inbound", lambda keep: keep.messages_days, _delete_inbound),
-    PartnerRule("received", lambda keep: keep.bodies_days, _expire_received_files),
-    PartnerRule("requests", lambda keep: min(keep.request_log_days, keep.bodies_days), _delete_requests),
-    PartnerRule("uploads", lambda keep: keep.bodies_days, _expire_uploads),
+    # name, period, delete
+    PartnerRule("contents", Period.BODIES, partial(_delete_by_time, _CONTENTS)),
+    PartnerRule("messages", Period.MESSAGES, partial(_delete_by_time, _MESSAGES)),
+    PartnerRule("callbacks", Period.BODIES, partial(_delete_by_time, _CALLBACKS)),
+    PartnerRule("webhooks", Period.BODIES, _delete_webhooks),
+    PartnerRule("items", Period.ITEMS, _delete_items),
+    PartnerRule("inbound", Period.MESSAGES, _delete_inbound),
+    PartnerRule("received", Period.BODIES, _expire_received_files),
+    PartnerRule("requests", Period.REQUESTS, _delete_requests),
+    PartnerRule("uploads", Period.BODIES, _expire_uploads),
 )
 
 

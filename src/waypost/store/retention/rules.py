@@ -19,6 +19,7 @@ from waypost.store.queue.jobs import read_subject
 from waypost.store.requests.idempotency import delete_expired
 from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.requests.request_log import delete_request_entries
+from waypost.store.retention.columns import Period, RetentionPeriods, emptied
 from waypost.store.retention.partitions import floor_id
 from waypost.store.tables import (
     app_keys,
@@ -45,18 +46,6 @@ MAX_OPEN_WEBHOOKS: Final = 20_000
 """With more open webhook items than that no item is deleted: something else is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
-class RetentionPeriods:
-    """Retention periods in days."""
-
-    bodies_days: int
-    messages_days: int
-    dedupe_days: int
-    attempts_days: int
-    audit_days: int = 400
-    request_log_days: int = 7
-
-
 DeleteBatch = Callable[[Connection, int, str], str | None]
 """Deletes some rows that are older than a time, in the order of their ids, beyond an id.
 
@@ -70,13 +59,13 @@ class RetentionRule:
     """The retention rule of one kind of rows.
 
     Attributes:
-        days: how long they are retained.
+        period: how long they are retained.
         partitioned_tables: tables of which PostgreSQL drops whole partitions before other rows are deleted.
         is_due: whether it has anything to do with these periods.
     """
 
     name: str
-    days: Callable[[RetentionPeriods], int]
+    period: Period
     delete_batch: DeleteBatch
     partitioned_tables: tuple[str, ...] = ()
     is_due: Callable[[RetentionPeriods], bool] = lambda _: True
@@ -246,32 +235,26 @@ def delete_orphan_sequences(connection: Connection, _before_ms: int, after: str)
 
 
 RETENTION_RULES: Final = (  # Source: decision 0051. In this order
-    # name, days, delete, partitioned tables
-    RetentionRule("words", lambda keep: keep.bodies_days, clear_message_contents),
-    RetentionRule("messages", lambda keep: keep.messages_days, delete_old_messages),
-    RetentionRule("traces", lambda keep: keep.messages_days, delete_orphan_trace_events, ("message_events",)),
-    RetentionRule(
-        "attempts",
-        days=lambda keep: min(keep.attempts_days, keep.bodies_days),
-        delete_batch=delete_ended_attempts,
-        partitioned_tables=("attempts",),
-    ),
+    # name, period, delete, partitioned tables
+    RetentionRule("words", Period.BODIES, clear_message_contents),
+    RetentionRule("messages", Period.MESSAGES, delete_old_messages),
+    RetentionRule("traces", Period.MESSAGES, delete_orphan_trace_events, ("message_events",)),
+    RetentionRule("attempts", Period.ATTEMPTS, delete_ended_attempts, ("attempts",)),
     RetentionRule(
         "first attempts",
-        days=lambda keep: keep.attempts_days,
+        period=Period.FIRST_ATTEMPTS,
         delete_batch=clear_first_attempts,
-        partitioned_tables=(),
         is_due=lambda keep: keep.attempts_days < keep.bodies_days,
     ),
-    RetentionRule("callbacks", lambda keep: keep.bodies_days, delete_ended_callbacks, ("callbacks",)),
-    RetentionRule("inbound_webhooks", lambda keep: keep.bodies_days, delete_inbound_webhooks, ("inbound_webhooks",)),
-    RetentionRule("items", lambda keep: max(keep.bodies_days, keep.dedupe_days), delete_webhook_items),
-    RetentionRule("inbound", lambda keep: keep.messages_days, delete_inbound_messages),
-    RetentionRule("expired", lambda keep: 0, delete_expired_request_state),
-    RetentionRule("credentials", lambda keep: keep.bodies_days, delete_expired_credentials),
-    RetentionRule("audit", lambda keep: keep.audit_days, delete_audit_entries),
-    RetentionRule("requests", lambda keep: min(keep.request_log_days, keep.bodies_days), delete_request_entries),
-    RetentionRule("sequences", lambda keep: 0, delete_orphan_sequences),
+    RetentionRule("callbacks", Period.BODIES, delete_ended_callbacks, ("callbacks",)),
+    RetentionRule("inbound_webhooks", Period.BODIES, delete_inbound_webhooks, ("inbound_webhooks",)),
+    RetentionRule("items", Period.ITEMS, delete_webhook_items),
+    RetentionRule("inbound", Period.MESSAGES, delete_inbound_messages),
+    RetentionRule("expired", Period.EXPIRY, delete_expired_request_state),
+    RetentionRule("credentials", Period.BODIES, delete_expired_credentials),
+    RetentionRule("audit", Period.AUDIT, delete_audit_entries),
+    RetentionRule("requests", Period.REQUESTS, delete_request_entries),
+    RetentionRule("sequences", Period.EXPIRY, delete_orphan_sequences),
 )
 OPEN_MESSAGE_STATES: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
 LAST_RUN_PROPERTY: Final = "retention turn"
@@ -311,9 +294,7 @@ _OLD_MESSAGES: Final = _MESSAGE.where(messages.c.id > bindparam("after"), messag
 _UNCLEARED: Final = _OLD_MESSAGES.with_for_update()
 _MESSAGES_BY_IDS: Final = _MESSAGE.where(_has_id(messages.c.id)).with_for_update()
 _CLEAR_MESSAGES: Final = (
-    update(messages)
-    .where(_has_id(messages.c.id), messages.c.content != b"")
-    .values(content=b"", request="", compressed_request=None)
+    update(messages).where(_has_id(messages.c.id), messages.c.content != b"").values(emptied(messages, Period.BODIES))
 )
 _OLD_CALLBACKS: Final = (
     select(callbacks.c.id)
@@ -321,14 +302,12 @@ _OLD_CALLBACKS: Final = (
     .order_by(callbacks.c.id)
     .limit(bindparam("limit"))
 )
+_ATTEMPT_TIMES: Final = dict.fromkeys((callbacks.c.attempted_on_ms, callbacks.c.duration_ms, callbacks.c.status))
 _CLEAR_ATTEMPTS: Final = (
     update(callbacks)
     .where(_has_id(callbacks.c.id), callbacks.c.attempted_on_ms.is_not(None))
-    .values(
-        attempted_on_ms=None, duration_ms=None, status=None, response_body=None, request_headers=None,
-        response_headers=None,
-    )
-)  # fmt: skip
+    .values({**_ATTEMPT_TIMES, **emptied(callbacks, Period.FIRST_ATTEMPTS)})
+)
 _DELETE_MESSAGES: Final = delete(messages).where(_has_id(messages.c.id), messages.c.state.not_in(OPEN_MESSAGE_STATES))
 _DELETE_TRACE_EVENTS: Final = delete(message_events).where(_has_id(message_events.c.message_id))
 _NO_MESSAGE: Final = ~exists().where(messages.c.id == message_events.c.message_id)

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import msgspec
@@ -18,9 +19,10 @@ from waypost.base.encryption import SecretBox
 from waypost.domain.event import unreadable_body
 from waypost.store.accounts.instance_keys import ENCRYPTED_COLUMNS
 from waypost.store.encoding import CALLBACK_BODIES
-from waypost.store.personal.export import Person, find_person, is_message_of
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
+from waypost.store.retention.columns import PERSONAL_COLUMNS, Holds, columns_of, is_named
+from waypost.store.retention.export import Person, find_person, is_message_of, is_received_from
 from waypost.store.retention.rules import MAX_OPEN_WEBHOOKS, OPEN_MESSAGE_STATES
 from waypost.store.tables import (
     app_users,
@@ -113,6 +115,10 @@ class _Search:
             return self.is_in(json_text)
 
 
+_ErasePart = Callable[[Connection, _Search, Any], Any]
+"""Erases the next rows after a key; returns the last key that was searched, None at the end."""
+
+
 def erase_recipient(
     connection: Connection, number: str, position: ErasurePosition, secret_box: SecretBox
 ) -> ErasurePage:
@@ -130,7 +136,8 @@ def erase_recipient(
     part = _PARTS[position.part]
     search = _Search(find_person(connection, number), secret_box, position.waiting)
     after = None if not position.after else msgspec.json.decode(position.after)
-    last = part(connection, search, after)
+    erase = partial(_erase_scanned, part) if isinstance(part, _Scanned) else part
+    last = erase(connection, search, after)
     waiting = position.waiting + sum(search.page.waiting.values())
     if last is not None:
         search.page.following = ErasurePosition(position.part, msgspec.json.encode(last).decode(), waiting)
@@ -140,64 +147,74 @@ def erase_recipient(
     return search.page
 
 
-def _erase_messages(connection: Connection, search: _Search, after: Any) -> Any:
-    rows, last = _window(
-        connection, (messages.c.id, messages.c.state), messages.c.id, after, is_message_of(search.person)
-    )
-    ids = [row.id for row in rows if row.state not in OPEN_MESSAGE_STATES]
-    search.page.count(message_events, _delete(connection, message_events.c.message_id, ids))
-    search.page.count(messages, _delete(connection, messages.c.id, ids), len(rows) - len(ids))
+@dataclass(frozen=True, slots=True)
+class _Scanned:
+    """A table that is searched in the order of its key.
+
+    Attributes:
+        columns: what the other functions read of a row, after its key.
+        condition: of rows that concern the person; None: `concerns` decides.
+        concerns: whether a row that satisfies the condition concerns the person.
+        is_open: whether work is still done for a row.
+        dependent: rows that are erased with those that they refer to.
+        erase_more: erases what rows of the table name.
+    """
+
+    key: Column[Any]
+    columns: tuple[Column[Any], ...] = ()
+    condition: Callable[[Person], ColumnElement[bool]] | None = None
+    concerns: Callable[[_Search, Any], bool] = lambda _search, _row: True
+    is_open: Callable[[Any], bool] = lambda _: False
+    dependent: Column[Any] | None = None
+    erase_more: Callable[[Connection, _Search, Sequence[Any]], None] | None = None
+
+
+def _erase_scanned(scanned: _Scanned, connection: Connection, search: _Search, after: Any) -> Any:
+    key = scanned.key
+    beyond = [] if after is None else [key > after]
+    limit = select(key).where(*beyond).order_by(key).offset(MAX_SEARCHED_ROWS - 1).limit(1)
+    last = connection.execute(limit).scalar_one_or_none()
+    within = [*beyond, *([] if last is None else [key <= last])]
+    if scanned.condition is not None:
+        within.append(scanned.condition(search.person))
+    rows = connection.execute(select(key, *scanned.columns).where(*within).order_by(key)).all()
+    found = [row for row in rows if scanned.concerns(search, row)]
+    open_ids = _open_item_ids(connection) if found and key is webhook_items.c.id else ()
+    ended = [row for row in found if row[0] not in open_ids and not scanned.is_open(row)]
+    if scanned.erase_more is not None:
+        scanned.erase_more(connection, search, ended)
+    ids = [row[0] for row in ended]
+    if scanned.dependent is not None:
+        search.page.count(scanned.dependent.table, _delete(connection, scanned.dependent, ids))
+    search.page.count(key.table, _delete(connection, key, ids), len(found) - len(ids))
     return last
 
 
-def _erase_callbacks(connection: Connection, search: _Search, after: Any) -> Any:
-    """Erase callbacks to the person's subject, and those of an app or account that name the person."""
-    columns = (callbacks.c.id, callbacks.c.subject, callbacks.c.body, callbacks.c.ended_on_ms)
-    rows, last = _window(connection, columns, callbacks.c.id, after)
-    subjects = set(map(str, search.person.recipient_ids))
-    found = [
-        row
-        for row in rows
-        if row.subject in subjects
-        or (not row.subject.isdecimal() and search.is_value_of(CALLBACK_BODIES.decompress(row.body)))
-    ]
-    ids = [row.id for row in found if row.ended_on_ms is not None]
-    search.page.count(attempts, _delete(connection, attempts.c.callback_id, ids))
-    search.page.count(callbacks, _delete(connection, callbacks.c.id, ids), len(found) - len(ids))
-    return last
+def _is_callback_of(search: _Search, row: Any) -> bool:
+    """True for a callback to the person's subject, and one of an app or account that names the person."""
+    if row.subject.isdecimal():
+        return int(row.subject) in search.person.recipient_ids
+    return search.is_value_of(CALLBACK_BODIES.decompress(row.body))
 
 
-def _erase_items(connection: Connection, search: _Search, after: Any) -> Any:
-    """Erase received messages and statuses, with the files that the messages name."""
-    columns = (webhook_items.c.id, webhook_items.c.item)
-    rows, last = _window(connection, columns, webhook_items.c.id, after)
-    found = [row for row in rows if search.is_value_of(row.item)]
-    open_ids = _open_item_ids(connection) if found else set[int]()
-    ended = [row for row in found if row.id not in open_ids]
-    readable = [row.item for row in ended if unreadable_body(row.item) is None]
+def _erase_files_of_items(connection: Connection, search: _Search, rows: Sequence[Any]) -> None:
+    """Delete the rows of the files that received messages name, and note the files that no other row refers to."""
+    readable = [row.item for row in rows if unreadable_body(row.item) is None]
     media_ids = {media_id for item in readable for media_id in _media_ids_in(msgspec.json.decode(item))}
-    _erase_files(connection, search, media_ids)
-    ids = [row.id for row in ended]
-    search.page.count(webhook_items, _delete(connection, webhook_items.c.id, ids), len(found) - len(ended))
-    return last
+    if not media_ids:
+        return
+    is_own = inbound_media.c.operator_media_id.in_(list(media_ids))
+    digests = set(connection.execute(select(inbound_media.c.sha256).where(is_own)).scalars()) - {None}
+    search.page.count(inbound_media, connection.execute(delete(inbound_media).where(is_own)).rowcount)
+    for table in (media, inbound_media):
+        digests -= set(connection.execute(select(table.c.sha256).where(table.c.sha256.in_(list(digests)))).scalars())
+    search.page.files.update(digests)
 
 
-def _erase_received(connection: Connection, search: _Search, after: Any) -> Any:
-    columns = (inbound_messages.c.operator_message_id,)
-    is_own = inbound_messages.c.recipient_id.in_(search.person.recipient_ids)
-    rows, last = _window(connection, columns, inbound_messages.c.operator_message_id, after, is_own)
-    ids = [row.operator_message_id for row in rows]
-    search.page.count(inbound_messages, _delete(connection, inbound_messages.c.operator_message_id, ids))
-    return last
-
-
-def _erase_webhooks(connection: Connection, search: _Search, after: Any) -> Any:
-    """Erase bodies of webhooks that name the person, also those with others: their items are stored or applied."""
-    columns = (inbound_webhooks.c.id, inbound_webhooks.c.body, inbound_webhooks.c.compressed)
-    rows, last = _window(connection, columns, inbound_webhooks.c.id, after)
-    ids = [row.id for row in rows if search.is_in(zlib.decompress(row.body) if row.compressed else row.body)]
-    search.page.count(inbound_webhooks, _delete(connection, inbound_webhooks.c.id, ids))
-    return last
+def _open_item_ids(connection: Connection) -> set[int]:
+    query = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.WEBHOOKS)).limit(MAX_OPEN_WEBHOOKS)
+    refs = connection.execute(query).scalars()
+    return {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in refs}
 
 
 def _erase_responses(connection: Connection, search: _Search, after: Any) -> Any:
@@ -216,38 +233,19 @@ def _erase_responses(connection: Connection, search: _Search, after: Any) -> Any
     return list(rows[-1][: len(primary)]) if len(rows) == MAX_SEARCHED_ROWS else None
 
 
-def _erase_requests(connection: Connection, search: _Search, after: Any) -> Any:
-    """Erase logged requests that name the person."""
-    columns = request_log.c
-    texts = (
-        columns.recipient,
-        columns.request,
-        columns.response,
-        columns.explanation,
-        columns.message,
-        columns.request_id,
-    )
-    rows, last = _window(connection, (columns.id, *texts), columns.id, after)
-    ids = [row.id for row in rows if search.is_in(" ".join(row[1:]))]
-    search.page.count(request_log, _delete(connection, columns.id, ids))
-    return last
-
-
 def _erase_rest(connection: Connection, search: _Search, _after: Any) -> Any:
     """Erase what an index leads to, the rows that identify the person last."""
     names, ids = search.names, search.person.recipient_ids
-    search.page.count(rate_windows, _delete(connection, rate_windows.c.subject, names))
+    _erase_named(connection, search, rate_windows)
     for name in names:
-        for column in (audit_log.c.subject, audit_log.c.detail):
+        for column in columns_of(audit_log, Holds.TEXT):
             has_name = column.contains(name, autoescape=True)
             connection.execute(update(audit_log).where(has_name).values({column: func.replace(column, name, ERASED)}))
-    waiting = connection.execute(
-        select(func.count()).where(queue_jobs.c.ordering_key.in_(names) | queue_jobs.c.concurrency_group.in_(names))
-    ).scalar_one()
+    waiting = connection.execute(select(func.count()).where(is_named(queue_jobs, names))).scalar_one()
     search.page.count(queue_jobs, 0, waiting)
     if waiting:
         return None
-    search.page.count(app_users, _delete(connection, app_users.c.phone_number, names))
+    _erase_named(connection, search, app_users)
     of_person = sequences.c.subscription_id.in_(select(subscriptions.c.id)) & sequences.c.subject.in_(map(str, ids))
     search.page.count(sequences, connection.execute(delete(sequences).where(of_person)).rowcount)
     return None
@@ -260,66 +258,57 @@ def _erase_identity(connection: Connection, search: _Search, _after: Any) -> Any
     return None
 
 
-# fmt: off
-_PARTS: Final[dict[str, Callable[[Connection, _Search, Any], Any]]] = {  # in this order
-    "messages":  _erase_messages,
-    "callbacks": _erase_callbacks,
-    "items":     _erase_items,
-    "received":  _erase_received,
-    "webhooks":  _erase_webhooks,
+_PARTS: Final[dict[str, _Scanned | _ErasePart]] = {  # in this order
+    "messages": _Scanned(
+        messages.c.id,
+        columns=(messages.c.state,),
+        condition=is_message_of,
+        is_open=lambda row: row.state in OPEN_MESSAGE_STATES,
+        dependent=message_events.c.message_id,
+    ),
+    "callbacks": _Scanned(
+        callbacks.c.id,
+        columns=(callbacks.c.subject, callbacks.c.body, callbacks.c.ended_on_ms),
+        concerns=_is_callback_of,
+        is_open=lambda row: row.ended_on_ms is None,
+        dependent=attempts.c.callback_id,
+    ),
+    "items": _Scanned(
+        webhook_items.c.id,
+        columns=(webhook_items.c.item,),
+        concerns=lambda search, row: search.is_value_of(row.item),
+        erase_more=_erase_files_of_items,
+    ),
+    "received": _Scanned(inbound_messages.c.operator_message_id, condition=is_received_from),
+    "webhooks": _Scanned(  # those with other people too: their items are stored or applied
+        inbound_webhooks.c.id,
+        columns=(inbound_webhooks.c.body, inbound_webhooks.c.compressed),
+        concerns=lambda search, row: search.is_in(zlib.decompress(row.body) if row.compressed else row.body),
+    ),
     "responses": _erase_responses,
-    "requests":  _erase_requests,
-    "rest":      _erase_rest,
-    "identity":  _erase_identity,
+    "requests": _Scanned(
+        request_log.c.id,
+        columns=tuple(columns_of(request_log, *Holds)),
+        concerns=lambda search, row: search.is_in(" ".join(row[1:])),
+    ),
+    "rest": _erase_rest,
+    "identity": _erase_identity,
 }
-# fmt: on
 ERASURE_PARTS: Final = tuple(_PARTS)
 """The parts, in the order of an erasure."""
-ERASED_TABLES: Final = (
-    messages, message_events, callbacks, attempts, webhook_items, inbound_messages, inbound_webhooks, inbound_media,
-    idempotency_keys, request_log, rate_windows, audit_log, app_users, recipients, sequences, queue_jobs, media,
-)  # fmt: skip
-"""The tables whose free space may hold what was erased, until it is compacted; ordering keys of jobs that have ended, and names of
-expired uploads, too."""
+ERASED_TABLES: Final = (*dict.fromkeys(row.column.table for row in PERSONAL_COLUMNS), sequences)
+"""The tables whose free space may hold what was erased, until it is compacted; ordering keys of jobs that have ended,
+and names of expired uploads, too."""
 
 
-def _window(
-    connection: Connection,
-    columns: Sequence[Column[Any]],
-    key: Column[Any],
-    after: Any,
-    condition: ColumnElement[bool] | None = None,
-) -> tuple[Sequence[Any], Any]:
-    """Return the rows of the next window that satisfy a condition, and the last key of the window; None at the end."""
-    beyond = [] if after is None else [key > after]
-    limit = select(key).where(*beyond).order_by(key).offset(MAX_SEARCHED_ROWS - 1).limit(1)
-    last = connection.execute(limit).scalar_one_or_none()
-    within = [*beyond, *([] if last is None else [key <= last]), *([] if condition is None else [condition])]
-    return connection.execute(select(*columns).where(*within).order_by(key)).all(), last
+def _erase_named(connection: Connection, search: _Search, table: Table) -> None:
+    search.page.count(table, connection.execute(delete(table).where(is_named(table, search.names))).rowcount)
 
 
 def _delete(connection: Connection, column: Column[Any], values: Collection[Any]) -> int:
     if not values:
         return 0
     return connection.execute(delete(column.table).where(column.in_(list(values)))).rowcount
-
-
-def _open_item_ids(connection: Connection) -> set[int]:
-    query = select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.WEBHOOKS)).limit(MAX_OPEN_WEBHOOKS)
-    refs = connection.execute(query).scalars()
-    return {int(read_subject(QueueName.WEBHOOKS, ref).id) for ref in refs}
-
-
-def _erase_files(connection: Connection, search: _Search, media_ids: Collection[str]) -> None:
-    """Delete the rows of received files, and note the files that no other row refers to."""
-    if not media_ids:
-        return
-    is_own = inbound_media.c.operator_media_id.in_(list(media_ids))
-    digests = set(connection.execute(select(inbound_media.c.sha256).where(is_own)).scalars()) - {None}
-    search.page.count(inbound_media, connection.execute(delete(inbound_media).where(is_own)).rowcount)
-    for table in (media, inbound_media):
-        digests -= set(connection.execute(select(table.c.sha256).where(table.c.sha256.in_(list(digests)))).scalars())
-    search.page.files.update(digests)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -15,6 +15,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, and_, or_, sele
 from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.messages.messages import find_messages_with_codes, read_request
 from waypost.store.messages.recipients import recipient_ids
+from waypost.store.retention.columns import is_mentioned, is_named
 from waypost.store.tables import (
     app_users,
     apps,
@@ -197,15 +198,12 @@ class _ExportPart:
 
 def is_message_of(person: Person) -> ColumnElement[bool]:
     """Return the condition of messages to a person; no index serves it."""
-    return or_(messages.c.destination.in_(person.names), messages.c.recipient_id.in_(person.recipient_ids))
+    return or_(is_named(messages, person.names), messages.c.recipient_id.in_(person.recipient_ids))
 
 
-def is_request_of(person: Person) -> ColumnElement[bool]:
-    """Return the condition of logged requests that name a person; no index serves it."""
-    columns = request_log.c
-    texts = (columns.request, columns.response, columns.explanation, columns.message, columns.request_id)
-    named = [column.contains(name, autoescape=True) for column in texts for name in person.names]
-    return or_(request_log.c.recipient.in_(person.names), *named)
+def is_received_from(person: Person) -> ColumnElement[bool]:
+    """Return the condition of received messages of a person."""
+    return inbound_messages.c.recipient_id.in_(person.recipient_ids)
 
 
 _PARTS: Final = {  # in this order
@@ -219,16 +217,14 @@ _PARTS: Final = {  # in this order
     "user": _ExportPart(
         app_users,
         key=app_users.c.app_id,
-        condition=lambda person: and_(
-            app_users.c.app_id.in_(select(apps.c.id)), app_users.c.phone_number.in_(person.names)
-        ),
+        condition=lambda person: and_(app_users.c.app_id.in_(select(apps.c.id)), is_named(app_users, person.names)),
         is_indexed=True,
     ),
     "message": _ExportPart(messages, messages.c.id, is_message_of, _read_messages),
     "inbound_message": _ExportPart(
         inbound_messages,
         key=inbound_messages.c.operator_message_id,
-        condition=lambda person: inbound_messages.c.recipient_id.in_(person.recipient_ids),
+        condition=is_received_from,
         read=_read_inbound_messages,
     ),
     "callback": _ExportPart(
@@ -237,7 +233,7 @@ _PARTS: Final = {  # in this order
         condition=lambda person: callbacks.c.subject.in_([str(recipient_id) for recipient_id in person.recipient_ids]),
         read=_read_callbacks,
     ),
-    "request": _ExportPart(request_log, request_log.c.id, is_request_of),
+    "request": _ExportPart(request_log, request_log.c.id, lambda person: is_mentioned(request_log, person.names)),
 }
 EXPORT_KINDS: Final = tuple(_PARTS)
 """The kinds of records, in the order of an export."""

@@ -1,1 +1,0 @@
-"""Personal data of recipients: where it is stored, and its export."""

@@ -1,0 +1,281 @@
+"""The columns that can hold personal data of a recipient: what each holds, and how long that is kept.
+
+Export, erasure and retention are derived from the table. Every other text or binary column is listed as holding none;
+a test compares both lists with the tables, so that a new column cannot be left out.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import Column, ColumnElement, Table, or_
+
+from waypost.store.tables import (
+    app_users,
+    attempts,
+    audit_log,
+    callbacks,
+    idempotency_keys,
+    inbound_media,
+    inbound_messages,
+    inbound_webhooks,
+    media,
+    message_events,
+    messages,
+    queue_jobs,
+    rate_windows,
+    recipients,
+    request_log,
+    webhook_items,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPeriods:
+    """Retention periods in days."""
+
+    bodies_days: int
+    messages_days: int
+    dedupe_days: int
+    attempts_days: int
+    audit_days: int = 400
+    request_log_days: int = 7
+
+
+class Period(StrEnum):
+    """Lengths of time for which something is kept."""
+
+    BODIES = "bodies"
+    MESSAGES = "messages"
+    ATTEMPTS = "attempts"
+    FIRST_ATTEMPTS = "first attempts"
+    ITEMS = "items"
+    REQUESTS = "requests"
+    AUDIT = "audit"
+    EXPIRY = "until it expires"
+    JOB = "until the job ends"
+    APP = "as long as the app"
+
+    def days(self, keep: RetentionPeriods) -> int:
+        """Return its days with the periods of a service or a partner; 0 where they do not matter."""
+        match self:
+            case Period.BODIES:
+                return keep.bodies_days
+            case Period.MESSAGES:
+                return keep.messages_days
+            case Period.ATTEMPTS:
+                return min(keep.attempts_days, keep.bodies_days)
+            case Period.FIRST_ATTEMPTS:
+                return keep.attempts_days
+            case Period.ITEMS:
+                return max(keep.bodies_days, keep.dedupe_days)
+            case Period.REQUESTS:
+                return min(keep.request_log_days, keep.bodies_days)
+            case Period.AUDIT:
+                return keep.audit_days
+            case Period.EXPIRY | Period.JOB | Period.APP:
+                return 0
+
+
+class Holds(StrEnum):
+    """Kinds of personal data."""
+
+    NUMBER = "the number or user id, alone"
+    USER_ID = "the business-scoped user id, alone"
+    NAME = "the profile name"
+    ID = "an id of the operator or of a file, which may encode the number"
+    TEXT = "anything that the person or the partner wrote"
+
+
+class PersonalColumn(NamedTuple):
+    """A column that can hold personal data.
+
+    Attributes:
+        about: what it holds, in words.
+        exported: the kind of record of an export that has it; empty if it only repeats what another column has.
+    """
+
+    column: Column[Any]
+    holds: Holds
+    kept: Period
+    about: str
+    exported: str = ""
+
+    @property
+    def name(self) -> str:
+        """Table and column."""
+        return f"{self.column.table.name}.{self.column.name}"
+
+
+PERSONAL_COLUMNS: Final = (
+    # column, what it holds, how long it is kept, in words, record of an export
+    PersonalColumn(recipients.c.phone_number, Holds.NUMBER, Period.APP, "the number", "recipient"),
+    PersonalColumn(recipients.c.user_id, Holds.USER_ID, Period.APP, "the business-scoped user id", "recipient"),
+    PersonalColumn(recipients.c.name, Holds.NAME, Period.APP, "the profile name", "recipient"),
+    PersonalColumn(app_users.c.phone_number, Holds.NUMBER, Period.APP, "the number, with its opt-in and block", "user"),
+    PersonalColumn(app_users.c.source, Holds.TEXT, Period.APP, "where the opt-in came from", "user"),
+    PersonalColumn(messages.c.destination, Holds.NUMBER, Period.MESSAGES, "the number or user id", "message"),
+    PersonalColumn(messages.c.content, Holds.TEXT, Period.BODIES, "the text, compiled from the request"),
+    PersonalColumn(messages.c.request, Holds.TEXT, Period.BODIES, "the partner's request with the text", "message"),
+    PersonalColumn(messages.c.compressed_request, Holds.TEXT, Period.BODIES, "the same, compressed", "message"),
+    PersonalColumn(
+        messages.c.operator_message_id,
+        Holds.ID,
+        Period.MESSAGES,
+        "the operator's id; it may encode the number",
+        "message",
+    ),
+    PersonalColumn(
+        messages.c.request_id,
+        Holds.TEXT,
+        Period.MESSAGES,
+        "a partner's id of the request; it may use the number",
+        "message",
+    ),
+    PersonalColumn(messages.c.reason, Holds.TEXT, Period.MESSAGES, "the operator's words about a failure", "message"),
+    PersonalColumn(
+        message_events.c.detail, Holds.TEXT, Period.MESSAGES, "the operator's words about a step", "message"
+    ),
+    PersonalColumn(
+        callbacks.c.body, Holds.TEXT, Period.BODIES, "number, name, and text of received messages", "callback"
+    ),
+    PersonalColumn(
+        callbacks.c.response_body, Holds.TEXT, Period.FIRST_ATTEMPTS, "the response of the receiver", "callback"
+    ),
+    PersonalColumn(
+        callbacks.c.response_headers, Holds.TEXT, Period.FIRST_ATTEMPTS, "headers of that response", "callback"
+    ),
+    PersonalColumn(callbacks.c.request_headers, Holds.TEXT, Period.FIRST_ATTEMPTS, "headers as sent", "callback"),
+    PersonalColumn(callbacks.c.note, Holds.TEXT, Period.BODIES, "why the delivery failed"),
+    PersonalColumn(attempts.c.response_body, Holds.TEXT, Period.ATTEMPTS, "the response of the receiver", "callback"),
+    PersonalColumn(attempts.c.response_headers, Holds.TEXT, Period.ATTEMPTS, "headers of that response", "callback"),
+    PersonalColumn(attempts.c.request_headers, Holds.TEXT, Period.ATTEMPTS, "headers as sent", "callback"),
+    PersonalColumn(attempts.c.error, Holds.TEXT, Period.ATTEMPTS, "why there was no response", "callback"),
+    PersonalColumn(
+        inbound_messages.c.operator_message_id,
+        Holds.ID,
+        Period.MESSAGES,
+        "the operator's id; it may encode the number",
+        "inbound_message",
+    ),
+    PersonalColumn(
+        webhook_items.c.item,
+        Holds.TEXT,
+        Period.ITEMS,
+        "a received message, or a status with the number",
+        "inbound_message",
+    ),
+    PersonalColumn(webhook_items.c.dedupe_key, Holds.ID, Period.ITEMS, "the operator's id of a message"),
+    PersonalColumn(inbound_webhooks.c.body, Holds.TEXT, Period.BODIES, "the items, as the operator sent them together"),
+    PersonalColumn(inbound_media.c.operator_media_id, Holds.ID, Period.EXPIRY, "the operator's id of a received file"),
+    PersonalColumn(inbound_media.c.file_name, Holds.TEXT, Period.EXPIRY, "the name of a received file"),
+    PersonalColumn(
+        inbound_media.c.sha256, Holds.ID, Period.EXPIRY, "the name under which the received bytes are stored"
+    ),
+    PersonalColumn(inbound_media.c.failure, Holds.TEXT, Period.EXPIRY, "why a received file was not fetched"),
+    PersonalColumn(media.c.file_name, Holds.TEXT, Period.EXPIRY, "the name of a file that a partner uploaded"),
+    PersonalColumn(media.c.sha256, Holds.ID, Period.EXPIRY, "the name under which the uploaded bytes are stored"),
+    PersonalColumn(
+        queue_jobs.c.concurrency_group, Holds.NUMBER, Period.JOB, "the recipient of a webhook item, while its job waits"
+    ),
+    PersonalColumn(queue_jobs.c.ordering_key, Holds.NUMBER, Period.JOB, "the number, while the job waits"),
+    PersonalColumn(queue_jobs.c.note, Holds.TEXT, Period.JOB, "why a job was retried later"),
+    PersonalColumn(
+        idempotency_keys.c.key, Holds.TEXT, Period.EXPIRY, "a partner's key for a request; it may use the number"
+    ),
+    PersonalColumn(idempotency_keys.c.route, Holds.TEXT, Period.EXPIRY, "a path that may have the number"),
+    PersonalColumn(idempotency_keys.c.response, Holds.TEXT, Period.EXPIRY, "the response to that request, encrypted"),
+    PersonalColumn(
+        rate_windows.c.subject, Holds.NUMBER, Period.EXPIRY, "the number, where a limit counts by recipient"
+    ),
+    PersonalColumn(request_log.c.request, Holds.TEXT, Period.REQUESTS, "a redacted request with the number", "request"),
+    PersonalColumn(
+        request_log.c.response, Holds.TEXT, Period.REQUESTS, "the redacted response, with the number", "request"
+    ),
+    PersonalColumn(request_log.c.recipient, Holds.NUMBER, Period.REQUESTS, "the number or user id", "request"),
+    PersonalColumn(
+        request_log.c.explanation,
+        Holds.TEXT,
+        Period.REQUESTS,
+        "why a request failed; it may repeat the number",
+        "request",
+    ),
+    PersonalColumn(request_log.c.message, Holds.TEXT, Period.REQUESTS, "the text of the error response", "request"),
+    PersonalColumn(
+        request_log.c.request_id,
+        Holds.TEXT,
+        Period.REQUESTS,
+        "a partner's id of the request; it may use the number",
+        "request",
+    ),
+    PersonalColumn(audit_log.c.subject, Holds.TEXT, Period.AUDIT, "ids of what an action concerned"),
+    PersonalColumn(audit_log.c.detail, Holds.TEXT, Period.AUDIT, "details of an action"),
+)
+
+
+def columns_of(table: Table, *holds: Holds) -> list[Column[Any]]:
+    """Return the columns of a table that can hold one of these."""
+    return [row.column for row in PERSONAL_COLUMNS if row.column.table is table and row.holds in holds]
+
+
+def is_named(table: Table, names: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition of rows that are about a person with one of these names."""
+    return or_(*(column.in_(names) for column in columns_of(table, Holds.NUMBER, Holds.USER_ID)))
+
+
+def is_mentioned(table: Table, names: Collection[str]) -> ColumnElement[bool]:
+    """Return the condition of rows that are about a person, or contain a name in a text; no index serves it."""
+    texts = columns_of(table, Holds.TEXT)
+    return or_(is_named(table, names), *(text.contains(name, autoescape=True) for text in texts for name in names))
+
+
+def emptied(table: Table, period: Period) -> dict[Column[Any], Any]:
+    """Return the empty values of the columns of a table that are kept for a period, where the rows are kept longer."""
+    columns = [row.column for row in PERSONAL_COLUMNS if row.column.table is table and row.kept is period]
+    return {column: None if column.nullable else column.type.python_type() for column in columns}
+
+
+COLUMNS_WITHOUT_PERSONAL_DATA: Final = {  # of recipients: ids, names of states, and data of partners and operators
+    "api_keys": "hash name",
+    "app_keys": "id hash app_id name ending",
+    "universal_tokens": "hash name",
+    "app_operator_history": "app_id operator_account_id business_account_id phone_number_id phone_number",
+    "app_users": "app_id",
+    "apps": "id name phone_number phone_number_id business_account_id hosting token_hash preferences rates limit_event",
+    "attempts": "callback_id kind",
+    "audit_log": "actor remote_address action",
+    "business_accounts": "id namespace operator_account_id",
+    "callbacks": "id app_id subject message_id event",
+    "client_secrets": "hash",
+    "console_sessions": "hash",
+    "idempotency_keys": "body_hash app_id holder",
+    "inbound_media": "key app_id mime_type",
+    "inbound_messages": "app_id kind",
+    "inbound_webhooks": "id operator_account_id",
+    "leases": "holder",
+    "media": "id handle app_id mime_type",
+    "media_copies": "media_id location operator_id",
+    "message_events": "message_id event",
+    "messages": "id app_id source kind template_id state",
+    "old_app_tokens": "hash app_id",
+    "operator_accounts": "id base_url kind encrypted_fields",
+    "partner_tokens": "hash secret_hash",
+    "partners": "email password_hash profile",
+    "process_keys": "holder in_use known",
+    "processes": "holder queues",
+    "queue_jobs": "ref",
+    "rate_windows": "name times_ms",
+    "recipients": "app_id",
+    "request_log": "id app_id route credential error field accepted",
+    "sequences": "subject",
+    "store_properties": "name value",
+    "subscriptions": "app_id tag url modes encrypted_meta pause_reason",
+    "template_events": "template_id kind detail",
+    "template_operator_history": "template_id operator_account_id operator_template_id",
+    "templates": (
+        "id app_id business_account_id namespace element_name language_code template_type category "
+        "old_category new_category status quality stage reason operator_template_id draft edit"
+    ),
+    "webhook_items": "operator_account_id webhook_id path",
+}
