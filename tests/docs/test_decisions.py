@@ -12,7 +12,7 @@ from tests.docs.repository import anchors_of
 
 DECISIONS: Final = list(decisions().values())
 MOST_PAGES: Final = 30
-LONGEST: Final = 450
+LONGEST: Final = 500
 """Words of one section, its tables left out."""
 
 
