@@ -9,6 +9,8 @@ import pytest
 
 from tests.docs.repository import ROOT, anchors_of, links_of, name_of, pages
 
+HOMES: Final = (ROOT, ROOT / "src" / "waypost")
+"""Paths in pages begin in one of these."""
 ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
@@ -44,9 +46,9 @@ def test_every_package_is_on_the_architecture_map() -> None:
 @pytest.mark.parametrize("page", pages(), ids=name_of)
 def test_source_paths_named_in_the_page_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+)`", text))
+    named = set(re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./-]+|[\w./-]+/[\w-]+\.(?:py|html|js))`", text))
 
-    missing = sorted(name for name in named if not path_exists(name))
+    missing = sorted(name for name in named if not any((home / name).exists() for home in (*HOMES, page.parent)))
 
     assert missing == []
 
