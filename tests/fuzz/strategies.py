@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from waypost.api.fields import FieldType
+from waypost.api.fields import FieldType, RequestField
 from waypost.api.routes import ROUTES
 from waypost.operations.openapi import format_of, json_schema
 
@@ -27,6 +27,21 @@ def json_texts(known: Mapping[str, Sequence[Any]]) -> dict[str, st.SearchStrateg
         usual = st.just(field.example) if field.example else matching
         strategies[format_of(field)] = st.one_of(matching, matching, usual, usual, SHORT_TEXTS)
     return strategies
+
+
+def declared_texts(field: RequestField) -> list[str]:
+    """Return the texts that a field's declaration names: accepted values, both sides of its limits, and the example."""
+    texts = [field.example, *field.choices]
+    if field.choices:
+        texts.append(field.choices[0].swapcase())
+    if field.type is FieldType.BOOLEAN:
+        texts += ["true", "false", "0"]
+    if field.type is FieldType.INTEGER:
+        least, greatest = field.between or (0, 10**12)
+        texts += map(str, (least - 1, least, greatest, greatest + 1))
+    if field.max_chars is not None:
+        texts += ["x" * field.max_chars, "x" * (field.max_chars + 1)]
+    return [text for text in texts if text]
 
 
 def values(schema: Mapping[str, Any], name: str, known: Mapping[str, Sequence[Any]]) -> Any:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from schemathesis.specs.openapi import checks
 
 from tests.fuzz.running import RunningService, run_service
-from tests.fuzz.strategies import json_texts
+from tests.fuzz.strategies import declared_texts, json_texts
 from tests.support.library_texts import LIBRARY_TEXTS
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
 from waypost.api.auth.credentials import Credential
-from waypost.api.fields import FieldType
+from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.assembly.dev import demo
@@ -54,6 +54,7 @@ SPARE_TEMPLATE = {
     "category": "UTILITY", "templateType": "TEXT", "vertical": "v", "content": "Hello", "example": "Hello",
 }  # fmt: skip
 DELETES_APP = "DELETE /partner/app/{app_id}"
+DECODED = {FieldType.JSON, FieldType.OBJECT, FieldType.FILE}  # the format of the document draws their values
 UNIQUE_VALUES = {"elementName", "tag", "name"}  # must be unique
 for _name, _strategy in json_texts(KNOWN_VALUES).items():
     schemathesis.openapi.format(_name, _strategy)
@@ -236,9 +237,9 @@ def test_allowed_request_gets_a_documented_response(row: RouteRow, target: FuzzT
     )
     @given(case=operation.as_strategy(path_parameters=target.paths(row)), data=st.data())
     def check(case: Any, data: st.DataObject) -> None:
-        body: Any = case.body
-        if isinstance(body, dict):
-            insert_valid_values(cast("dict[str, Any]", body), row, data)
+        for sent, fields in ((case.body, row.fields), (case.query, row.query)):
+            if isinstance(sent, dict):
+                insert_valid_values(cast("dict[str, Any]", sent), fields, data)
         response = case.call_and_validate(
             base_url=target.service.running.base_url,
             session=target.http,
@@ -258,16 +259,18 @@ def test_allowed_request_gets_a_documented_response(row: RouteRow, target: FuzzT
     assert decoded * 10 >= sent
 
 
-def insert_valid_values(body: dict[str, Any], row: RouteRow, data: st.DataObject) -> None:
-    """Replace some values by valid ones, so that requests reach the store, too."""
-    fields = openapi.fields_of(row.fields)
+def insert_valid_values(body: dict[str, Any], declared_fields: Sequence[RequestField], data: st.DataObject) -> None:
+    """Replace some values by those that their declaration names, so that requests reach the store, too."""
+    fields = openapi.fields_of(declared_fields)
     if data.draw(st.integers(0, 3)) == 0:
         return
     whole = data.draw(st.booleans())
     for name, spec in fields.items():
         if name not in body and not (whole and (spec.required or name in ALWAYS_PRESENT)):
             continue
-        usual = DEFAULT_VALUES.get(name, spec.example).replace("https://shop.example/a.png", UNREACHABLE_URL)
+        declared = declared_texts(spec) if name not in DEFAULT_VALUES and spec.type not in DECODED else ()
+        usual = data.draw(st.sampled_from(declared)) if declared else DEFAULT_VALUES.get(name, spec.example)
+        usual = usual.replace("https://shop.example/a.png", UNREACHABLE_URL)
         if name in UNIQUE_VALUES:
             usual = data.draw(st.from_regex(r"[a-z][a-z_]{6,20}", fullmatch=True))
         if usual and (whole or data.draw(st.booleans())):

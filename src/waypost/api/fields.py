@@ -40,6 +40,9 @@ class RequestField:
         meaning: one sentence.
         example: a value as it is sent in a form.
         json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
+        choices: the accepted texts; empty: others are accepted, too.
+        between: the least and the greatest value of a number.
+        max_chars: of a text.
     """
 
     name: str
@@ -49,6 +52,9 @@ class RequestField:
     meaning: str
     example: str
     json_type: Any = None
+    choices: tuple[str, ...] = ()
+    between: tuple[int, int] | None = None
+    max_chars: int | None = None
 
 
 _PLAIN_TYPES: Final = {
@@ -104,6 +110,7 @@ class FieldReader(NamedTuple):
         wire_name: as it is sent.
         accepted: for errors.
         json_type: of a JSON text, what it holds.
+        choices: the accepted texts; empty: others are accepted, too.
         errors: the codes of a text that is no value of it.
         keeps_empty: True if an empty text is a value, too.
         read: returns the value of a text; raises ApiError.
@@ -116,6 +123,7 @@ class FieldReader(NamedTuple):
     accepted: str
     type: FieldType
     json_type: Any
+    choices: tuple[str, ...]
     errors: tuple[ErrorCode, ...]
     keeps_empty: bool
     read: Callable[[str], Any]
@@ -159,6 +167,9 @@ def describe_fields(struct: type[msgspec.Struct], *, is_json: bool = False) -> t
             reader.field.meaning,
             reader.field.example,
             reader.json_type,
+            reader.choices,
+            reader.field.between,
+            reader.field.max_chars,
         )
         for reader in field_readers(struct)
     )
@@ -186,10 +197,11 @@ def _field_reader(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo,
     accepted = field.accepted or field.meaning[:1].lower() + field.meaning[1:].rstrip(".")
     field_type = FieldType.TEXT if get_origin(type_) is Literal else _PLAIN_TYPES.get(type_, FieldType.JSON)
     json_type = type_ if field_type is FieldType.JSON else None
+    choices = get_args(type_) if get_origin(type_) is Literal else ()
     keeps_empty = bool(field.empty) or (may_be_none and (type_ is str or field.read is not None))
     read, errors = _value_reader(type_, wire_name, field, accepted)
     return FieldReader(
-        each.name, wire_name, each.required, field, accepted, field_type, json_type, errors, keeps_empty, read
+        each.name, wire_name, each.required, field, accepted, field_type, json_type, choices, errors, keeps_empty, read
     )
 
 
