@@ -2,11 +2,16 @@
 
 import asyncio
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
+
+from msgspec.structs import replace
 
 from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import (
     FIELD_PREFIX,
@@ -113,22 +118,6 @@ def delete_update(update: Update) -> Statement:
     return OUTBOX.delete(waba_id=update.waba_id, app_id=update.app_id, due_ms=update.due_ms, id=update.id)
 
 
-def status_json(recipient: str, callback_data: str | None, extra_members: str = "", *, contact: str = "") -> str:
-    """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
-
-    Args:
-        recipient: the members that name the recipient, as JSON text without braces; may be empty.
-        callback_data: the sender's own text, echoed.
-        extra_members: further members, each beginning with a comma.
-        contact: the recipient as JSON text, for the `contacts` of the webhook; may be empty.
-
-    Source: facts 7.3, 7.5.
-    """
-    echoed = f',"biz_opaque_callback_data":{ascii_json(callback_data)}' if callback_data is not None else ""
-    separated_contact = _CONTACT_SEPARATOR + contact if contact else ""
-    return (recipient + echoed + extra_members).removeprefix(",") + "}" + separated_contact
-
-
 def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
     """Return the body of one webhook POST, with the updates in the given order.
 
@@ -192,3 +181,42 @@ def _build_statuses(updates: Iterable[Update]) -> str:
 
 def _join_members(rest: str) -> str:
     return rest if rest == "}" else "," + rest
+
+
+def status_json(
+    recipient: Mapping[str, Any],
+    callback_data: str | None,
+    members: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    contact: SimulatedPhone | None = None,
+) -> str:
+    """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
+
+    Args:
+        recipient: the members that name the recipient; may be empty.
+        callback_data: the sender's own text, echoed.
+        members: further members.
+        contact: the recipient, for the `contacts` of the webhook; None: not named there.
+
+    Source: facts 7.3, 7.5.
+    """
+    echoed = {} if callback_data is None else {"biz_opaque_callback_data": callback_data}
+    text = ascii_json({**recipient, **echoed, **members})[1:]
+    return text + _CONTACT_SEPARATOR + _contact_json(contact) if contact is not None else text
+
+
+@lru_cache(maxsize=16_384)
+def _contact_json(phone: SimulatedPhone) -> str:
+    return ascii_json(phone.contact())
+
+
+def status_recipient(phone: SimulatedPhone) -> dict[str, str]:
+    """Return the members of a status that name its recipient. Source: facts 7.3, 7.5."""
+    if phone.user_id:
+        return phone.identity_members("recipient_id", "recipient_user_id")
+    return {"recipient_id": phone.whatsapp_id}
+
+
+def failed_status_phone(phone: SimulatedPhone) -> SimulatedPhone:
+    """Return the phone as a `failed` status names it: without a user id, unless that is its only identity."""
+    return replace(phone, user_id="") if phone.user_id and phone.shows_number else phone

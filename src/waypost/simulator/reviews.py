@@ -5,21 +5,18 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.clock import Clock
 from waypost.base.json_values import objects_in, text_or_none
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.delivery_signals import DeliverySignals
-from waypost.simulator.messages.paced_messages import PacedMessages
-from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.messages.held_messages import find_decided_templates, release_or_drop_all
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.actions import decide_action
 from waypost.simulator.templates.changes import change_category, end_pacing
 from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
-from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.text_variables import VARIABLE, component_texts, contains_any, variables
-from waypost.simulator.templates.usage import TemplateUsage
 
 _REVIEWS_LOG = log("simulator")
+TemplateTimerWork = Callable[[SimulatorServices, SimulatedTemplate], Awaitable[object]]
 _IDLE_WAIT_MS: Final = 3_600_000
 _VARIABLE_NAME: Final = re.compile(r"[1-9][0-9]{0,3}|[a-z_][a-z0-9_]*")
 _ADJACENT: Final = re.compile(r"\}\}\s*\{\{")
@@ -117,102 +114,74 @@ def _texts_with_variables(components: list[dict[str, Any]]) -> list[str]:
     return texts
 
 
-@dataclass(frozen=True)
-class Timer:
-    """A scheduled change of a template.
-
-    Args:
-        due_ms: its time; None: it is not scheduled.
-        run: the change.
-    """
-
-    due_ms: Callable[["TemplateReviewLoop", SimulatedTemplate], int | None]
-    run: Callable[["TemplateReviewLoop", SimulatedTemplate], Awaitable[object]]
+async def _review(state: SimulatorServices, template: SimulatedTemplate) -> None:
+    """Decide a template by its text; other templates count if the settings are strict."""
+    settings = state.settings.value
+    rivals = state.templates.list_templates(template.waba_id) if settings.strict else ()
+    await state.templates.decide(template, review_decision(template, rivals, settings.marketing_words))
 
 
-class TemplateReviewLoop:
-    """Runs the scheduled changes of templates: reviews, ends of pauses, and the rest of `TIMERS`."""
-
-    def __init__(
-        self,
-        clock: Clock,
-        settings: SimulatorSettingsStore,
-        templates: Templates,
-        paced_messages: PacedMessages,
-        delivery_signals: DeliverySignals,
-        uses: TemplateUsage,
-    ) -> None:
-        self._clock = clock
-        self._settings = settings
-        self._paced_messages = paced_messages
-        self._delivery_signals = delivery_signals
-        self.uses = uses
-        self.templates = templates
-        self.loop = Loop("reviews", self._run_once, self._wait, log=_REVIEWS_LOG)
-
-    async def next_due_ms(self) -> int | None:
-        """Return the time of the next scheduled change; None if there is none."""
-        if self._paced_messages.find_decided(self.templates.by_id.get):
-            return self._clock.now_ms()
-        return min((due_ms for due_ms, _, _ in self._planned_timers()), default=None)
-
-    async def run_due(self) -> int:
-        """Run all due changes in order of their due times; return the time of the next one."""
-        now_ms = self._clock.now_ms()
-        due = [planned for planned in self._planned_timers() if planned[0] <= now_ms]
-        for _, timer, template in sorted(due, key=lambda planned: planned[0]):
-            await timer.run(self, template)
-        for template_id, is_released in self._paced_messages.find_decided(self.templates.by_id.get):
-            for phone in await self._paced_messages.release_or_drop(template_id, is_released=is_released):
-                self._delivery_signals.wake(phone)
-            self._delivery_signals.actions_planned.set()
-        ahead = (due_ms for due_ms, _, _ in self._planned_timers() if due_ms > now_ms)
-        return min(ahead, default=now_ms + _IDLE_WAIT_MS)
-
-    async def review(self, template: SimulatedTemplate) -> None:
-        """Decide a template by its text; other templates count if the settings are strict."""
-        settings = self._settings.value
-        rivals = self.templates.list_templates(template.waba_id) if settings.strict else ()
-        await self.templates.decide(template, review_decision(template, rivals, settings.marketing_words))
-
-    async def _run_once(self) -> int:
-        self.templates.changed.clear()
-        return await self.run_due()
-
-    async def _wait(self, until_ms: int) -> None:
-        await self._clock.wait(self.templates.changed, until_ms=until_ms)
-
-    def _planned_timers(self) -> Iterator[tuple[int, Timer, SimulatedTemplate]]:
-        for template in self.templates.by_id.values():
-            for timer in TIMERS:
-                due_ms = timer.due_ms(self, template)
-                if due_ms is not None:
-                    yield due_ms, timer, template
-
-
-async def _recategorise(reviews: TemplateReviewLoop, template: SimulatedTemplate) -> None:
-    change = change_category(template.correct_category or template.category)
-    await reviews.templates.apply_change(template, change)
-
-
-TIMERS: Final = (  # Source: facts 3.2, the automatic transitions
+TIMERS: Final[
+    tuple[tuple[Callable[[SimulatorServices, SimulatedTemplate], int | None], TemplateTimerWork], ...]
+] = (  # Source: facts 3.2, the automatic transitions
     # when, what
-    Timer(lambda _, template: template.review_due_ms, TemplateReviewLoop.review),
-    Timer(
+    (lambda _, template: template.review_due_ms, _review),
+    (
         lambda _, template: template.resume_due_ms,
-        lambda reviews, template: reviews.templates.decide(template, decide_action("unpause", template)),
+        lambda state, template: state.templates.decide(template, decide_action("unpause", template)),
     ),
-    Timer(lambda _, template: template.category_due_ms, _recategorise),
-    Timer(
+    (
+        lambda _, template: template.category_due_ms,
+        lambda state, template: state.templates.apply_change(
+            template, change_category(template.correct_category or template.category)
+        ),
+    ),
+    (
         lambda _, template: template.pace_due_ms,
-        lambda reviews, template: reviews.templates.apply_change(template, end_pacing()),
+        lambda state, template: state.templates.apply_change(template, end_pacing()),
     ),
-    Timer(
-        lambda reviews, template: reviews.uses.archive_due_ms(template),
-        lambda reviews, template: reviews.templates.decide(template, decide_action("archive", template)),
+    (
+        lambda state, template: state.uses.archive_due_ms(template),
+        lambda state, template: state.templates.decide(template, decide_action("archive", template)),
     ),
-    Timer(
-        lambda _, template: template.delete_due_ms,
-        lambda reviews, template: reviews.templates.finish_deletion(template),
-    ),
+    (lambda _, template: template.delete_due_ms, lambda state, template: state.templates.finish_deletion(template)),
 )
+"""Scheduled changes of templates: the time of each, None if it is not scheduled, and the change."""
+
+
+def start_reviews(state: SimulatorServices) -> None:
+    """Start the loop that runs the scheduled changes of templates, and releases or drops held messages."""
+
+    async def run_once() -> int:
+        state.templates.changed.clear()
+        return await _run_due(state)
+
+    async def wait(until_ms: int) -> None:
+        await state.clock.wait(state.templates.changed, until_ms=until_ms)
+
+    async def next_due_ms() -> int | None:
+        if find_decided_templates(state):
+            return state.clock.now_ms()
+        return min((due_ms for due_ms, _, _ in _planned_changes(state)), default=None)
+
+    state.start_loop(Loop("reviews", run_once, wait, log=_REVIEWS_LOG), next_due_ms)
+
+
+async def _run_due(state: SimulatorServices) -> int:
+    """Run all due changes in order of their due times; return the time of the next one."""
+    now_ms = state.clock.now_ms()
+    due = [planned for planned in _planned_changes(state) if planned[0] <= now_ms]
+    for _, change, template in sorted(due, key=lambda planned: planned[0]):
+        await change(state, template)
+    for template_id, is_released in find_decided_templates(state):
+        await release_or_drop_all(state, template_id, is_released=is_released)
+    ahead = (due_ms for due_ms, _, _ in _planned_changes(state) if due_ms > now_ms)
+    return min(ahead, default=now_ms + _IDLE_WAIT_MS)
+
+
+def _planned_changes(state: SimulatorServices) -> Iterator[tuple[int, TemplateTimerWork, SimulatedTemplate]]:
+    for template in state.templates.by_id.values():
+        for find_due_ms, change in TIMERS:
+            due_ms = find_due_ms(state, template)
+            if due_ms is not None:
+                yield due_ms, change, template

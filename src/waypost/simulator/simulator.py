@@ -13,7 +13,12 @@ from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.graph.graph_api import GraphApi
+from waypost.simulator.handsets.actions import send_message
+from waypost.simulator.handsets.phone_messages import build_text_message
+from waypost.simulator.handsets.planned_actions import start_planned_actions
+from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.requests import Receive, Scope, Send
+from waypost.simulator.reviews import start_reviews
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.templates.checks import check_draft
@@ -82,20 +87,28 @@ class Simulator:
         services.settings.open()
         services.fleets.sort()
         for service in (
-            services.outbox, services.scripts, services.media, services.uploads, services.usage_counts, services.paced_messages, services.delivery_signals,
-            services.faulted_updates, services.webhooks, services.media_checks,
-        ):  # fmt: skip
+            services.outbox,
+            services.scripts,
+            services.media,
+            services.uploads,
+            services.usage_counts,
+            services.delivery_signals,
+            services.faulted_updates,
+            services.webhooks,
+        ):
             await service.open()
-        services.reviews.loop.start()
-        services.planned_actions.loop.start()
+        await resume_held(services)
+        start_reviews(services)
+        start_planned_actions(services)
 
     async def close(self) -> None:
         """Stop the loops, commit pending writes, close the file."""
-        await self._services.media_checks.close()
-        await self._services.reviews.loop.stop()
-        await self._services.planned_actions.loop.stop()
-        await self._services.webhooks.close()
-        await self._services.store.close()
+        services = self._services
+        await services.link_fetcher.close()
+        for loop in services.loops:
+            await loop.stop()
+        await services.webhooks.close()
+        await services.store.close()
 
     @property
     def failure_reason(self) -> str:
@@ -112,7 +125,7 @@ class Simulator:
         return (
             services.store.busy
             or services.webhooks.is_delivering
-            or services.media_checks.is_fetching
+            or services.link_fetcher.is_fetching
             or self.application.active_requests > 0
         )
 
@@ -132,7 +145,7 @@ class Simulator:
 
     async def next_due_ms(self) -> int | None:
         """Return the earliest due time of its services; None if nothing is scheduled."""
-        dues = [await service.next_due_ms() for service in self._services.timed_services]
+        dues = [await next_due_ms() for next_due_ms in self._services.due_times]
         return min((due_ms for due_ms in dues if due_ms is not None), default=None)
 
     def set_travelling(self, is_travelling: bool) -> None:
@@ -238,7 +251,7 @@ class Simulator:
         phones = self._services.phones
         for digits, name in names:
             if digits not in phones.by_digits:
-                await phones.change(digits, {"name": name})
+                await self._services.store.run([phones.set_members(digits, {"name": name})])
 
     async def send_phone_text(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """Send a text from a phone to a business number, which opens the window.
@@ -258,8 +271,8 @@ class Simulator:
         services = self._services
         number = services.accounts.numbers_by_digits[to]
         if name is not None and services.phones.find_or_create(phone)[0].name != name:
-            await services.phones.change(phone, {"name": name})
-        return await services.handsets.send_text(phone, number, text)
+            await services.store.run([services.phones.set_members(phone, {"name": name})])
+        return await services.transact(send_message(services, phone, number, build_text_message(text)))
 
     async def send_phone_message(self, *, phone: str, to: str, **members: Any) -> str:
         """Send a message of any type from a phone to a business number, which opens the window.

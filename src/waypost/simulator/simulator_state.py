@@ -4,7 +4,6 @@ A function reads memory by `SimulatorState.values`. What it changes it changes i
 `SimulatorState.transact` runs: reads, checks, writes and webhooks, in one transaction.
 """
 
-import asyncio
 import sqlite3
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -35,8 +34,12 @@ class Transaction:
     def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
         self._state = state
         self.connection = connection
-        self.effects: list[Callable[[], object]] = []
-        """What follows the commit, in order."""
+        self.effects: dict[Callable[[], object], None] = {}
+        """What follows the commit, in order, each once."""
+
+    def follow(self, effect: Callable[[], object]) -> None:
+        """Call a function after the commit; an equal one only once."""
+        self.effects[effect] = None
 
     def run(self, *statements: Statement) -> None:
         """Execute statements in order."""
@@ -53,28 +56,28 @@ class Transaction:
     def save(self, kind: StoredKind[StoredValue], value: StoredValue, key: str, owner: str = "") -> None:
         """Insert or update a value, also in memory."""
         self.run(kind.save_statement(value, key, owner))
-        self.effects.append(lambda: self._state.cached(kind).put(value, key, owner))
+        self.follow(lambda: self._state.cached(kind).put(value, key, owner))
 
     def delete(self, kind: StoredKind[Any], key: str, owner: str = "") -> None:
         """Delete a value, also from memory."""
         self.run(kind.delete_statement(key, owner))
-        self.effects.append(lambda: self._state.cached(kind).pop(key, owner))
+        self.follow(lambda: self._state.cached(kind).pop(key, owner))
 
     def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store the record of a number or account, also in memory."""
         self.run(*self._state.records.save_statements(node_id, {kind: record}))
-        self.effects.append(lambda: self._state.records.put(node_id, {kind: record}))
+        self.follow(lambda: self._state.records.put(node_id, {kind: record}))
 
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver."""
         for update in updates:
             if self._state.outbox.has_subscribers(update.waba_id):
                 self.run(add_update(update))
-            self.effects.append(self._state.outbox.wake_events(update.waba_id).set)
+            self.follow(self._state.outbox.wake_events(update.waba_id).set)
 
     def wake_phone(self, phone: str) -> None:
         """Wake those who wait for something on a phone."""
-        self.effects.append(lambda: self._state.delivery_signals.wake(phone))
+        self.follow(lambda: self._state.delivery_signals.wake(phone))
 
 
 class SimulatorState:
@@ -114,10 +117,8 @@ class SimulatorState:
         What it raises is raised here, and nothing of it is written; others in the same commit are not affected.
         Memory and wake-ups follow the commit, even if this caller is cancelled.
         """
-        commit: asyncio.Future[tuple[WorkResult, Exception | None, Transaction]]
-        commit = self.store.write(self._run_works, work)
-        commit.add_done_callback(_apply_effects)
-        result, error, _ = await asyncio.shield(commit)
+        outcome: tuple[WorkResult, Exception | None] = await self.store.write(self._run_works, work)
+        result, error = outcome
         if error is not None:
             traceback.clear_frames(error.__traceback__)  # those of the writer's thread have ended
             raise error
@@ -125,24 +126,19 @@ class SimulatorState:
 
     def _run_works(
         self, connection: sqlite3.Connection, works: Sequence[Callable[[Transaction], Any]]
-    ) -> Sequence[tuple[Any, Exception | None, Transaction]]:
+    ) -> Sequence[tuple[Any, Exception | None]]:
         """Run functions in one commit, each undone alone if it raises; an error of the file is that of all."""
-        outcomes: list[tuple[Any, Exception | None, Transaction]] = []
+        outcomes: list[tuple[Any, Exception | None]] = []
         for work in works:
             transaction = Transaction(self, connection)
             connection.execute("SAVEPOINT work")
             try:
-                outcomes.append((work(transaction), None, transaction))
+                outcomes.append((work(transaction), None))
+                self.store.effects.update(transaction.effects)
             except sqlite3.Error:
                 raise
             except Exception as error:  # noqa: BLE001  it is the caller's
                 connection.execute("ROLLBACK TO work")
-                outcomes.append((None, error, Transaction(self, connection)))
+                outcomes.append((None, error))
             connection.execute("RELEASE work")
         return outcomes
-
-
-def _apply_effects(commit: asyncio.Future[tuple[Any, Exception | None, Transaction]]) -> None:
-    if not commit.cancelled() and commit.exception() is None:
-        for effect in commit.result()[2].effects:
-            effect()

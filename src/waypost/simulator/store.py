@@ -81,6 +81,9 @@ class Store:
         self._resets: list[Callable[[], None]] = []
         self.cached: dict[str, Any] = {}
         """The values held in memory, by their kind in the table `state`."""
+        self.effects: dict[Callable[[], object], None] = {}
+        """What follows the commit of the transaction that is running: changes of memory and wake-ups, each once."""
+        self._loop: asyncio.AbstractEventLoop | None = None
         self.damage = ""
         """What SQLite said when the file was found damaged; empty until then."""
 
@@ -115,7 +118,7 @@ class Store:
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         create_private(self._path)
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         writer = await loop.run_in_executor(self._writing, self._connect)
         self._writer = writer
         with self._translate_damage():
@@ -207,6 +210,7 @@ class Store:
         connection = self._writer
         assert connection is not None, "the store is not open"  # noqa: S101  a defect, not an input
         with self._translate_damage():
+            self.effects.clear()
             connection.execute("BEGIN IMMEDIATE")
             try:
                 work(connection)
@@ -215,6 +219,13 @@ class Store:
                 if connection.in_transaction:  # a full disk may have ended it already
                     connection.execute("ROLLBACK")
                 raise
+            if self.effects and self._loop is not None:
+                self._loop.call_soon_threadsafe(_apply_effects, list(self.effects))
+
+
+def _apply_effects(effects: Sequence[Callable[[], object]]) -> None:
+    for effect in effects:
+        effect()
 
 
 def select(

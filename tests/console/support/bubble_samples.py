@@ -19,8 +19,8 @@ from waypost.simulator.handsets.phone_messages import (
     build_text_message,
 )
 from waypost.simulator.messages.message_kinds import render_message
-from waypost.simulator.messages.template_buttons import plan_template
 from waypost.simulator.messages.template_sends import render_template
+from waypost.simulator.templates.plans import plan_template
 from waypost.simulator.templates.preset_texts import fill_preset_texts
 from waypost.simulator.templates.template import SimulatedTemplate
 

@@ -23,8 +23,8 @@ from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcom
 from waypost.operators.cloud import media_calls
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.outbound.vetted_client import VettedClient
-from waypost.simulator.messages import media_links as link_fetches
-from waypost.simulator.messages.media_links import MediaLinkFetcher, OperatorMediaLink
+from waypost.simulator.media import link_fetches as link_fetches
+from waypost.simulator.media.link_fetches import MediaLinkFetcher, OperatorMediaLink
 from waypost.simulator.webhooks import webhooks as endpoint_verification
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
 

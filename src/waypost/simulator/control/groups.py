@@ -25,6 +25,13 @@ from waypost.simulator.groups.model import (
     request_members,
     send,
 )
+from waypost.simulator.handsets.group_chats import (
+    find_group_message,
+    list_group_messages,
+    wait_for_group_messages,
+    wake_participants,
+)
+from waypost.simulator.handsets.group_chats import read_group as read_group_messages
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
@@ -122,13 +129,12 @@ async def show_phone_group(
     for an unread or a new one.
     """
     participant = check_participant(phone, group)
-    chats = services.group_chats
     if query.wait_ms:
-        shown = await chats.wait_for_messages(
-            group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
+        shown = await wait_for_group_messages(
+            services, group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
         )
     else:
-        shown = await chats.messages(group, participant, after=query.after or 0, limit=query.limit)
+        shown = await list_group_messages(services, group, participant, after=query.after or 0, limit=query.limit)
     return {**group_view(group), "messages": shown}
 
 
@@ -140,11 +146,11 @@ async def write_to_group(
     check_participant(phone, group)
     check_online(services, phone)
     for field, wamid in (("context_id", body.context_id), ("reaction.message_id", _reaction_to(body))):
-        if wamid is not None and await services.group_chats.find_message(group, wamid) is None:
+        if wamid is not None and await find_group_message(services, group, wamid) is None:
             raise ControlApiError(field, "is not in the group", "a wamid of the group's messages", status=404)
-    await _read_group(services, phone, group)
+    await services.transact(read_group_messages(services, phone, group))
     wamid = await send_content(services, phone, services.accounts.numbers[group.phone_number_id], body, group)
-    services.group_chats.wake(group)
+    wake_participants(services, group)
     return {"wamid": wamid}
 
 
@@ -153,12 +159,7 @@ async def read_group(services: SimulatorServices, phone: str, group: SimulatedGr
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
     check_online(services, phone)
-    return {"read": await _read_group(services, phone, group)}
-
-
-async def _read_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> int:
-    handset = services.phones.fill_user_id(services.phones.find_or_default(phone))
-    return await services.group_chats.read(handset, group)
+    return {"read": await services.transact(read_group_messages(services, phone, group))}
 
 
 def _reaction_to(body: PhoneMessageBody) -> str | None:

@@ -12,7 +12,7 @@ from waypost.simulator.control.updates import emit_webhook
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS
+from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
@@ -99,7 +99,7 @@ def number_view(services: SimulatorServices, number: Number) -> dict[str, Any]:
     app_id = services.accounts.by_id[number.waba_id].app_id
     return {
         **asdict(number),
-        "sending_restriction": services.sending_limits.find_restriction_name(number.phone_number_id),
+        "sending_restriction": find_restriction_name(services, number.phone_number_id),
         "callback_uri": services.accounts.number_override(app_id, number.phone_number_id),
     }
 

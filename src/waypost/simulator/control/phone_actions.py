@@ -12,7 +12,17 @@ from waypost.simulator.control.phones import phone_details
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.model import SimulatedGroup
-from waypost.simulator.handsets.inboxes import any_unread
+from waypost.simulator.handsets import actions as handset_actions
+from waypost.simulator.handsets.actions import (
+    build_phone_media,
+    read_chats,
+    report_spam,
+    send_message,
+    set_marketing_preference,
+    submit_response,
+    tap,
+)
+from waypost.simulator.handsets.inboxes import any_unread, find_message, find_named, wait_for_messages
 from waypost.simulator.handsets.phone_messages import (
     NOT_REQUESTED_BUTTON,
     PHONE_MEDIA_KINDS,
@@ -22,8 +32,9 @@ from waypost.simulator.handsets.phone_messages import (
     build_message,
     check_options,
 )
+from waypost.simulator.handsets.reachability import block
 from waypost.simulator.media import references
-from waypost.simulator.messages.marketing import MARKETING_MARK
+from waypost.simulator.messages.marketing import MARKETING_MARK, click_link
 from waypost.simulator.messages.orders import REVIEW_AND_PAY
 from waypost.simulator.payments import orders
 from waypost.simulator.services import SimulatorServices
@@ -164,26 +175,27 @@ async def send_content(
                 f"one of them; a {body.type} is {', '.join(references.INBOUND_TYPE_PREFIXES[body.type]) or 'any'}"
             )
             raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
-        return await services.handsets.send_media(phone, number, body.type, medium, body, group=group)
+        message = await build_phone_media(services, number, body.type, medium)
+        return await services.transact(send_message(services, phone, number, message, body, group=group))
     if body.type not in PHONE_MESSAGE_KINDS:
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     content = getattr(body, body.type)
     if content is None:
         raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(type(body)))
     message = build_message(body.type, content)
-    return await services.handsets.send_message(phone, number, message, body, group=group)
+    return await services.transact(send_message(services, phone, number, message, body, group=group))
 
 
 async def _has_in_chat(services: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
     """True if a message is in the chat with a business: a quote must not reveal another chat's message."""
-    item = await services.inboxes.find_message(phone, wamid)
+    item = await find_message(services, phone, wamid)
     return item is not None and item.phone_number_id == number.phone_number_id
 
 
 async def _check_reaction(services: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
     """Check a reaction, and that its message is on the phone; a reaction without an emoji removes the earlier one."""
     build_message("reaction", reaction)  # its form first
-    if await services.inboxes.find_message(phone, reaction["message_id"]) is None:
+    if await find_message(services, phone, reaction["message_id"]) is None:
         raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
@@ -202,9 +214,9 @@ async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> 
     number = services.accounts.numbers[item.phone_number_id]
     check_reachable(services, phone, number)
     if button["type"] == "URL" and item.content.get(MARKETING_MARK):
-        click_id = await services.marketing_clicks.click(number, item)
+        click_id = await click_link(services, number, item)
         return {"wamid": None, "message_id": item.wamid, "button": button, "click_id": click_id}
-    wamid = await services.handsets.tap(phone, number, item, button)
+    wamid = await services.transact(tap(services, phone, number, item, button))
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
@@ -223,7 +235,7 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
         raise ControlApiError("message_id", rule, accepted, status=409)
     number = services.accounts.numbers[item.phone_number_id]
     check_reachable(services, phone, number)
-    wamid = await services.handsets.submit_response(phone, number, item, button, body.response)
+    wamid = await services.transact(submit_response(services, phone, number, item, button, body.response))
     return {"wamid": wamid, "message_id": item.wamid, "button": button}
 
 
@@ -256,8 +268,8 @@ async def read_messages(services: SimulatorServices, phone: str, body: MessageBo
         item = await _wait_for_message(services, phone, body, bool)
         numbers = [services.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
-        await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=any_unread(services.clock))
-    return {"read": await services.handsets.read(phone, numbers)}
+        await wait_for_messages(services, phone, wait_ms=body.wait_ms, is_complete=any_unread(services.clock))
+    return {"read": await services.transact(read_chats(services, phone, numbers))}
 
 
 @operation("POST", "/control/phones/{phone}/number")
@@ -267,8 +279,7 @@ async def change_number(services: SimulatorServices, phone: str, body: NumberCha
     check_online(services, phone)
     if new_digits == phone or new_digits in services.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
-    numbers = list(services.accounts.numbers.values())
-    return {"wamids": await services.handsets.change_number(phone, new_digits, numbers)}
+    return {"wamids": await handset_actions.change_number(services, phone, new_digits)}
 
 
 @operation("POST", "/control/phones/{phone}/user-id")
@@ -278,22 +289,21 @@ async def change_user_id(services: SimulatorServices, phone: str, body: UserIdCh
     holder = services.phones.find_by_user_id(body.to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
-    numbers = list(services.accounts.numbers.values())
-    return {"wamids": await services.handsets.change_user_id(phone, body.to, numbers)}
+    return {"wamids": await handset_actions.change_user_id(services, phone, body.to)}
 
 
 @operation("POST", "/control/phones/{phone}/marketing")
 async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> dict[str, Any]:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(services, body.to)
-    await services.feedback.set_marketing_preference(phone, number, wants=body.wants)
+    await services.transact(set_marketing_preference(services, phone, number, wants=body.wants))
     return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
 
 
 @operation("POST", "/control/phones/{phone}/block")
 async def block_business(services: SimulatorServices, phone: str, body: BlockBody) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
-    await services.reachability.block(phone, business_number(services, body.to), blocks=body.blocks)
+    await services.transact(block(services, phone, business_number(services, body.to), blocks=body.blocks))
     return await phone_details(services, phone)
 
 
@@ -302,11 +312,11 @@ async def report_business(services: SimulatorServices, phone: str, body: ReportB
     """Report a business for spam, and optionally block it, without a webhook."""
     number = business_number(services, body.to)
     wamid = body.message_id
-    if wamid is not None and await services.inboxes.find_message(phone, wamid) is None:
+    if wamid is not None and await find_message(services, phone, wamid) is None:
         raise ControlApiError("message_id", "is not on this phone", "a wamid of its inbox", status=404)
-    await services.feedback.report_spam(phone, number, wamid or "")
+    await services.transact(report_spam(services, phone, number, wamid or ""))
     if body.blocks:
-        await services.reachability.block(phone, number, blocks=True)
+        await services.transact(block(services, phone, number, blocks=True))
     return await phone_details(services, phone)
 
 
@@ -332,10 +342,10 @@ async def _wait_for_message(
         return bool(matches) and (message_id is not None or not _is_used(matches[-1], items))
 
     if message_id is not None and not body.wait_ms:
-        items = await services.inboxes.find_named(phone, message_id)
+        items = await find_named(services, phone, message_id)
         matches = [item for item in items if _has_arrived(item, services.clock.now_ms())]
     else:
-        matches = find_matches(await services.inboxes.wait_for(phone, wait_ms=body.wait_ms, is_complete=is_complete))
+        matches = find_matches(await wait_for_messages(services, phone, wait_ms=body.wait_ms, is_complete=is_complete))
     if not matches:
         accepted = "a wamid of its inbox, or the id that the send returned; a longer wait_ms for one that is on its way"
         rule = "no such message has arrived on this phone"

@@ -9,11 +9,24 @@ from waypost.base.written_numbers import encode_json
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
-from waypost.simulator.handsets.inboxes import message_view
+from waypost.simulator.handsets import reachability
+from waypost.simulator.handsets.actions import list_spam_reports
+from waypost.simulator.handsets.inboxes import (
+    list_active_among,
+    list_active_phones,
+    list_chats,
+    list_messages,
+    list_phones_without_chats,
+    list_quoted,
+    message_view,
+    wait_for_messages,
+    wait_for_new_message,
+)
+from waypost.simulator.messages.conditions import PHONE_CONDITIONS
 from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
-from waypost.simulator.phones.phones import PHONE_CONDITIONS
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.messages import find_by_wamids
 from waypost.simulator.tables.phone_plans import count_waiting
@@ -98,7 +111,7 @@ async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[s
     """
     after, limit = query.after, query.limit
     if query.has_chats == "false":
-        phones = await services.chats.phones_without_chats(after=after, limit=limit + 1)
+        phones = await list_phones_without_chats(services, after=after, limit=limit + 1)
     else:
         phones = sorted(digits for digits in services.phones.by_digits if digits > after)
     page = [phone_view(services, services.phones.find_or_default(digits)) for digits in phones[:limit]]
@@ -115,13 +128,18 @@ async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery)
     or a new one.
     """
     if query.wait_ms and query.after is None:
-        await services.inboxes.wait_for_new(phone, wait_ms=query.wait_ms)
+        await wait_for_new_message(services, phone, wait_ms=query.wait_ms)
     elif query.wait_ms:
-        await services.inboxes.wait_for(phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
-    items = await services.inboxes.inbox(
-        phone, after=query.after or 0, limit=query.limit, before=query.before, number_ids=query.phone_number_id
+        await wait_for_messages(services, phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
+    items = await list_messages(
+        services,
+        phone,
+        after=query.after or 0,
+        limit=query.limit,
+        before=query.before,
+        number_ids=query.phone_number_id,
     )
-    quoted = await services.inboxes.quoted(phone, items)
+    quoted = await list_quoted(services, phone, items)
     now_ms = services.clock.now_ms()
     return {
         **await phone_details(services, phone),
@@ -148,7 +166,7 @@ async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery)
     """
     number_ids = query.phone_number_id
     now_ms = services.clock.now_ms()
-    chats = {chat.phone_number_id: chat for chat in await services.chats.list_chats(phone)}
+    chats = {chat.phone_number_id: chat for chat in await list_chats(services, phone)}
     others = [number_id for number_id in services.accounts.numbers if number_id not in chats]
     views = [
         {
@@ -178,7 +196,7 @@ async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> 
     views: list[dict[str, Any]] = []
     for phone in await _active_phones(services, query, number_ids):
         fleet = services.fleets.find_fleet(phone)
-        chats = [chat for chat in await services.chats.list_chats(phone) if chat.phone_number_id in number_ids]
+        chats = [chat for chat in await list_chats(services, phone) if chat.phone_number_id in number_ids]
         views.append(
             {
                 **phone_view(services, services.phones.find_or_default(phone)),
@@ -192,11 +210,11 @@ async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> 
 
 async def _active_phones(services: SimulatorServices, query: ActivePhonesQuery, number_ids: Sequence[str]) -> list[str]:
     if query.fleets != "false":
-        return await services.chats.active_phones(number_ids, limit=query.limit)
+        return await list_active_phones(services, number_ids, limit=query.limit)
     known = services.phones.by_digits
     if len(known) <= MAX_RANKED_PHONES:
-        return await services.chats.active_among(known, number_ids, limit=query.limit)
-    active = await services.chats.active_phones(number_ids, limit=MAX_RANKED_PHONES)
+        return await list_active_among(services, known, number_ids, limit=query.limit)
+    active = await list_active_phones(services, number_ids, limit=MAX_RANKED_PHONES)
     return [phone for phone in active if phone in known][: query.limit]
 
 
@@ -207,18 +225,26 @@ async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody)
     changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
     _check_identity(services, phone, changes)
     if changes.get("shows_number") is False and services.phones.find_or_default(phone).shows_number:
-        chats = await services.chats.list_chats(phone)  # until now every contact was by the number
+        chats = await list_chats(services, phone)  # until now every contact was by the number
         last_ms = {chat.phone_number_id: chat.last_message.at_ms for chat in chats}
         changes["number_known"] = tuple(sorted(last_ms.items()))
-    also: list[Statement] = []
+    dropped_plans: list[Statement] = []
     if body.script is not UNSET:
         steps = read_steps(body.script)
         script = encode_json([step.raw for step in steps]).decode() if steps else ""
         changes |= {"seed": str(body.seed) if steps else "", "script": script}
-        also = await services.scripts.replace_script(phone, steps)
-    await services.reachability.change_phone(phone, changes, also)
+        dropped_plans = await services.scripts.replace_script(phone, steps)
+    works = [reachability.change_phone(services, phone, changes)]
     if body.is_offline is not UNSET:
-        await (services.reachability.go_offline if body.is_offline else services.reachability.go_online)(phone)
+        change = reachability.go_offline if body.is_offline else reachability.go_online
+        works.append(change(services, phone))
+
+    def write(transaction: Transaction) -> None:
+        transaction.run(*dropped_plans)
+        for work in works:
+            work(transaction)
+
+    await services.transact(write)
     return await phone_details(services, phone)
 
 
@@ -272,7 +298,7 @@ async def phone_details(services: SimulatorServices, phone: str) -> dict[str, An
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
         "steps": await services.scripts.counts(script.owner, script.steps) if script else [],
-        "reports": await services.feedback.list_reports(phone),
+        "reports": await list_spam_reports(services, phone),
         "waiting": await count_waiting(services.store, phone, phone),
     }
 

@@ -10,16 +10,11 @@ from waypost.simulator.control.endpoints import ControlBody, ControlOperations
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import webhook_error
 from waypost.simulator.field_types import USER_ID, Name, accepts
-from waypost.simulator.messages.statuses import (
-    FAILURE_TEXTS,
-    contact_json,
-    errors_json,
-    failed_status_phone,
-    recipient_json,
-)
-from waypost.simulator.outbox import status_json
+from waypost.simulator.messages.statuses import FAILURE_TEXTS
+from waypost.simulator.outbox import failed_status_phone, status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.tables.messages import MESSAGES, set_status
 from waypost.simulator.tables.updates import MESSAGE_UPDATE, TEMPLATE_UPDATE, Update, add_update, delete_scheduled
 
@@ -59,16 +54,18 @@ async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str
     now_ms = services.clock.now_ms()
     recipient, contact = _recipient(services, message.phone, body)
     rest = status_json(recipient, message.callback_data, _errors(body), contact=contact)
-    statements = [
-        delete_scheduled(message.wamid, waba_id, now_ms, "" if body.status == "failed" else body.status),
-        *set_status(message.wamid, body.status, now_ms, body.code or 131000),
-    ]
-    if services.outbox.has_subscribers(waba_id):
-        update = Update(waba_id, now_ms, services.outbox.next_id(), body.status, number_id, message.wamid, rest)
-        statements.append(add_update(update))
-    await services.store.run(statements)
-    services.outbox.wake_events(waba_id).set()
-    services.delivery_signals.wake(message.phone)
+    cancelled = "" if body.status == "failed" else body.status
+
+    def write(transaction: Transaction) -> None:
+        transaction.run(
+            delete_scheduled(message.wamid, waba_id, now_ms, cancelled),
+            *set_status(message.wamid, body.status, now_ms, body.code or 131000),
+        )
+        update_id = services.outbox.next_id()
+        transaction.send(Update(waba_id, now_ms, update_id, body.status, number_id, message.wamid, rest))
+        transaction.wake_phone(message.phone)
+
+    await services.transact(write)
     return {"message_id": body.message_id, "status": body.status}
 
 
@@ -89,22 +86,23 @@ async def emit_webhook(
     return True
 
 
-def _recipient(services: SimulatorServices, phone: str, body: StatusBody) -> tuple[str, str]:
-    """Return the recipient members of the status, and the contact next to it; both may be empty."""
+def _recipient(
+    services: SimulatorServices, phone: str, body: StatusBody
+) -> tuple[dict[str, str], SimulatedPhone | None]:
+    """Return the recipient members of the status, and the phone in its contacts."""
     known = services.phones.fill_user_id(services.phones.by_digits.get(phone) or SimulatedPhone(phone, ""))
     if body.recipient_user_id is not None:
         known = replace(known, user_id=body.recipient_user_id, shows_number=body.names_recipient)
     elif not body.names_recipient:
-        return "", ""
+        return {}, None
     elif body.status == "failed":
         known = failed_status_phone(known)
-    has_contacts = services.settings.value.statuses_contacts
-    return recipient_json(known), contact_json(known) if has_contacts else ""
+    return status_recipient(known), known if services.settings.value.statuses_contacts else None
 
 
-def _errors(body: StatusBody) -> str:
+def _errors(body: StatusBody) -> dict[str, Any]:
     if body.code is None and body.status != "failed":
-        return ""
+        return {}
     code = 131000 if body.code is None else body.code
     details = body.details or FAILURE_TEXTS.get(code, body.title or "The message failed.")
-    return errors_json([webhook_error(code, details, body.title)])
+    return {"errors": [webhook_error(code, details, body.title)]}

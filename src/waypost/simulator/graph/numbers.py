@@ -17,6 +17,7 @@ from waypost.simulator.graph.node_tables import NumberView, number_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
+from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
@@ -34,7 +35,7 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
     """Return a number with the data of its fields, as an app sees it."""
     number_id = number.phone_number_id
     subscription = services.accounts.subscription(number.waba_id, app_id)
-    restriction = services.sending_limits.find_restriction(number_id)
+    restriction = find_restriction(services, number_id)
     registration = services.registrations.registration(number)
     return NumberView(
         number=number,

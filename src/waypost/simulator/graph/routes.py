@@ -29,7 +29,8 @@ from waypost.simulator.graph.registration import check_override, shake_hands
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.lists import page
-from waypost.simulator.messages.marketing import SimulatedAd
+from waypost.simulator.messages.marketing import SimulatedAd, read_insights
+from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -87,19 +88,19 @@ async def send_message(services: SimulatorServices, call: Call, number: Number) 
             number, call.fields.get("message_id"), call.fields.get("typing_indicator")
         )
         return GRAPH_SUCCESS
-    return await services.messages.accept(number, call.fields, call.raw, fail_code=call.fail_code)
+    return await accept_message(services, number, call.fields, call.raw, fail_code=call.fail_code)
 
 
 @operation("messages.send", "POST", Number, "marketing_messages", permission=MESSAGING)
 async def send_marketing_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
     """Accept a marketing template. Source: the operator's page "Send Marketing Messages"."""
-    return await services.messages.accept(number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
+    return await accept_message(services, number, call.fields, call.raw, fail_code=call.fail_code, to_marketing=True)
 
 
 @operation("insights.read", "GET", SimulatedAd, "insights")
 async def show_insights(services: SimulatorServices, call: Call, ad: SimulatedAd) -> GraphResponse:
     """Return the statistics of a template's marketing messages. Source: the operator's page "Viewing metrics"."""
-    return {"data": [await services.marketing_insights.insights(ad.template, call.query)]}
+    return {"data": [await read_insights(services, ad.template, call.query)]}
 
 
 @operation("subscriptions.create", "POST", Account, "subscribed_apps")

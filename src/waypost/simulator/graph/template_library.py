@@ -9,7 +9,13 @@ from waypost.simulator.errors import bad_parameter, template_error
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.languages import LANGUAGES
 from waypost.simulator.lists import page
-from waypost.simulator.messages.analytics import DAY_S, TEMPLATE_METRICS, data_point_view
+from waypost.simulator.messages.analytics import (
+    DAY_S,
+    TEMPLATE_METRICS,
+    count_data_points,
+    count_sends,
+    data_point_view,
+)
 from waypost.simulator.requests import Call, parse_parameter
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.checks import check_draft
@@ -63,7 +69,7 @@ async def show_analytics(services: SimulatorServices, call: Call, account: Accou
     granularity = call.query.get("granularity", "DAILY").upper()
     if granularity != "DAILY":
         raise bad_parameter("Param granularity must be one of {DAILY}.")
-    points = await services.analytics.data_points(_templates(services, call, account), start_s=start_s, end_s=end_s)
+    points = await count_data_points(services, _templates(services, call, account), start_s=start_s, end_s=end_s)
     metrics = _metrics(call)
     data = {
         "granularity": granularity,
@@ -92,7 +98,7 @@ async def compare_templates(services: SimulatorServices, call: Call, template: S
     other = others[0] if len(others) == 1 else None
     if other is None or other.waba_id != template.waba_id or other.template_id == template.template_id:
         raise bad_parameter("Param template_ids must be the id of one other template of the same account.")
-    sends = await services.analytics.count_sends(start_s=start_s, end_s=end_s)
+    sends = await count_sends(services, start_s=start_s, end_s=end_s)
     ids = (template.template_id, other.template_id)
     if services.settings.value.limits and any(sends[template_id] < _MIN_COMPARED_SENDS for template_id in ids):
         rule = f"Templates must have been sent at least {_MIN_COMPARED_SENDS:,} times in the specified time frame."

@@ -1,17 +1,15 @@
 """Groups on phones: the messages that a participant sees, and reading them."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
-from waypost.base.clock import Clock
-from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.groups.model import GroupParticipant, SimulatedGroup
 from waypost.simulator.handsets.inboxes import message_view
-from waypost.simulator.handsets.reachability import read_delivery
+from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
-from waypost.simulator.outbox import Outbox
-from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.store import Statement, Store
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
 from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
 
@@ -27,91 +25,96 @@ _UNREAD: Final = (
 _NEXT_DELIVERY: Final = "SELECT min(delivered_ms) FROM group_deliveries WHERE phone=:phone AND delivered_ms>:now_ms"
 
 
-class GroupChats:
-    """Reads the messages of groups as their participants see them."""
+async def list_group_messages(
+    state: SimulatorServices, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
+) -> list[dict[str, Any]]:
+    """Return the messages that a participant sees, newest last: those written since it joined.
 
-    def __init__(self, store: Store, clock: Clock, signals: DeliverySignals, outbox: Outbox) -> None:
-        self._store = store
-        self._clock = clock
-        self._signals = signals
-        self._outbox = outbox
+    Args:
+        state: the simulator's state.
+        group: the group.
+        participant: of the group.
+        after: only messages after this position.
+        limit: how many of the newest.
+    """
+    now_ms = state.clock.now_ms()
+    rows = await MESSAGES.rows(
+        state.store,
+        _SHOWN,
+        excluded_columns=("body",),
+        recipient=GROUP_PREFIX + group.group_id,
+        phone=participant.phone,
+        joined_ms=participant.joined_ms,
+        now_ms=now_ms,
+        after=after,
+        limit=limit,
+    )
+    deliveries = {row.position: row for row in await GROUP_DELIVERIES.find(state.store, phone=participant.phone)}
+    return [_view(message, deliveries.get(message.position), now_ms) for message in rows[::-1]]
 
-    async def messages(
-        self, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
-    ) -> list[dict[str, Any]]:
-        """Return the messages that a participant sees, newest last: those written since it joined.
 
-        Args:
-            group: the group.
-            participant: of the group.
-            after: only messages after this position.
-            limit: how many of the newest.
-        """
-        now_ms = self._clock.now_ms()
-        rows = await MESSAGES.rows(
-            self._store,
-            _SHOWN,
-            excluded_columns=("body",),
-            recipient=GROUP_PREFIX + group.group_id,
-            phone=participant.phone,
-            joined_ms=participant.joined_ms,
-            now_ms=now_ms,
-            after=after,
-            limit=limit,
+async def wait_for_group_messages(
+    state: SimulatorServices,
+    group: SimulatedGroup,
+    participant: GroupParticipant,
+    *,
+    wait_ms: int,
+    after: int | None,
+    limit: int,
+) -> list[dict[str, Any]]:
+    """Return the messages once one is after `after`, or without it unread or new, or those when the time is over."""
+    phone = participant.phone
+    position = after or 0
+    known = {
+        view["wamid"] for view in await list_group_messages(state, group, participant, after=position, limit=limit)
+    }
+
+    def is_complete(shown: list[dict[str, Any]]) -> bool:
+        if after is not None:
+            return bool(shown)
+        unread = ("to_phone", "delivered")
+        return any(view["wamid"] not in known or (view["direction"], view["state"]) == unread for view in shown)
+
+    try:
+        async with asyncio.timeout(wait_ms / 1000):
+            while True:
+                wakeup = state.delivery_signals.wake_event(phone)
+                shown = await list_group_messages(state, group, participant, after=position, limit=limit)
+                if is_complete(shown):
+                    return shown
+                now_ms = state.clock.now_ms()
+                due_ms: int | None = await state.store.value(_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
+                await state.clock.wait(wakeup, until_ms=now_ms + 3_600_000 if due_ms is None else due_ms)
+    except TimeoutError:
+        return await list_group_messages(state, group, participant, after=position, limit=limit)
+
+
+def read_group(state: SimulatorServices, phone: str, group: SimulatedGroup) -> Callable[[Transaction], int]:
+    """Mark what has arrived from a group as read on a phone; the result is how many messages that was."""
+    handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
+    now_ms, recipient = state.clock.now_ms(), GROUP_PREFIX + group.group_id
+
+    def write(transaction: Transaction) -> int:
+        unread = GROUP_DELIVERIES.select(
+            transaction.connection, _UNREAD, phone=phone, recipient=recipient, now_ms=now_ms
         )
-        deliveries = {row.position: row for row in await GROUP_DELIVERIES.find(self._store, phone=participant.phone)}
-        return [_view(message, deliveries.get(message.position), now_ms) for message in rows[::-1]]
+        for delivery in unread:
+            read_group_delivery(state, transaction, handset, delivery, now_ms)
+        return len(unread)
 
-    async def wait_for_messages(
-        self, group: SimulatedGroup, participant: GroupParticipant, *, wait_ms: int, after: int | None, limit: int
-    ) -> list[dict[str, Any]]:
-        """Return the messages once one is after `after`, or without it unread or new, or those when the time is over."""
-        phone = participant.phone
-        position = after or 0
-        known = {view["wamid"] for view in await self.messages(group, participant, after=position, limit=limit)}
+    return write
 
-        def is_complete(shown: list[dict[str, Any]]) -> bool:
-            if after is not None:
-                return bool(shown)
-            unread = ("to_phone", "delivered")
-            return any(view["wamid"] not in known or (view["direction"], view["state"]) == unread for view in shown)
 
-        try:
-            async with asyncio.timeout(wait_ms / 1000):
-                while True:
-                    wakeup = self._signals.wake_event(phone)
-                    shown = await self.messages(group, participant, after=position, limit=limit)
-                    if is_complete(shown):
-                        return shown
-                    now_ms = self._clock.now_ms()
-                    due_ms: int | None = await self._store.value(_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
-                    await self._clock.wait(wakeup, until_ms=now_ms + 3_600_000 if due_ms is None else due_ms)
-        except TimeoutError:
-            return await self.messages(group, participant, after=position, limit=limit)
+async def find_group_message(state: SimulatorServices, group: SimulatedGroup, wamid: str) -> SimulatedMessage | None:
+    """Return one message of a group; None if it has none with this id."""
+    recipient = GROUP_PREFIX + group.group_id
+    return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=recipient)), None)
 
-    async def read(self, phone: SimulatedPhone, group: SimulatedGroup) -> int:
-        """Mark what has arrived from a group as read on a phone; return how many messages that was."""
-        now_ms = self._clock.now_ms()
-        recipient = GROUP_PREFIX + group.group_id
-        rows = await GROUP_DELIVERIES.rows(self._store, _UNREAD, phone=phone.phone, recipient=recipient, now_ms=now_ms)
-        statements: list[Statement] = [
-            statement for row in rows for statement in read_delivery(phone, row, now_ms, self._outbox)
-        ]
-        if statements:
-            await self._store.run(statements)
-        for waba_id in {row.waba_id for row in rows}:
-            self._outbox.wake_events(waba_id).set()
-        return len(rows)
 
-    async def find_message(self, group: SimulatedGroup, wamid: str) -> SimulatedMessage | None:
-        """Return one message of a group; None if it has none with this id."""
-        recipient = GROUP_PREFIX + group.group_id
-        return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=recipient)), None)
-
-    def wake(self, group: SimulatedGroup) -> None:
-        """Wake those who wait for a message on the phone of a participant."""
-        for participant in group.participants:
-            self._signals.wake(participant.phone)
+def wake_participants(state: SimulatorServices, group: SimulatedGroup) -> None:
+    """Wake those who wait for a message on the phone of a participant."""
+    for participant in group.participants:
+        state.delivery_signals.wake(participant.phone)
 
 
 def _view(message: SimulatedMessage, delivery: GroupDelivery | None, now_ms: int) -> dict[str, Any]:

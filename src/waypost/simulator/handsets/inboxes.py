@@ -8,10 +8,9 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from waypost.base.clock import Clock
-from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.messages.statuses import state_at
 from waypost.simulator.phones.phones import PHONE_KIND
-from waypost.simulator.store import Store
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import IS_NAMED, MESSAGES, SimulatedMessage, find_by_wamids
 
 _MAX_POSITION: Final = 2**62
@@ -20,93 +19,106 @@ _SELECT_NEXT_DELIVERY: Final = (
 )
 
 
-class Inboxes:
-    """Reads the messages on phones."""
+async def list_messages(
+    state: SimulatorServices,
+    phone: str,
+    *,
+    after: int,
+    limit: int,
+    before: int | None = None,
+    number_ids: Sequence[str] = (),
+) -> list[SimulatedMessage]:
+    """Return the messages that the phone shows, received and sent, newest last.
 
-    def __init__(self, store: Store, clock: Clock, signals: DeliverySignals) -> None:
-        self._store = store
-        self._clock = clock
-        self._signals = signals
+    Args:
+        state: the simulator's state.
+        phone: its digits.
+        after: only messages after this position.
+        limit: how many of the newest.
+        before: only messages before this position.
+        number_ids: only the chats with these business numbers; none: all.
+    """
+    number_filter = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
+    rows = await MESSAGES.rows(
+        state.store,
+        "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
+        f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {number_filter}ORDER BY position DESC LIMIT :limit",
+        excluded_columns=("body",),
+        phone=phone,
+        now_ms=state.clock.now_ms(),
+        after=after,
+        before=_MAX_POSITION if before is None else before,
+        number_ids=msgspec.json.encode(number_ids).decode(),
+        limit=limit,
+    )
+    return rows[::-1]
 
-    async def inbox(
-        self, phone: str, *, after: int, limit: int, before: int | None = None, number_ids: Sequence[str] = ()
-    ) -> list[SimulatedMessage]:
-        """Return the messages that the phone shows, received and sent, newest last.
 
-        Args:
-            phone: its digits.
-            after: only messages after this position.
-            limit: how many of the newest.
-            before: only messages before this position.
-            number_ids: only the chats with these business numbers; none: all.
-        """
-        number_filter = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
-        rows = await MESSAGES.rows(
-            self._store,
-            "phone=:phone AND position>:after AND position<:before AND failed_ms IS NULL "
-            f"AND (is_inbound=1 OR delivered_ms<=:now_ms) {number_filter}ORDER BY position DESC LIMIT :limit",
-            excluded_columns=("body",),
-            phone=phone,
-            now_ms=self._clock.now_ms(),
-            after=after,
-            before=_MAX_POSITION if before is None else before,
-            number_ids=msgspec.json.encode(number_ids).decode(),
-            limit=limit,
-        )
-        return rows[::-1]
+async def list_quoted(
+    state: SimulatorServices, phone: str, messages: Sequence[SimulatedMessage]
+) -> list[SimulatedMessage]:
+    """Return the messages that these reply to and that are not among them."""
+    listed_wamids = {item.wamid for item in messages}
+    wamids = sorted({item.context_id for item in messages if item.context_id} - listed_wamids)
+    originals = await find_by_wamids(state.store, wamids) if wamids else []
+    return [message for message in originals if message.phone == phone]
 
-    async def quoted(self, phone: str, messages: Sequence[SimulatedMessage]) -> list[SimulatedMessage]:
-        """Return the messages that these reply to and that are not among them."""
-        listed_wamids = {item.wamid for item in messages}
-        wamids = sorted({item.context_id for item in messages if item.context_id} - listed_wamids)
-        originals = await find_by_wamids(self._store, wamids) if wamids else []
-        return [message for message in originals if message.phone == phone]
 
-    async def wait_for_new(self, phone: str, *, wait_ms: int) -> None:
-        """Wait until the phone has an unread message, or shows one that it did not show before."""
-        shown = {item.wamid for item in await self.inbox(phone, after=0, limit=100)}
-        has_unread = any_unread(self._clock)
+async def wait_for_new_message(state: SimulatorServices, phone: str, *, wait_ms: int) -> None:
+    """Wait until the phone has an unread message, or shows one that it did not show before."""
+    shown = {item.wamid for item in await list_messages(state, phone, after=0, limit=100)}
+    has_unread = any_unread(state.clock)
 
-        def is_complete(items: list[SimulatedMessage]) -> bool:
-            return has_unread(items) or any(item.wamid not in shown for item in items)
+    def is_complete(items: list[SimulatedMessage]) -> bool:
+        return has_unread(items) or any(item.wamid not in shown for item in items)
 
-        await self.wait_for(phone, wait_ms=wait_ms, is_complete=is_complete)
+    await wait_for_messages(state, phone, wait_ms=wait_ms, is_complete=is_complete)
 
-    async def wait_for(
-        self, phone: str, *, wait_ms: int, is_complete: Callable[[list[SimulatedMessage]], bool], after: int = 0
-    ) -> list[SimulatedMessage]:
-        """Return the inbox once it satisfies a condition, or its content when the time is over.
 
-        Args:
-            phone: its digits.
-            wait_ms: real time.
-            is_complete: the condition; gets the newest 100 messages after `after`.
-            after: only messages after this position.
-        """
-        try:
-            async with asyncio.timeout(wait_ms / 1000):
-                while True:
-                    wakeup = self._signals.wake_event(phone)
-                    messages = await self.inbox(phone, after=after, limit=100)
-                    if is_complete(messages):
-                        return messages
-                    await self._clock.wait(wakeup, until_ms=await self._next_delivery_ms(phone))
-        except TimeoutError:
-            return await self.inbox(phone, after=after, limit=100)
+async def wait_for_messages(
+    state: SimulatorServices,
+    phone: str,
+    *,
+    wait_ms: int,
+    is_complete: Callable[[list[SimulatedMessage]], bool],
+    after: int = 0,
+) -> list[SimulatedMessage]:
+    """Return the inbox once it satisfies a condition, or its content when the time is over.
 
-    async def find_message(self, phone: str, wamid: str) -> SimulatedMessage | None:
-        """Return one message of the phone, delivered or not; None if there is none."""
-        return next(iter(await MESSAGES.find(self._store, wamid=wamid, phone=phone)), None)
+    Args:
+        state: the simulator's state.
+        phone: its digits.
+        wait_ms: real time.
+        is_complete: the condition; gets the newest 100 messages after `after`.
+        after: only messages after this position.
+    """
+    try:
+        async with asyncio.timeout(wait_ms / 1000):
+            while True:
+                wakeup = state.delivery_signals.wake_event(phone)
+                messages = await list_messages(state, phone, after=after, limit=100)
+                if is_complete(messages):
+                    return messages
+                await state.clock.wait(wakeup, until_ms=await _next_delivery_ms(state, phone))
+    except TimeoutError:
+        return await list_messages(state, phone, after=after, limit=100)
 
-    async def find_named(self, phone: str, message_id: str) -> list[SimulatedMessage]:
-        """Return the messages of the phone with this wamid or with this id of their sender, delivered or not."""
-        condition = f"phone=:phone AND {IS_NAMED} ORDER BY position"
-        return await MESSAGES.rows(self._store, condition, phone=phone, message_id=message_id)
 
-    async def _next_delivery_ms(self, phone: str) -> int:
-        now_ms = self._clock.now_ms()
-        due_ms: int | None = await self._store.value(_SELECT_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
-        return now_ms + 3_600_000 if due_ms is None else due_ms
+async def find_message(state: SimulatorServices, phone: str, wamid: str) -> SimulatedMessage | None:
+    """Return one message of the phone, delivered or not; None if there is none."""
+    return next(iter(await MESSAGES.find(state.store, wamid=wamid, phone=phone)), None)
+
+
+async def find_named(state: SimulatorServices, phone: str, message_id: str) -> list[SimulatedMessage]:
+    """Return the messages of the phone with this wamid or with this id of their sender, delivered or not."""
+    condition = f"phone=:phone AND {IS_NAMED} ORDER BY position"
+    return await MESSAGES.rows(state.store, condition, phone=phone, message_id=message_id)
+
+
+async def _next_delivery_ms(state: SimulatorServices, phone: str) -> int:
+    now_ms = state.clock.now_ms()
+    due_ms: int | None = await state.store.value(_SELECT_NEXT_DELIVERY, phone=phone, now_ms=now_ms)
+    return now_ms + 3_600_000 if due_ms is None else due_ms
 
 
 def any_unread(clock: Clock) -> Callable[[list[SimulatedMessage]], bool]:
@@ -198,40 +210,34 @@ class _ChatRow(NamedTuple):
     unread: int
 
 
-class Chats:
-    """Lists of chats, read from the messages."""
+async def list_chats(state: SimulatorServices, phone: str) -> list[SimulatedChat]:
+    """Return the chats of a phone among its newest messages, newest first."""
+    rows = await state.store.rows(
+        _ChatRow, _SELECT_CHATS, phone=phone, now_ms=state.clock.now_ms(), limit=_MAX_SCANNED_OF_PHONE
+    )
+    messages = {row.position: await MESSAGES.find(state.store, position=row.position) for row in rows}
+    return [
+        SimulatedChat(row.phone_number_id, message, row.unread) for row in rows for message in messages[row.position]
+    ]
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
 
-    async def list_chats(self, phone: str) -> list[SimulatedChat]:
-        """Return the chats of a phone among its newest messages, newest first."""
-        rows = await self._store.rows(
-            _ChatRow, _SELECT_CHATS, phone=phone, now_ms=self._clock.now_ms(), limit=_MAX_SCANNED_OF_PHONE
-        )
-        messages = {row.position: await MESSAGES.find(self._store, position=row.position) for row in rows}
-        return [
-            SimulatedChat(row.phone_number_id, message, row.unread)
-            for row in rows
-            for message in messages[row.position]
-        ]
+async def list_active_phones(state: SimulatorServices, number_ids: Sequence[str], *, limit: int) -> list[str]:
+    """Return the phones that have a chat with one of these numbers, the most recently active first."""
+    number_ids_json = msgspec.json.encode(number_ids).decode()
+    return await state.store.column(
+        _SELECT_ACTIVE_PHONES, number_ids=number_ids_json, newest=_MAX_SCANNED_MESSAGES, limit=limit
+    )
 
-    async def active_phones(self, number_ids: Sequence[str], *, limit: int) -> list[str]:
-        """Return the phones that have a chat with one of these numbers, the most recently active first."""
-        number_ids_json = msgspec.json.encode(number_ids).decode()
-        return await self._store.column(
-            _SELECT_ACTIVE_PHONES, number_ids=number_ids_json, newest=_MAX_SCANNED_MESSAGES, limit=limit
-        )
 
-    async def active_among(self, phones: Collection[str], number_ids: Sequence[str], *, limit: int) -> list[str]:
-        """Return those of these phones that have a chat with one of these numbers, the most recently active first."""
-        phones_json = msgspec.json.encode(sorted(phones)).decode()
-        number_ids_json = msgspec.json.encode(number_ids).decode()
-        return await self._store.column(
-            _SELECT_ACTIVE_AMONG, phones=phones_json, number_ids=number_ids_json, limit=limit
-        )
+async def list_active_among(
+    state: SimulatorServices, phones: Collection[str], number_ids: Sequence[str], *, limit: int
+) -> list[str]:
+    """Return those of these phones that have a chat with one of these numbers, the most recently active first."""
+    phones_json = msgspec.json.encode(sorted(phones)).decode()
+    number_ids_json = msgspec.json.encode(number_ids).decode()
+    return await state.store.column(_SELECT_ACTIVE_AMONG, phones=phones_json, number_ids=number_ids_json, limit=limit)
 
-    async def phones_without_chats(self, *, after: str, limit: int) -> list[str]:
-        """Return the phones that were named and have no chat."""
-        return await self._store.column(_SELECT_PHONES_WITHOUT_CHATS, kind=PHONE_KIND, after=after, limit=limit)
+
+async def list_phones_without_chats(state: SimulatorServices, *, after: str, limit: int) -> list[str]:
+    """Return the phones that were named and have no chat."""
+    return await state.store.column(_SELECT_PHONES_WITHOUT_CHATS, kind=PHONE_KIND, after=after, limit=limit)

@@ -1,26 +1,19 @@
 """Phones that cannot be reached: offline phones, and phones whose owner has blocked a business.
 
-A change is first made in memory, so that messages accepted from then on respect it. Then the pending writes of
-earlier messages are awaited, and only then the file is changed. So no message escapes the change. Messages to groups
+A change is first made in memory, so that messages accepted from then on respect it. Then the returned function changes
+the file in a transaction, which follows those of earlier messages. So no message escapes the change. Messages to groups
 are withheld, delivered afterwards, and read in the same way.
 """
 
-import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from msgspec.structs import replace
-
-from waypost.base.clock import Clock
-from waypost.base.json_values import object_or_none
-from waypost.simulator.accounts.accounts import Accounts, Number
-from waypost.simulator.delivery_signals import DeliverySignals
-from waypost.simulator.messages.statuses import read_status_json
-from waypost.simulator.outbox import Outbox
+from waypost.base.json_values import object_of
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import Phones
-from waypost.simulator.settings import SimulatorSettingsStore
-from waypost.simulator.store import Statement, Store
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.tables.group_deliveries import (
     GROUP_DELIVERIES,
     GroupDelivery,
@@ -36,275 +29,211 @@ from waypost.simulator.tables.phone_plans import (
     postpone_actions,
     resume_actions,
 )
-from waypost.simulator.tables.updates import OUTBOX, Update, add_update, delete_delivery_statuses
+from waypost.simulator.tables.updates import OUTBOX, Update, delete_delivery_statuses
 from waypost.simulator.templates.template import lifetime_ms
-from waypost.simulator.templates.templates import Templates
 
 
-class PhoneReachability:
-    """Takes phones offline and online, and blocks businesses."""
+def change_phone(state: SimulatorServices, phone: str, changes: Mapping[str, Any]) -> Callable[[Transaction], None]:
+    """Set members of a phone; create the phone if it is new.
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        settings: SimulatorSettingsStore,
-        accounts: Accounts,
-        templates: Templates,
-        phones: Phones,
-        signals: DeliverySignals,
-        outbox: Outbox,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._settings = settings
-        self._accounts = accounts
-        self._templates = templates
-        self._phones = phones
-        self._signals = signals
-        self._outbox = outbox
-        self._lock = asyncio.Lock()
+    When a phone stops sending read receipts, the planned ones are deleted.
+    """
+    sent_receipts = state.phones.find_or_default(phone).sends_read_receipts
+    saved = state.phones.set_members(phone, changes)
+    stops_receipts = sent_receipts and not state.phones.find_or_default(phone).sends_read_receipts
 
-    async def change_phone(
-        self, phone: str, changes: Mapping[str, Any], extra_statements: Sequence[Statement] = ()
-    ) -> None:
-        """Set members of a phone; create the phone if it is new.
+    def write(transaction: Transaction) -> None:
+        transaction.run(saved)
+        if not stops_receipts:
+            return
+        now_ms = state.clock.now_ms()
+        for row in find_scheduled(transaction.connection, phone, now_ms):
+            waba_id = state.accounts.numbers[row.phone_number_id].waba_id
+            planned_read = {"waba_id": waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
+            transaction.run(OUTBOX.delete(**planned_read))
+        for delivery in find_scheduled_group_deliveries(transaction.connection, phone, now_ms):
+            _cancel_group_read(transaction, delivery, now_ms)
 
-        When a phone stops sending read receipts, the planned ones are deleted.
+    return write
 
-        Args:
-            phone: its digits.
-            changes: new values by member.
-            extra_statements: written in the same transaction.
-        """
-        async with self._lock:
-            known = self._phones.find_or_default(phone)
-            changed = replace(known, **changes)
-            self._phones.put(changed)
-            statements = [self._phones.save_statement(changed)]
-            if known.sends_read_receipts and not changed.sends_read_receipts:
-                await self._flush_pending_writes()
-                now_ms = self._clock.now_ms()
-                for row in await find_scheduled(self._store, phone, now_ms):
-                    waba_id = self._accounts.numbers[row.phone_number_id].waba_id
-                    planned_read = {"waba_id": waba_id, "due_ms": row.read_ms, "subject": row.wamid, "kind": "read"}
-                    statements.append(OUTBOX.delete(**planned_read))
-                for delivery in await find_scheduled_group_deliveries(self._store, phone, now_ms):
-                    statements += cancel_planned_read(delivery, now_ms)
-            await self._store.run([*statements, *extra_statements])
 
-    async def go_offline(self, phone: str, extra_statements: Sequence[Statement] = ()) -> None:
-        """Take the phone offline: messages on their way and planned actions wait.
+def go_offline(state: SimulatorServices, phone: str) -> Callable[[Transaction], None]:
+    """Take the phone offline: messages on their way and planned actions wait."""
+    was_offline = state.phones.find_or_default(phone).is_offline
+    saved = state.phones.set_members(phone, {"is_offline": True})
 
-        Args:
-            phone: its digits.
-            extra_statements: written in the same transaction.
-        """
-        async with self._lock:
-            known = self._phones.find_or_default(phone)
-            changed = replace(known, is_offline=True)
-            self._phones.put(changed)
-            statements = [self._phones.save_statement(changed)]
-            if not known.is_offline:
-                await self._flush_pending_writes()
-                now_ms = self._clock.now_ms()
-                for row in await find_scheduled(self._store, phone, now_ms):
-                    statements += await self._defer_message(phone, row, now_ms)
-                for delivery in await find_scheduled_group_deliveries(self._store, phone, now_ms):
-                    statements += withhold_delivery(delivery, now_ms)
-                statements.append(postpone_actions(phone))
-            await self._store.run([*statements, *extra_statements])
+    def write(transaction: Transaction) -> None:
+        transaction.run(saved)
+        if was_offline:
+            return
+        now_ms = state.clock.now_ms()
+        for row in find_scheduled(transaction.connection, phone, now_ms):
+            _defer_message(state, transaction, row, now_ms)
+        for delivery in find_scheduled_group_deliveries(transaction.connection, phone, now_ms):
+            _withhold_group_delivery(transaction, delivery, now_ms)
+        transaction.run(postpone_actions(phone))
 
-    async def go_online(self, phone: str, extra_statements: Sequence[Statement] = ()) -> None:
-        """Bring the phone online: waiting messages arrive in order, unless their lifetime is over.
+    return write
 
-        Args:
-            phone: its digits.
-            extra_statements: written in the same transaction.
-        """
-        async with self._lock:
-            known = self._phones.find_or_default(phone)
-            changed = replace(known, is_offline=False)
-            self._phones.put(changed)
-            at_ms = self._clock.now_ms()
-            statements = [self._phones.save_statement(changed)]
-            accounts: set[str] = set()
-            if known.is_offline:
-                await self._flush_pending_writes()
-                for row in await WAITING_MESSAGES.find(self._store, phone=phone):
-                    accounts.add(row.waba_id)
-                    statements += self._deliver_waiting(self._phones.fill_user_id(changed), row, at_ms)
-                for delivery in await find_waiting_group_deliveries(self._store, phone):
-                    accounts.add(delivery.waba_id)
-                    statements += deliver_withheld(
-                        changed, delivery, at_ms, self._outbox, lifetime_ms=lifetime_ms(None)
-                    )
-                statements += [WAITING_MESSAGES.delete(phone=phone), resume_actions(phone, at_ms)]
-            await self._store.run([*statements, *extra_statements])
-        for waba_id in accounts:
-            self._outbox.wake_events(waba_id).set()
-        self._signals.wake(phone)
 
-    async def block(
-        self, phone: str, number: Number, *, blocks: bool, extra_statements: Sequence[Statement] = ()
-    ) -> None:
-        """Block a business number for the phone's owner, or unblock it.
+def go_online(state: SimulatorServices, phone: str) -> Callable[[Transaction], None]:
+    """Bring the phone online: waiting messages arrive in order, unless their lifetime is over."""
+    was_offline = state.phones.find_or_default(phone).is_offline
+    saved = state.phones.set_members(phone, {"is_offline": False})
+    at_ms = state.clock.now_ms()
 
-        Messages on their way never arrive, even after an unblock, and the business is not notified.
+    def write(transaction: Transaction) -> None:
+        transaction.run(saved)
+        transaction.wake_phone(phone)
+        if not was_offline:
+            return
+        handset = state.phones.fill_user_id(state.phones.find_or_default(phone))
+        for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone):
+            _deliver_waiting(state, transaction, handset, waiting, at_ms)
+        for delivery in find_waiting_group_deliveries(transaction.connection, phone):
+            _deliver_withheld(state, transaction, handset, delivery, at_ms)
+        transaction.run(WAITING_MESSAGES.delete(phone=phone), resume_actions(phone, at_ms))
 
-        Args:
-            phone: its digits.
-            number: the business number.
-            blocks: True to block, False to unblock.
-            extra_statements: written in the same transaction.
-        """
-        async with self._lock:
-            changed = self._phones.change_list(phone, "has_blocked", number.phone_number_id, is_listed=blocks)
-            self._phones.put(changed)
-            statements = [self._phones.save_statement(changed)]
-            if blocks:
-                await self._flush_pending_writes()
-                now_ms = self._clock.now_ms()
-                for row in await find_scheduled(self._store, phone, now_ms):
-                    if row.phone_number_id == number.phone_number_id and (row.delivered_ms or 0) > now_ms:
-                        statements += [
-                            *_cancel_statuses(row, number.waba_id),
-                            PLANNED_ACTIONS.delete(phone=phone, wamid=row.wamid),
-                        ]
-                for waiting_message in await WAITING_MESSAGES.find(self._store, phone=phone):
-                    if waiting_message.phone_number_id == number.phone_number_id:
-                        statements.append(WAITING_MESSAGES.delete(phone=phone, position=waiting_message.position))
-                        statements.append(PLANNED_ACTIONS.delete(phone=phone, wamid=waiting_message.wamid))
-            await self._store.run([*statements, *extra_statements])
+    return write
 
-    async def _flush_pending_writes(self) -> None:
-        """Wait until all earlier writes are on disk."""
-        await self._store.run([])
 
-    async def _defer_message(self, phone: str, message: SimulatedMessage, now_ms: int) -> list[Statement]:
-        """Return the statements that make one planned message wait."""
-        waba_id = self._accounts.numbers[message.phone_number_id].waba_id
-        reference = object_or_none(message.content.get("template")) or {}
-        template = self._templates.by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
-        delivered_ms = message.delivered_ms or 0
-        is_delivered = delivered_ms <= now_ms
-        due_ms = message.read_ms if is_delivered else delivered_ms
-        updates = await OUTBOX.find(self._store, waba_id=waba_id, due_ms=due_ms, subject=message.wamid)
-        rest = next((update.rest for update in updates if update.kind in ("delivered", "read")), "")
-        until_ms = message.at_ms + lifetime_ms(template)
-        read_after_ms = None if message.read_ms is None else message.read_ms - delivered_ms
-        waiting_message = build_waiting_message(
-            message, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered
-        )
-        return [
-            *_cancel_statuses(message, waba_id, keeps_delivery=is_delivered),
-            WAITING_MESSAGES.insert(waiting_message),
-        ]
+def block(state: SimulatorServices, phone: str, number: Number, *, blocks: bool) -> Callable[[Transaction], None]:
+    """Block a business number for the phone's owner, or unblock it.
 
-    def _deliver_waiting(self, phone: SimulatedPhone, waiting_message: WaitingMessage, at_ms: int) -> list[Statement]:
-        """Return the statements that deliver one waiting message, or mark it read."""
-        if waiting_message.until_ms <= at_ms and not waiting_message.is_delivered:
-            return [PLANNED_ACTIONS.delete(phone=phone.phone, wamid=waiting_message.wamid)]
-        read_after_ms = 0 if phone.has_chat_open else waiting_message.read_after_ms
-        read_ms = None if read_after_ms is None else at_ms + read_after_ms
-        statements: list[Statement] = [
-            MESSAGES.update({"read_ms": read_ms}, position=waiting_message.position, read_ms=None)
-            if waiting_message.is_delivered
-            else MESSAGES.update({"delivered_ms": at_ms, "read_ms": read_ms}, position=waiting_message.position)
-        ]
-        if not waiting_message.rest:  # no app is subscribed
-            return statements
-        is_read = read_ms is not None and phone.sends_read_receipts
-        skips_delivered = bool(waiting_message.is_delivered) or (is_read and phone.has_chat_open)
+    Messages on their way never arrive, even after an unblock, and the business is not notified.
+    """
+    number_id = number.phone_number_id
+    saved = state.phones.change_list(phone, "has_blocked", number_id, is_listed=blocks)
 
-        def status_update(kind: str, due_ms: int, text: str) -> Statement:
-            return add_update(
-                Update(
-                    waiting_message.waba_id,
-                    due_ms,
-                    self._outbox.next_id(),
-                    kind,
-                    waiting_message.phone_number_id,
-                    waiting_message.wamid,
-                    text,
-                )
+    def write(transaction: Transaction) -> None:
+        transaction.run(saved)
+        if not blocks:
+            return
+        now_ms = state.clock.now_ms()
+        for row in find_scheduled(transaction.connection, phone, now_ms):
+            if row.phone_number_id == number_id and (row.delivered_ms or 0) > now_ms:
+                _cancel_statuses(transaction, row, number.waba_id)
+                transaction.run(PLANNED_ACTIONS.delete(phone=phone, wamid=row.wamid))
+        for waiting in WAITING_MESSAGES.find_on(transaction.connection, phone=phone, phone_number_id=number_id):
+            transaction.run(
+                WAITING_MESSAGES.delete(phone=phone, position=waiting.position),
+                PLANNED_ACTIONS.delete(phone=phone, wamid=waiting.wamid),
             )
 
-        if not skips_delivered:
-            statements.append(status_update("delivered", at_ms, waiting_message.rest))
-        if read_ms is not None and is_read:
-            priced = waiting_message.rest if skips_delivered and not waiting_message.is_delivered else None
-            unpriced = read_status_json(
-                phone, waiting_message.callback_data, has_contacts=self._settings.value.statuses_contacts
-            )
-            statements.append(status_update("read", read_ms, priced or unpriced))
-        return statements
+    return write
 
 
-def _cancel_statuses(message: SimulatedMessage, waba_id: str, *, keeps_delivery: bool = False) -> list[Statement]:
-    """Return the statements that delete a message's planned statuses."""
+def _defer_message(state: SimulatorServices, transaction: Transaction, message: SimulatedMessage, now_ms: int) -> None:
+    """Make one planned message wait."""
+    waba_id = state.accounts.numbers[message.phone_number_id].waba_id
+    reference = object_of(message.content.get("template"))
+    template = state.templates.by_key.get((waba_id, reference.get("name", ""), reference.get("language", "")))
+    delivered_ms = message.delivered_ms or 0
+    is_delivered = delivered_ms <= now_ms
+    due_ms = message.read_ms if is_delivered else delivered_ms
+    updates = OUTBOX.find_on(transaction.connection, waba_id=waba_id, due_ms=due_ms, subject=message.wamid)
+    rest = next((update.rest for update in updates if update.kind in ("delivered", "read")), "")
+    until_ms = message.at_ms + lifetime_ms(template)
+    read_after_ms = None if message.read_ms is None else message.read_ms - delivered_ms
+    waiting = build_waiting_message(message, waba_id, until_ms, read_after_ms, rest, is_delivered=is_delivered)
+    _cancel_statuses(transaction, message, waba_id, keeps_delivery=is_delivered)
+    transaction.run(WAITING_MESSAGES.insert(waiting))
+
+
+def _deliver_waiting(
+    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, waiting: WaitingMessage, at_ms: int
+) -> None:
+    """Deliver one waiting message, or mark it read."""
+    if waiting.until_ms <= at_ms and not waiting.is_delivered:
+        transaction.run(PLANNED_ACTIONS.delete(phone=phone.phone, wamid=waiting.wamid))
+        return
+    read_after_ms = 0 if phone.has_chat_open else waiting.read_after_ms
+    read_ms = None if read_after_ms is None else at_ms + read_after_ms
+    transaction.run(
+        MESSAGES.update({"read_ms": read_ms}, position=waiting.position, read_ms=None)
+        if waiting.is_delivered
+        else MESSAGES.update({"delivered_ms": at_ms, "read_ms": read_ms}, position=waiting.position)
+    )
+    is_read = read_ms is not None and phone.sends_read_receipts
+    skips_delivered = bool(waiting.is_delivered) or (is_read and phone.has_chat_open)
+    if not skips_delivered:
+        _send_status(state, transaction, waiting, "delivered", at_ms, waiting.rest)
+    if read_ms is not None and is_read and waiting.rest:
+        contact = phone if state.settings.value.statuses_contacts else None
+        unpriced = status_json(status_recipient(phone), waiting.callback_data, contact=contact)
+        is_first = skips_delivered and not waiting.is_delivered  # it has the price
+        _send_status(state, transaction, waiting, "read", read_ms, waiting.rest if is_first else unpriced)
+
+
+def _cancel_statuses(
+    transaction: Transaction, message: SimulatedMessage, waba_id: str, *, keeps_delivery: bool = False
+) -> None:
+    """Delete a message's planned statuses."""
     dues_ms = [message.read_ms] if keeps_delivery else [message.delivered_ms, message.read_ms]
     changes = {"read_ms": None} if keeps_delivery else {"delivered_ms": None, "read_ms": None}
-    return [
-        MESSAGES.update(changes, position=message.position),
-        *delete_delivery_statuses(message.wamid, waba_id, dues_ms),
-    ]
+    transaction.run(
+        MESSAGES.update(changes, position=message.position), *delete_delivery_statuses(message.wamid, waba_id, dues_ms)
+    )
 
 
-def withhold_delivery(delivery: GroupDelivery, now_ms: int) -> list[Statement]:
-    """Return the statements that cancel what is planned for one message, because its phone goes offline."""
-    statements = cancel_planned_read(delivery, now_ms)
-    key = {"phone": delivery.phone, "position": delivery.position}
+def _withhold_group_delivery(transaction: Transaction, delivery: GroupDelivery, now_ms: int) -> None:
+    """Cancel what is planned for one message to a group, because its phone goes offline."""
+    _cancel_group_read(transaction, delivery, now_ms)
+    changes: dict[str, int | None] = {"read_ms": None}
     if delivery.delivered_ms is not None and delivery.delivered_ms > now_ms:
-        statements += [
-            _cancel_status(delivery, "delivered", delivery.delivered_ms, delivery.delivered_rest),
-            GROUP_DELIVERIES.update({"delivered_ms": None}, **key),
-        ]
-    return [*statements, GROUP_DELIVERIES.update({"read_ms": None}, **key)]
+        _cancel_group_status(transaction, delivery, "delivered", delivery.delivered_ms, delivery.delivered_rest)
+        changes["delivered_ms"] = None
+    transaction.run(GROUP_DELIVERIES.update(changes, phone=delivery.phone, position=delivery.position))
 
 
-def cancel_planned_read(delivery: GroupDelivery, now_ms: int) -> list[Statement]:
-    """Return the statements that cancel the planned status `read`."""
-    if delivery.read_ms is None or delivery.read_ms <= now_ms:
-        return []
-    return [_cancel_status(delivery, "read", delivery.read_ms, delivery.read_rest)]
+def _cancel_group_read(transaction: Transaction, delivery: GroupDelivery, now_ms: int) -> None:
+    if delivery.read_ms is not None and delivery.read_ms > now_ms:
+        _cancel_group_status(transaction, delivery, "read", delivery.read_ms, delivery.read_rest)
 
 
-def deliver_withheld(
-    phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int, outbox: Outbox, *, lifetime_ms: int
-) -> list[Statement]:
-    """Return the statements that deliver one message to a phone that is online again, unless its lifetime is over."""
+def _cancel_group_status(transaction: Transaction, delivery: GroupDelivery, kind: str, due_ms: int, rest: str) -> None:
+    key = {"waba_id": delivery.waba_id, "due_ms": due_ms, "subject": delivery.wamid}
+    transaction.run(OUTBOX.delete(**key, kind=kind, rest=rest))
+
+
+def _deliver_withheld(
+    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int
+) -> None:
+    """Deliver one message to a group on a phone that is online again, unless its lifetime is over."""
     key = {"phone": delivery.phone, "position": delivery.position}
-    if delivery.delivered_ms is None and delivery.at_ms + lifetime_ms <= at_ms:
-        return [GROUP_DELIVERIES.delete(**key)]
+    if delivery.delivered_ms is None and delivery.at_ms + lifetime_ms(None) <= at_ms:
+        transaction.run(GROUP_DELIVERIES.delete(**key))
+        return
     read_after_ms = 0 if phone.has_chat_open else delivery.read_after_ms
     read_ms = None if read_after_ms is None else at_ms + read_after_ms
     changes: dict[str, int | None] = {"read_ms": read_ms}
-    statements: list[Statement] = []
     if delivery.delivered_ms is None:
         changes["delivered_ms"] = at_ms
-        statements += add_status(delivery, "delivered", at_ms, delivery.delivered_rest, outbox)
+        _send_status(state, transaction, delivery, "delivered", at_ms, delivery.delivered_rest)
     if read_ms is not None and phone.sends_read_receipts:
-        statements += add_status(delivery, "read", read_ms, delivery.read_rest, outbox)
-    return [GROUP_DELIVERIES.update(changes, **key), *statements]
+        _send_status(state, transaction, delivery, "read", read_ms, delivery.read_rest)
+    transaction.run(GROUP_DELIVERIES.update(changes, **key))
 
 
-def read_delivery(phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int, outbox: Outbox) -> list[Statement]:
-    """Return the statements that mark one delivered message as read, now instead of later."""
-    statements = cancel_planned_read(delivery, at_ms)
+def read_group_delivery(
+    state: SimulatorServices, transaction: Transaction, phone: SimulatedPhone, delivery: GroupDelivery, at_ms: int
+) -> None:
+    """Mark one delivered message to a group as read, now instead of later."""
+    _cancel_group_read(transaction, delivery, at_ms)
     if phone.sends_read_receipts:
-        statements += add_status(delivery, "read", at_ms, delivery.read_rest, outbox)
-    key = {"phone": delivery.phone, "position": delivery.position}
-    return [*statements, GROUP_DELIVERIES.update({"read_ms": at_ms}, **key)]
+        _send_status(state, transaction, delivery, "read", at_ms, delivery.read_rest)
+    transaction.run(GROUP_DELIVERIES.update({"read_ms": at_ms}, phone=delivery.phone, position=delivery.position))
 
 
-def add_status(delivery: GroupDelivery, kind: str, due_ms: int, rest: str, outbox: Outbox) -> list[Statement]:
-    """Return the statement that queues a status; none if no app gets it."""
-    if not rest:
-        return []
-    update = Update(delivery.waba_id, due_ms, outbox.next_id(), kind, delivery.phone_number_id, delivery.wamid, rest)
-    return [add_update(update)]
-
-
-def _cancel_status(delivery: GroupDelivery, kind: str, due_ms: int, rest: str) -> Statement:
-    return OUTBOX.delete(waba_id=delivery.waba_id, due_ms=due_ms, subject=delivery.wamid, kind=kind, rest=rest)
+def _send_status(
+    state: SimulatorServices,
+    transaction: Transaction,
+    delivery: WaitingMessage | GroupDelivery,
+    kind: str,
+    due_ms: int,
+    rest: str,
+) -> None:
+    """Queue a status; without a text no app gets it."""
+    if rest:
+        number_id, update_id = delivery.phone_number_id, state.outbox.next_id()
+        transaction.send(Update(delivery.waba_id, due_ms, update_id, kind, number_id, delivery.wamid, rest))

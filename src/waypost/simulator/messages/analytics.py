@@ -7,13 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from waypost.base.clock import Clock
-from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.messages.statuses import state_at
-from waypost.simulator.store import Store
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.messages import SimulatedMessage, find_taps, find_template_messages
 from waypost.simulator.templates.template import SimulatedTemplate
-from waypost.simulator.templates.templates import Templates
 
 DAY_S: Final = 24 * 3600
 TEMPLATE_METRICS: Final = ("COST", "CLICKED", "DELIVERED", "READ", "SENT")
@@ -42,80 +39,76 @@ class TemplateCounts:
     clicked: Counter[str] = field(default_factory=Counter[str])
 
 
-class TemplateAnalytics:
-    """Counts the messages of templates by outcome."""
+async def count_data_points(
+    state: SimulatorServices, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int, mark: str = ""
+) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
+    """Return the counts for each template and each UTC day that overlaps a period.
 
-    def __init__(self, store: Store, clock: Clock, accounts: Accounts, templates: Templates) -> None:
-        self._store = store
-        self._clock = clock
-        self._accounts = accounts
-        self._templates = templates
+    A day counts the messages that were sent on it, by their current state. A message whose request was a form,
+    not JSON, is not counted.
 
-    async def data_points(
-        self, templates: Sequence[SimulatedTemplate], *, start_s: int, end_s: int, mark: str = ""
-    ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
-        """Return the counts for each template and each UTC day that overlaps a period.
+    Args:
+        state: the simulator's state.
+        templates: of one account.
+        start_s: Unix seconds; counting begins with that day.
+        end_s: Unix seconds; the last day is the one before or at it.
+        mark: only messages that have this member in what their phone shows; empty: all.
+    """
+    first_s = start_s - start_s % DAY_S
+    last_s = max(first_s, end_s - 1)
+    days = range(first_s, last_s + 1, DAY_S)
+    until_s = days[-1] + DAY_S
+    rows = await find_template_messages(state.store, first_s * 1000, until_s * 1000, with_content=bool(mark))
+    rows = [row for row in rows if not mark or row.content.get(mark)]
+    counts = _count_messages(state, rows, await find_taps(state.store, first_s * 1000))
+    return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
 
-        A day counts the messages that were sent on it, by their current state. A message whose request was a form,
-        not JSON, is not counted.
 
-        Args:
-            templates: of one account.
-            start_s: Unix seconds; counting begins with that day.
-            end_s: Unix seconds; the last day is the one before or at it.
-            mark: only messages that have this member in what their phone shows; empty: all.
-        """
-        first_s = start_s - start_s % DAY_S
-        last_s = max(first_s, end_s - 1)
-        days = range(first_s, last_s + 1, DAY_S)
-        until_s = days[-1] + DAY_S
-        rows = await find_template_messages(self._store, first_s * 1000, until_s * 1000, with_content=bool(mark))
-        rows = [row for row in rows if not mark or row.content.get(mark)]
-        counts = self._count_messages(rows, await find_taps(self._store, first_s * 1000))
-        return [(template, day_s, counts[template.template_id, day_s]) for day_s in days for template in templates]
+async def count_sends(state: SimulatorServices, *, start_s: int, end_s: int) -> Counter[str]:
+    """Return how many messages of each template were sent from a second to another, that one included."""
+    rows = await find_template_messages(state.store, start_s * 1000, (end_s + 1) * 1000)
+    return Counter(template_id for _, template_id in _sent_rows(state, rows))
 
-    async def count_sends(self, *, start_s: int, end_s: int) -> Counter[str]:
-        """Return how many messages of each template were sent from a second to another, that one included."""
-        rows = await find_template_messages(self._store, start_s * 1000, (end_s + 1) * 1000)
-        return Counter(template_id for _, template_id in self._sent_rows(rows))
 
-    def _count_messages(
-        self, rows: Sequence[SimulatedMessage], taps: Sequence[SimulatedMessage]
-    ) -> dict[tuple[str, int], TemplateCounts]:
-        now_ms = self._clock.now_ms()
-        counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
-        count_by_message: dict[str, TemplateCounts] = {}
-        for row, template_id in self._sent_rows(rows):
-            state = state_at(row, now_ms)
-            day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
-            count = count_by_message[row.wamid] = counts[template_id, day_s]
-            count.sent += 1
-            count.delivered += state in ("delivered", "read")
-            count.read += state == "read"
-        for tap in taps:
-            if tap.context_id in count_by_message:
-                label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
-                count_by_message[tap.context_id].clicked[str(label)] += 1
-        return counts
+def _count_messages(
+    state: SimulatorServices, rows: Sequence[SimulatedMessage], taps: Sequence[SimulatedMessage]
+) -> dict[tuple[str, int], TemplateCounts]:
+    now_ms = state.clock.now_ms()
+    counts: dict[tuple[str, int], TemplateCounts] = defaultdict(TemplateCounts)
+    count_by_message: dict[str, TemplateCounts] = {}
+    for row, template_id in _sent_rows(state, rows):
+        reached = state_at(row, now_ms)
+        day_s = row.at_ms // 1000 - row.at_ms // 1000 % DAY_S
+        count = count_by_message[row.wamid] = counts[template_id, day_s]
+        count.sent += 1
+        count.delivered += reached in ("delivered", "read")
+        count.read += reached == "read"
+    for tap in taps:
+        if tap.context_id in count_by_message:
+            label = msgspec.json.decode(tap.shown, type=dict[str, Any]).get("text", "")
+            count_by_message[tap.context_id].clicked[str(label)] += 1
+    return counts
 
-    def _sent_rows(self, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
-        """Yield the messages that have not failed, each with the id of its template."""
-        now_ms = self._clock.now_ms()
-        for row in rows:
-            template_id = self.find_template_id(row.phone_number_id, row.body)
-            if template_id is not None and state_at(row, now_ms) != "failed":
-                yield row, template_id
 
-    def find_template_id(self, number_id: str, body: str) -> str | None:
-        """Return the id of the template that a request names; None if there is none."""
-        number = self._accounts.numbers.get(number_id)
-        try:
-            reference = msgspec.json.decode(body, type=_SentRequest).template
-        except msgspec.MsgspecError:
-            return None
-        key = (number.waba_id if number else "", reference.name, reference.language.code)
-        template = self._templates.by_key.get(key)
-        return template.template_id if template is not None else None
+def _sent_rows(state: SimulatorServices, rows: Sequence[SimulatedMessage]) -> Iterator[tuple[SimulatedMessage, str]]:
+    """Yield the messages that have not failed, each with the id of its template."""
+    now_ms = state.clock.now_ms()
+    for row in rows:
+        template_id = find_template_id(state, row.phone_number_id, row.body)
+        if template_id is not None and state_at(row, now_ms) != "failed":
+            yield row, template_id
+
+
+def find_template_id(state: SimulatorServices, number_id: str, body: str) -> str | None:
+    """Return the id of the template that a request names; None if there is none."""
+    number = state.accounts.numbers.get(number_id)
+    try:
+        reference = msgspec.json.decode(body, type=_SentRequest).template
+    except msgspec.MsgspecError:
+        return None
+    key = (number.waba_id if number else "", reference.name, reference.language.code)
+    template = state.templates.by_key.get(key)
+    return template.template_id if template is not None else None
 
 
 def data_point_view(

@@ -17,10 +17,9 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS, Clock
-from waypost.base.ids import Ids
+from waypost.base.clock import DAY_MS
 from waypost.base.json_values import object_or_none, objects_in, text_or_none
-from waypost.simulator.accounts.records import DIRECT_SEND, Records
+from waypost.simulator.accounts.records import DIRECT_SEND
 from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 from waypost.simulator.media.references import KnownReferences
 from waypost.simulator.messages.interactive import (
@@ -35,10 +34,9 @@ from waypost.simulator.messages.interactive import (
 from waypost.simulator.messages.interactive_fields import check_distinct, invalid_error, missing_error, require_text
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import RenderedMessage
-from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.changes import TemplateEvents
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
-from waypost.simulator.templates.templates import Templates
 from waypost.simulator.templates.text_variables import component_texts, contains_any
 
 DIRECT_SEND_TYPES: Final = ("text", "interactive")  # Source: the operator's pages "Direct Send"
@@ -86,56 +84,53 @@ class DirectSend:
     template_name: str = ""
 
 
-class DirectSendRequests:
-    """Reads the members of Direct Send, for accounts that may use it."""
+def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:
+    """Return a row of `DIRECT_SEND_ACCESS`; an account may use Direct Send until the control API denies it."""
+    return str(state.records.get(waba_id, DIRECT_SEND).get("access", "ENABLED"))
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
 
-    def find_access(self, waba_id: str) -> str:
-        """Return a row of `DIRECT_SEND_ACCESS`; an account may use Direct Send until the control API denies it."""
-        return str(self._records.get(waba_id, DIRECT_SEND).get("access", "ENABLED"))
+def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
+    """Return the category, lifetime and template name of a request.
 
-    def read(self, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
-        """Return the category, lifetime and template name of a request.
+    Args:
+        state: the simulator's state.
+        waba_id: the sender's account.
+        request: the body.
+        kind: the type of the message.
 
-        Args:
-            waba_id: the sender's account.
-            request: the body.
-            kind: the type of the message.
+    Raises:
+        GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a
+            category or out of its range, a type that Direct Send does not support, or an invalid template
+            name; 131064 or 139200 for a restricted account; 131062 for a one-time code to a user id.
 
-        Raises:
-            GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a
-                category or out of its range, a type that Direct Send does not support, or an invalid template
-                name; 131064 or 139200 for a restricted account; 131062 for a one-time code to a user id.
+    Source: the operator's pages "Direct Send API reference", "Business-named templates" and "Configure message
+        time-to-live".
+    """
+    category, ttl_s = request.get("category"), request.get("ttl_seconds")
+    name = category.lower() if isinstance(category, str) else category
+    if name in (None, _SERVICE):
+        for member in ("ttl_seconds", "direct_send_config"):
+            if request.get(member) is not None:
+                raise bad_parameter(f"Param {member} is supported with the category of Direct Send only.")
+        return DirectSend()
+    if not isinstance(name, str) or name not in MAX_TTL_S:
+        raise bad_parameter(
+            f'Param category must be one of {{AUTHENTICATION, SERVICE, UTILITY}} - got "{str(category)[:100]}".'
+        )
+    _check_access(state, waba_id)
+    if kind not in DIRECT_SEND_TYPES:
+        raise bad_parameter(f"Param category goes with the types {{{', '.join(DIRECT_SEND_TYPES)}}} only.")
+    if name == "authentication" and not request.get("to"):
+        raise message_error(131062, "Business-scoped User ID (BSUID) recipients are not supported for this message")
+    lifetime_ms = None if ttl_s is None else _read_ttl_s(ttl_s, MAX_TTL_S[name]) * 1000
+    return DirectSend(name, lifetime_ms, _read_template_name(request.get("direct_send_config"), name))
 
-        Source: the operator's pages "Direct Send API reference", "Business-named templates" and "Configure message
-            time-to-live".
-        """
-        category, ttl_s = request.get("category"), request.get("ttl_seconds")
-        name = category.lower() if isinstance(category, str) else category
-        if name in (None, _SERVICE):
-            for member in ("ttl_seconds", "direct_send_config"):
-                if request.get(member) is not None:
-                    raise bad_parameter(f"Param {member} is supported with the category of Direct Send only.")
-            return DirectSend()
-        if not isinstance(name, str) or name not in MAX_TTL_S:
-            raise bad_parameter(
-                f'Param category must be one of {{AUTHENTICATION, SERVICE, UTILITY}} - got "{str(category)[:100]}".'
-            )
-        self._check_access(waba_id)
-        if kind not in DIRECT_SEND_TYPES:
-            raise bad_parameter(f"Param category goes with the types {{{', '.join(DIRECT_SEND_TYPES)}}} only.")
-        if name == "authentication" and not request.get("to"):
-            raise message_error(131062, "Business-scoped User ID (BSUID) recipients are not supported for this message")
-        lifetime_ms = None if ttl_s is None else _read_ttl_s(ttl_s, MAX_TTL_S[name]) * 1000
-        return DirectSend(name, lifetime_ms, _read_template_name(request.get("direct_send_config"), name))
 
-    def _check_access(self, waba_id: str) -> None:
-        denial = DIRECT_SEND_ACCESS.get(self.find_access(waba_id))
-        if denial is not None:
-            code, details = denial
-            raise _denial_error(code, details)
+def _check_access(state: SimulatorServices, waba_id: str) -> None:
+    denial = DIRECT_SEND_ACCESS.get(find_direct_send_access(state, waba_id))
+    if denial is not None:
+        code, details = denial
+        raise _denial_error(code, details)
 
 
 def _denial_error(code: int, details: str) -> GraphApiError:
@@ -287,74 +282,70 @@ class TemplateAttribution:
         return self.template.template_id if self.template is not None else ""
 
 
-class GeneratedTemplates:
-    """Finds the template of a Direct Send message, and generates it if there is none."""
+async def attribute_to_template(
+    state: SimulatorServices, waba_id: str, direct: DirectSend, rendered: RenderedMessage
+) -> TemplateAttribution:
+    """Return the template of a message; generate one if none matches."""
+    components = _build_components(rendered)
+    language = _detect_language(" ".join(component_texts(components)))
+    category = direct.category.upper()
+    if direct.template_name:
+        return await _attribute_by_name(state, waba_id, direct.template_name, language, category, components)
+    kind = "text" if "interactive" not in rendered else "interactive"
+    name = f"auto_generated_{kind}_{_content_uuid(waba_id, category, components)}"
+    template = state.templates.by_key.get((waba_id, name, language))
+    if template is not None:
+        return await _use(state, template)
+    await _generate(state, waba_id, name, language, category, components)
+    fallback_components = [{"type": "BODY", "text": "{{1}}", "example": {"body_text": [["sample 1"]]}}]
+    fallback_name = f"auto_generated_{_content_uuid(waba_id, category, fallback_components)}"
+    return await _use(state, await _generate(state, waba_id, fallback_name, language, category, fallback_components))
 
-    def __init__(self, clock: Clock, ids: Ids, settings: SimulatorSettingsStore, templates: Templates) -> None:
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
-        self._templates = templates
 
-    async def attribute(self, waba_id: str, direct: DirectSend, rendered: RenderedMessage) -> TemplateAttribution:
-        """Return the template of a message; generate one if none matches."""
-        components = _build_components(rendered)
-        language = _detect_language(" ".join(component_texts(components)))
-        category = direct.category.upper()
-        if direct.template_name:
-            return await self._attribute_by_name(waba_id, direct.template_name, language, category, components)
-        kind = "text" if "interactive" not in rendered else "interactive"
-        name = f"auto_generated_{kind}_{_content_uuid(waba_id, category, components)}"
-        template = self._templates.by_key.get((waba_id, name, language))
-        if template is not None:
-            return await self._use(template)
-        await self._generate(waba_id, name, language, category, components)
-        fallback_components = [{"type": "BODY", "text": "{{1}}", "example": {"body_text": [["sample 1"]]}}]
-        fallback_name = f"auto_generated_{_content_uuid(waba_id, category, fallback_components)}"
-        return await self._use(await self._generate(waba_id, fallback_name, language, category, fallback_components))
+async def _attribute_by_name(
+    state: SimulatorServices, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
+) -> TemplateAttribution:
+    same_name = [template for template in state.templates.list_templates(waba_id) if template.name == name]
+    if any(template.source != AUTO_GENERATED for template in same_name):
+        return TemplateAttribution(None, NAME_TAKEN_CODE)
+    if same_name:
+        return await _use(state, same_name[0])
+    return await _use(state, await _generate(state, waba_id, name, language, category, components))
 
-    async def _attribute_by_name(
-        self, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
-    ) -> TemplateAttribution:
-        same_name = [template for template in self._templates.list_templates(waba_id) if template.name == name]
-        if any(template.source != AUTO_GENERATED for template in same_name):
-            return TemplateAttribution(None, NAME_TAKEN_CODE)
-        if same_name:
-            return await self._use(same_name[0])
-        return await self._use(await self._generate(waba_id, name, language, category, components))
 
-    async def _use(self, template: SimulatedTemplate) -> TemplateAttribution:
-        """Return the attribution to a template; from now on it is retained."""
-        if template.delete_due_ms is not None and template.status == "APPROVED":
-            template = await self._templates.apply_change(
-                template, lambda known, _now_ms: (replace(known, delete_due_ms=None), [])
-            )
-        return TemplateAttribution(template, None if template.status == "APPROVED" else PAUSED_CODE)
-
-    async def _generate(
-        self, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
-    ) -> SimulatedTemplate:
-        now_ms = self._clock.now_ms()
-        words = self._settings.value.marketing_words
-        is_marketing = category == "UTILITY" and contains_any(component_texts(components), words)
-        template = SimulatedTemplate(
-            template_id="1" + self._ids.digits(15),
-            waba_id=waba_id,
-            name=name,
-            language=language,
-            category=category,
-            components=components,
-            status="APPROVED",
-            created_ms=now_ms,
-            updated_ms=now_ms,
-            correct_category="MARKETING" if is_marketing else category,
-            delete_due_ms=now_ms + _UNUSED_FOR_MS,
-            source=AUTO_GENERATED,
+async def _use(state: SimulatorServices, template: SimulatedTemplate) -> TemplateAttribution:
+    """Return the attribution to a template; from now on it is retained."""
+    if template.delete_due_ms is not None and template.status == "APPROVED":
+        template = await state.templates.apply_change(
+            template, lambda known, _now_ms: (replace(known, delete_due_ms=None), [])
         )
-        events: TemplateEvents = []
-        if is_marketing:
-            events = [("template_correct_category_detection", _category_detection(template))]
-        return await self._templates.find_or_add(template, events)
+    return TemplateAttribution(template, None if template.status == "APPROVED" else PAUSED_CODE)
+
+
+async def _generate(
+    state: SimulatorServices, waba_id: str, name: str, language: str, category: str, components: list[dict[str, Any]]
+) -> SimulatedTemplate:
+    now_ms = state.clock.now_ms()
+    words = state.settings.value.marketing_words
+    is_marketing = category == "UTILITY" and contains_any(component_texts(components), words)
+    template = SimulatedTemplate(
+        template_id="1" + state.ids.digits(15),
+        waba_id=waba_id,
+        name=name,
+        language=language,
+        category=category,
+        components=components,
+        status="APPROVED",
+        created_ms=now_ms,
+        updated_ms=now_ms,
+        correct_category="MARKETING" if is_marketing else category,
+        delete_due_ms=now_ms + _UNUSED_FOR_MS,
+        source=AUTO_GENERATED,
+    )
+    events: TemplateEvents = []
+    if is_marketing:
+        events = [("template_correct_category_detection", _category_detection(template))]
+    return await state.templates.find_or_add(template, events)
 
 
 def _category_detection(template: SimulatedTemplate) -> dict[str, Any]:

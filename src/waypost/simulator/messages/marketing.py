@@ -5,17 +5,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.clock import DAY_MS, Clock
-from waypost.base.ids import Ids
+from waypost.base.clock import DAY_MS
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import MARKETING, Records
+from waypost.simulator.accounts.records import MARKETING
 from waypost.simulator.errors import bad_parameter, message_error
-from waypost.simulator.keyed_store import CachedKeyedValues
-from waypost.simulator.messages.analytics import DAY_S, TemplateAnalytics
-from waypost.simulator.outbox import Outbox
-from waypost.simulator.store import Store
+from waypost.simulator.messages.analytics import DAY_S, count_data_points, find_template_id
+from waypost.simulator.services import MARKETING_CLICKS, SimulatorServices
+from waypost.simulator.simulator_state import Transaction
 from waypost.simulator.tables.messages import SimulatedMessage
-from waypost.simulator.tables.updates import add_update
 from waypost.simulator.templates.template import SimulatedTemplate
 
 MARKETING_STATUSES: Final = ("INELIGIBLE", "ELIGIBLE", "ONBOARDED")  # Source: facts 1, "WABA node"
@@ -24,45 +21,38 @@ MARKETING_CATEGORY: Final = "marketing_lite"
 _POLICIES: Final = ("CLOUD_API_FALLBACK", "STRICT")  # Source: the operator's page "Send Marketing Messages"
 
 
-class MarketingRequests:
-    """Checks requests to the API for marketing messages."""
+def find_marketing_status(state: SimulatorServices, waba_id: str) -> str:
+    """Return one of `MARKETING_STATUSES`; an account may accept the terms until the control API says otherwise."""
+    return str(state.records.get(waba_id, MARKETING).get("status", "ELIGIBLE"))
 
-    def __init__(self, records: Records) -> None:
-        self._records = records
 
-    def find_status(self, waba_id: str) -> str:
-        """Return one of `MARKETING_STATUSES`; an account may accept the terms until the control API says otherwise."""
-        return str(self._records.get(waba_id, MARKETING).get("status", "ELIGIBLE"))
+def check_marketing_request(
+    state: SimulatorServices, waba_id: str, request: dict[str, Any], template: SimulatedTemplate | None
+) -> bool:
+    """Check a request, whose content has been checked.
 
-    def is_onboarded(self, waba_id: str) -> bool:
-        """True if the account's owner has accepted the terms."""
-        return self.find_status(waba_id) == "ONBOARDED"
+    Returns:
+        True if the message is sent through this API; false if it is sent as any other, because the account's owner
+        has not accepted the terms.
 
-    def check(self, waba_id: str, request: dict[str, Any], template: SimulatedTemplate | None) -> bool:
-        """Check a request, whose content has been checked.
+    Raises:
+        GraphApiError: 134100, no marketing template; 100, an unknown product policy or a sharing that is no boolean;
+            131055, a strict policy without accepted terms.
 
-        Returns:
-            True if the message is sent through this API; false if it is sent as any other, because the account's owner
-            has not accepted the terms.
-
-        Raises:
-            GraphApiError: 134100, no marketing template; 100, an unknown product policy or a sharing that is no boolean;
-                131055, a strict policy without accepted terms.
-
-        Source: the operator's page "Send Marketing Messages"; facts 5.2.
-        """
-        if template is None or template.category != "MARKETING":
-            raise message_error(134100, "Only templates of the category MARKETING are sent through this API.")
-        policy = request.get("product_policy", _POLICIES[0])
-        if policy not in _POLICIES:
-            raise bad_parameter(f"Param product_policy must be one of {{{', '.join(_POLICIES)}}}.")
-        if type(request.get("message_activity_sharing", False)) is not bool:
-            raise bad_parameter("Param message_activity_sharing must be a boolean.")
-        if self.is_onboarded(waba_id):
-            return True
-        if policy == "STRICT":
-            raise message_error(131055, "The terms of the Marketing Messages API have not been accepted.")
-        return False
+    Source: the operator's page "Send Marketing Messages"; facts 5.2.
+    """
+    if template is None or template.category != "MARKETING":
+        raise message_error(134100, "Only templates of the category MARKETING are sent through this API.")
+    policy = request.get("product_policy", _POLICIES[0])
+    if policy not in _POLICIES:
+        raise bad_parameter(f"Param product_policy must be one of {{{', '.join(_POLICIES)}}}.")
+    if type(request.get("message_activity_sharing", False)) is not bool:
+        raise bad_parameter("Param message_activity_sharing must be a boolean.")
+    if find_marketing_status(state, waba_id) == "ONBOARDED":
+        return True
+    if policy == "STRICT":
+        raise message_error(131055, "The terms of the Marketing Messages API have not been accepted.")
+    return False
 
 
 MARKETING_MARK: Final = "marketing_messages"
@@ -70,39 +60,29 @@ MARKETING_MARK: Final = "marketing_messages"
 _CLICKS_FOR_MS: Final = 7 * DAY_MS  # Source: the operator's page "Tracking click events"
 
 
-class MarketingClicks:
-    """Stores clicks and notifies the business of them."""
+async def click_link(state: SimulatorServices, number: Number, message: SimulatedMessage) -> str | None:
+    """Click a link of a marketing message; return the click's id, or None for a message of more than 7 days ago.
 
-    def __init__(self, store: Store, clock: Clock, ids: Ids, outbox: Outbox, analytics: TemplateAnalytics) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._outbox = outbox
-        self._analytics = analytics
-        self._clicked_ms = CachedKeyedValues(store, "marketing_click", int)  # of a template, by the click's id
+    Source: the operator's page "Tracking click events".
+    """
+    now_ms = state.clock.now_ms()
+    if message.at_ms < now_ms - _CLICKS_FOR_MS:
+        return None
+    click_id = f"IwAR{state.ids.digits(20)}"
+    template_id = find_template_id(state, message.phone_number_id, message.body) or ""
+    value = _click_value(number, click_id, f"AI@{state.ids.digits(20)}", now_ms)
 
-    async def click(self, number: Number, message: SimulatedMessage) -> str | None:
-        """Click a link of a marketing message; return the click's id, or None for a message of more than 7 days ago.
+    def write(transaction: Transaction) -> None:
+        transaction.save(MARKETING_CLICKS, now_ms, click_id, template_id)
+        transaction.send(state.outbox.account_update(number.waba_id, now_ms, "messages", value))
 
-        Source: the operator's page "Tracking click events".
-        """
-        now_ms = self._clock.now_ms()
-        if message.at_ms < now_ms - _CLICKS_FOR_MS:
-            return None
-        click_id = f"IwAR{self._ids.digits(20)}"
-        template_id = self._analytics.find_template_id(message.phone_number_id, message.body) or ""
-        statements = [self._clicked_ms.save_statement(now_ms, click_id, template_id)]
-        if self._outbox.has_subscribers(number.waba_id):
-            value = _click_value(number, click_id, f"AI@{self._ids.digits(20)}", now_ms)
-            statements.append(add_update(self._outbox.account_update(number.waba_id, now_ms, "messages", value)))
-        await self._store.run(statements)
-        self._clicked_ms.put(now_ms, click_id, template_id)
-        self._outbox.wake_events(number.waba_id).set()
-        return click_id
+    await state.transact(write)
+    return click_id
 
-    def count(self, template_id: str, *, from_ms: int, until_ms: int) -> int:
-        """Return the number of clicks on links of a template's messages in a period."""
-        return sum(from_ms <= at_ms < until_ms for at_ms in self._clicked_ms.values_of(template_id).values())
+
+def _count_clicks(state: SimulatorServices, template_id: str, *, from_ms: int, until_ms: int) -> int:
+    """Return the number of clicks on links of a template's messages in a period."""
+    return sum(from_ms <= at_ms < until_ms for at_ms in state.values(MARKETING_CLICKS, template_id).values())
 
 
 def _click_value(number: Number, click_id: str, tracking_token: str, now_ms: int) -> dict[str, Any]:
@@ -151,51 +131,47 @@ class MarketingCounts:
     clicked: int
 
 
-class MarketingInsights:
-    """Counts marketing messages by template and period."""
+async def read_insights(
+    state: SimulatorServices, template: SimulatedTemplate, query: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the statistics of a template's marketing messages in a period, each as text.
 
-    def __init__(self, clock: Clock, analytics: TemplateAnalytics, clicks: MarketingClicks) -> None:
-        self._clock = clock
-        self._analytics = analytics
-        self._clicks = clicks
+    Args:
+        state: the simulator's state.
+        template: the template of the ad.
+        query: `date_preset` and `fields`; a field without data is left out.
 
-    async def insights(self, template: SimulatedTemplate, query: Mapping[str, str]) -> dict[str, Any]:
-        """Return the statistics of a template's marketing messages in a period, each as text.
+    Raises:
+        GraphApiError: 100, an unknown period or field.
 
-        Args:
-            template: the template of the ad.
-            query: `date_preset` and `fields`; a field without data is left out.
+    Source: the operator's pages "Viewing metrics" and "Insights API".
+    """
+    today = _UNIX_EPOCH + datetime.timedelta(days=state.clock.now_ms() // 1000 // DAY_S)
+    preset = query.get("date_preset") or _DEFAULT_PRESET
+    if preset not in _PERIODS:
+        raise bad_parameter(f"Param date_preset must be one of {{{', '.join(_PERIODS)}}}.")
+    first, last = _PERIODS[preset](today)
+    names = [name.strip() for name in query.get("fields", "").split(",") if name.strip()]
+    for name in names:
+        if not name.startswith(_PREFIX):
+            raise bad_parameter(f"{name} is not valid for fields param.")
+    counts = await _count(state, template, first, last)
+    shown = {
+        name: _METRICS[name.removeprefix(_PREFIX)](counts) for name in names if name.removeprefix(_PREFIX) in _METRICS
+    }
+    return {**shown, "date_start": first.isoformat(), "date_stop": last.isoformat()}
 
-        Raises:
-            GraphApiError: 100, an unknown period or field.
 
-        Source: the operator's pages "Viewing metrics" and "Insights API".
-        """
-        today = _UNIX_EPOCH + datetime.timedelta(days=self._clock.now_ms() // 1000 // DAY_S)
-        preset = query.get("date_preset") or _DEFAULT_PRESET
-        if preset not in _PERIODS:
-            raise bad_parameter(f"Param date_preset must be one of {{{', '.join(_PERIODS)}}}.")
-        first, last = _PERIODS[preset](today)
-        names = [name.strip() for name in query.get("fields", "").split(",") if name.strip()]
-        for name in names:
-            if not name.startswith(_PREFIX):
-                raise bad_parameter(f"{name} is not valid for fields param.")
-        counts = await self._count(template, first, last)
-        shown = {
-            name: _METRICS[name.removeprefix(_PREFIX)](counts)
-            for name in names
-            if name.removeprefix(_PREFIX) in _METRICS
-        }
-        return {**shown, "date_start": first.isoformat(), "date_stop": last.isoformat()}
-
-    async def _count(self, template: SimulatedTemplate, first: datetime.date, last: datetime.date) -> MarketingCounts:
-        from_s, until_s = ((day - _UNIX_EPOCH).days * DAY_S for day in (first, last + _DAY))
-        points = await self._analytics.data_points([template], start_s=from_s, end_s=until_s, mark=MARKETING_MARK)
-        clicked = self._clicks.count(template.template_id, from_ms=from_s * 1000, until_ms=until_s * 1000)
-        sent, delivered, read = (
-            sum(count) for count in zip(*((each.sent, each.delivered, each.read) for _, _, each in points), strict=True)
-        )
-        return MarketingCounts(sent, delivered, read, clicked)
+async def _count(
+    state: SimulatorServices, template: SimulatedTemplate, first: datetime.date, last: datetime.date
+) -> MarketingCounts:
+    from_s, until_s = ((day - _UNIX_EPOCH).days * DAY_S for day in (first, last + _DAY))
+    points = await count_data_points(state, [template], start_s=from_s, end_s=until_s, mark=MARKETING_MARK)
+    clicked = _count_clicks(state, template.template_id, from_ms=from_s * 1000, until_ms=until_s * 1000)
+    sent, delivered, read = (
+        sum(count) for count in zip(*((each.sent, each.delivered, each.read) for _, _, each in points), strict=True)
+    )
+    return MarketingCounts(sent, delivered, read, clicked)
 
 
 def _rate(part: int, whole: int) -> str:

@@ -3,22 +3,18 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.base.clock import Clock
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_error
-from waypost.simulator.media.references import References
-from waypost.simulator.messages.direct_send import DirectSend, DirectSendRequests, render_direct
-from waypost.simulator.messages.limits import SendingLimits, ThroughputLimits
-from waypost.simulator.messages.marketing import MARKETING_MARK, MarketingRequests
+from waypost.simulator.messages.direct_send import DirectSend, read_direct_send, render_direct
+from waypost.simulator.messages.limits import check_limits, check_sender
+from waypost.simulator.messages.marketing import MARKETING_MARK, check_marketing_request
 from waypost.simulator.messages.message_kinds import FREE_FORM_KINDS, render_message
 from waypost.simulator.messages.statuses import FAILURE_TEXTS
-from waypost.simulator.messages.template_buttons import TemplatePlans
 from waypost.simulator.messages.template_sends import RenderedMessage, render_template
-from waypost.simulator.phones.phones import BlockLists, Phones, recipient_digits
-from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.phones.phones import recipient_digits
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.template import AUTO_GENERATED, SimulatedTemplate
-from waypost.simulator.templates.templates import Templates
 
 GROUP_PREFIX: Final = "group:"
 """The prefix of a group's id in the column of a message's phone."""
@@ -53,142 +49,117 @@ class CheckedMessage:
     is_marketing: bool = False
 
 
-class MessageChecker:
-    """Raises the errors that the operator returns at once."""
+def check_content(
+    state: SimulatorServices, number: Number, request: dict[str, Any], *, to_marketing: bool = False
+) -> CheckedMessage:
+    """Check the envelope, the number's restrictions, and the content.
 
-    def __init__(
-        self,
-        clock: Clock,
-        settings: SimulatorSettingsStore,
-        templates: Templates,
-        phones: Phones,
-        limits: ThroughputLimits,
-        references: References,
-        blocks: BlockLists,
-        sending_limits: SendingLimits,
-        direct_sends: DirectSendRequests,
-        marketing: MarketingRequests,
-    ) -> None:
-        self._clock = clock
-        self._settings = settings
-        self._templates = templates
-        self._phones = phones
-        self._limits = limits
-        self._references = references
-        self._blocks = blocks
-        self._sending_limits = sending_limits
-        self._direct_sends = direct_sends
-        self._marketing = marketing
-        self._plans = TemplatePlans()
+    Args:
+        state: the simulator's state.
+        number: the sender.
+        request: the decoded body.
+        to_marketing: whether it came to the API for marketing messages.
 
-    @property
-    def checks_references(self) -> bool:
-        """True if ids in messages must exist."""
-        return self._settings.value.check_references
+    Raises:
+        GraphApiError: for the first violation.
 
-    def check_content(self, number: Number, request: dict[str, Any], *, to_marketing: bool = False) -> CheckedMessage:
-        """Check the envelope, the number's restrictions, and the content.
+    Source: facts 4, 5.2.
+    """
+    check_envelope(request)
+    group = group_recipient(request)
+    phone = group or _recipient(state, request)
+    callback_data = read_callback_data(request)
+    check_sender(state, number, phone, request.get("recipient_identity_key_hash"))
+    kind: Any = request.get("type", "text")
+    direct = read_direct_send(state, number.waba_id, request, kind)
+    template: SimulatedTemplate | None = None
+    if kind == "template":
+        template, rendered = _template_message(state, number, request)
+    elif isinstance(kind, str) and kind in FREE_FORM_KINDS:
+        known = state.references.lookup(number.waba_id, number.phone_number_id)
+        render = render_direct if direct.category else render_message
+        rendered = render(kind, request.get(kind), known)
+    else:
+        raise message_error(131051, f"Message type {kind!r} is not supported")
+    is_marketing = to_marketing and check_marketing_request(state, number.waba_id, request, template)
+    if is_marketing:
+        rendered = {**rendered, MARKETING_MARK: True}
+    return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data, is_marketing)
 
-        Args:
-            number: the sender.
-            request: the decoded body.
-            to_marketing: whether it came to the API for marketing messages.
 
-        Raises:
-            GraphApiError: for the first violation.
+def check_recipient(state: SimulatorServices, number: Number, checked: CheckedMessage) -> bool:
+    """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
 
-        Source: facts 4, 5.2.
-        """
-        check_envelope(request)
-        group = group_recipient(request)
-        phone = group or self._recipient(request)
-        callback_data = read_callback_data(request)
-        self._sending_limits.check_sender(number, phone, request.get("recipient_identity_key_hash"))
-        kind: Any = request.get("type", "text")
-        direct = self._direct_sends.read(number.waba_id, request, kind)
-        template: SimulatedTemplate | None = None
-        if kind == "template":
-            template, rendered = self._template_message(number, request)
-        elif isinstance(kind, str) and kind in FREE_FORM_KINDS:
-            known = self._references.lookup(number.waba_id, number.phone_number_id)
-            render = render_direct if direct.category else render_message
-            rendered = render(kind, request.get(kind), known)
-        else:
-            raise message_error(131051, f"Message type {kind!r} is not supported")
-        is_marketing = to_marketing and self._marketing.check(number.waba_id, request, template)
-        if is_marketing:
-            rendered = {**rendered, MARKETING_MARK: True}
-        return CheckedMessage(phone, group, kind, template, rendered, direct, callback_data, is_marketing)
+    Returns:
+        True if the window is open.
 
-    def check_recipient(self, number: Number, checked: CheckedMessage) -> bool:
-        """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
+    Raises:
+        GraphApiError: for the first violation.
 
-        Returns:
-            True if the window is open.
+    Source: facts 5.2 (131047), 8, 13.
+    """
+    phone = checked.phone
+    if phone == number.phone_number:
+        raise message_error(131021, "Recipient phone number is the sender's own")
+    if state.blocks.is_blocked(number.phone_number_id, phone):
+        raise message_error(130403, "The business has blocked this user")
+    is_open = state.phones.window_is_open(number.phone_number_id, phone, state.clock.now_ms())
+    needs_window = checked.template is None and not checked.direct.category
+    if needs_window and not is_open and state.settings.value.window_at_once:
+        raise message_error(131047, FAILURE_TEXTS[131047])
+    check_limits(state, number, phone, checked.template, checked.rendered, is_free=is_open)
+    if state.settings.value.limits:
+        state.throughput_limits.consume(number.phone_number_id, phone, number.throughput)
+    return is_open
 
-        Raises:
-            GraphApiError: for the first violation.
 
-        Source: facts 5.2 (131047), 8, 13.
-        """
-        phone = checked.phone
-        if phone == number.phone_number:
-            raise message_error(131021, "Recipient phone number is the sender's own")
-        if self._blocks.is_blocked(number.phone_number_id, phone):
-            raise message_error(130403, "The business has blocked this user")
-        is_open = self._phones.window_is_open(number.phone_number_id, phone, self._clock.now_ms())
-        needs_window = checked.template is None and not checked.direct.category
-        if needs_window and not is_open and self._settings.value.window_at_once:
-            raise message_error(131047, FAILURE_TEXTS[131047])
-        self._sending_limits.check_content(number, phone, checked.template, checked.rendered, is_free=is_open)
-        if self._settings.value.limits:
-            self._limits.consume(number.phone_number_id, phone, number.throughput)
-        return is_open
+def _template_message(
+    state: SimulatorServices, number: Number, request: dict[str, Any]
+) -> tuple[SimulatedTemplate, RenderedMessage]:
+    content = object_or_none(request.get("template"))
+    if content is None:
+        raise bad_parameter("The parameter template is required.")
+    name = text_or_none(content.get("name"))
+    if not name:
+        raise bad_parameter("The parameter template['name'] is required.")
+    written_language = object_or_none(content.get("language")) or {}
+    language = written_language.get("code")
+    if not isinstance(language, str):
+        raise bad_parameter("The parameter template['language']['code'] is required.")
+    if str(written_language.get("policy", "deterministic")).lower() != "deterministic":  # Source: facts 4.2
+        raise bad_parameter("Param template['language']['policy'] must be one of {DETERMINISTIC}.")
+    template = state.templates.by_key.get((number.waba_id, name, language))
+    if template is not None and template.status in _NOT_SENDABLE:
+        raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")
+    if template is not None and template.source == AUTO_GENERATED:
+        raise message_error(132018, "Direct send template can't be used for template message")
+    if template is None or template.status != "APPROVED":
+        raise message_error(132001, f"template name ({name}) does not exist in {language}")
+    if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5
+        raise message_error(131062, "A one-time code goes to a phone number")
+    return template, render_template(
+        state.template_plans.find_plan(template),
+        content.get("components"),
+        now_ms=state.clock.now_ms(),
+        references=state.references.lookup(number.waba_id, number.phone_number_id),
+    )
 
-    def _template_message(self, number: Number, request: dict[str, Any]) -> tuple[SimulatedTemplate, RenderedMessage]:
-        content = object_or_none(request.get("template"))
-        if content is None:
-            raise bad_parameter("The parameter template is required.")
-        name = text_or_none(content.get("name"))
-        if not name:
-            raise bad_parameter("The parameter template['name'] is required.")
-        written_language = object_or_none(content.get("language")) or {}
-        language = written_language.get("code")
-        if not isinstance(language, str):
-            raise bad_parameter("The parameter template['language']['code'] is required.")
-        if str(written_language.get("policy", "deterministic")).lower() != "deterministic":  # Source: facts 4.2
-            raise bad_parameter("Param template['language']['policy'] must be one of {DETERMINISTIC}.")
-        template = self._templates.by_key.get((number.waba_id, name, language))
-        if template is not None and template.status in _NOT_SENDABLE:
-            raise message_error(_NOT_SENDABLE[template.status], f"template name ({name}) is {template.status.lower()}")
-        if template is not None and template.source == AUTO_GENERATED:
-            raise message_error(132018, "Direct send template can't be used for template message")
-        if template is None or template.status != "APPROVED":
-            raise message_error(132001, f"template name ({name}) does not exist in {language}")
-        if not request.get("to") and template.category == "AUTHENTICATION":  # Source: facts 7.5
-            raise message_error(131062, "A one-time code goes to a phone number")
-        return template, render_template(
-            self._plans.find_plan(template),
-            content.get("components"),
-            now_ms=self._clock.now_ms(),
-            references=self._references.lookup(number.waba_id, number.phone_number_id),
-        )
 
-    def _recipient(self, request: dict[str, Any]) -> str:
-        """Return the digits of the recipient's phone. Source: facts 4.1, 7.5."""
-        user_id = request.get("recipient")
-        to = request.get("to")
-        if not to and user_id:
-            phone = self._phones.find_by_user_id(user_id) if isinstance(user_id, str) else None
-            if phone is None:
-                raise message_error(131009, "recipient: no user has this id")
-            return phone.phone
-        if not to:
-            raise bad_parameter("The parameter to is required.")
-        digits = recipient_digits(str(to) if type(to) is int else to)
-        if digits is None:
-            raise message_error(131009, "to: a phone number has 8 to 15 digits")
-        return self._phones.find_number(digits)
+def _recipient(state: SimulatorServices, request: dict[str, Any]) -> str:
+    """Return the digits of the recipient's phone. Source: facts 4.1, 7.5."""
+    user_id = request.get("recipient")
+    to = request.get("to")
+    if not to and user_id:
+        phone = state.phones.find_by_user_id(user_id) if isinstance(user_id, str) else None
+        if phone is None:
+            raise message_error(131009, "recipient: no user has this id")
+        return phone.phone
+    if not to:
+        raise bad_parameter("The parameter to is required.")
+    digits = recipient_digits(str(to) if type(to) is int else to)
+    if digits is None:
+        raise message_error(131009, "to: a phone number has 8 to 15 digits")
+    return state.phones.find_number(digits)
 
 
 _MAX_CALLBACK_DATA_CHARS: Final = 512  # Source: facts 4.1

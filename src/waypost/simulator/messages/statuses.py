@@ -1,21 +1,19 @@
 """The statuses of a message: which it will have, when, and the JSON text of each."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Final
 
-from msgspec.structs import replace
-
 from waypost.base.clock import DAY_MS
-from waypost.base.written_numbers import ascii_json
-from waypost.simulator.accounts.accounts import Accounts, Number
+from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import webhook_error
+from waypost.simulator.messages.conditions import FailureFacts, find_failure_code
 from waypost.simulator.messages.direct_send import DirectSend
-from waypost.simulator.outbox import Outbox, status_json
+from waypost.simulator.outbox import failed_status_phone, status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
-from waypost.simulator.phones.phones import FailureFacts, Phones, find_failure_code, is_phone_number
+from waypost.simulator.phones.phones import is_phone_number
 from waypost.simulator.phones.script_steps import RenderedMessage
-from waypost.simulator.phones.scripts import ScriptPlan, Scripts
+from waypost.simulator.phones.scripts import ScriptPlan
+from waypost.simulator.services import SimulatorServices
 from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
@@ -54,70 +52,55 @@ class StatusContext:
 
     Args:
         phone: the recipient.
-        has_contacts: whether the webhook of a status also names the recipient in `contacts`.
-        skips_delivered: whether `read` also replaces `delivered`.
         template_id: of the template generated for a Direct Send message; empty: not such a message.
     """
 
     message: SimulatedMessage
     waba_id: str
     phone: SimulatedPhone
-    has_contacts: bool
     category: str
     is_in_window: bool
-    skips_delivered: bool = False
     template_id: str = ""
 
 
-def plan_updates(
-    context: StatusContext, delivery_plan: DeliveryPlan, outbox: Outbox, version: StatusesVersion
-) -> list[Update]:
+def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan: DeliveryPlan) -> list[Update]:
     """Return every status that the message will have by its delivery plan.
 
     Source: facts 7.3, 7.5: prices are on `sent` and on the first of `delivered` and `read`; errors are on `failed`,
-    the only status without a user id. A reaction has no status after `sent`. A Direct Send message's statuses name its template.
+    the only status without a user id. A reaction has no status after `sent`. A Direct Send message's statuses name its
+    template.
     """
-    template = f',"template_id":"{context.template_id}"' if context.template_id else ""
-    category = context.category
-    is_free = category == "service" or (category == "utility" and context.is_in_window)
-    pricing = template + pricing_json(category, is_free=is_free)
-    if version is StatusesVersion.V23:
-        pricing += _conversation(context)
+    settings, message, phone = state.settings.value, context.message, context.phone
+
+    def status(kind: str, due_ms: int, rest: str) -> Update:
+        update_id = state.outbox.next_id()
+        return Update(context.waba_id, due_ms, update_id, kind, message.phone_number_id, message.wamid, rest)
+
+    def status_text(phone: SimulatedPhone, members: dict[str, Any]) -> str:
+        contact = phone if settings.statuses_contacts else None
+        return status_json(status_recipient(phone), message.callback_data, members, contact=contact)
+
     if delivery_plan.failed_ms is not None:
-        rest = _status_json(
-            context, failed_status_phone(context.phone), failure_errors_json(delivery_plan.failed_code or 0)
-        )
-        return [_build_update(context, delivery_plan.failed_ms, outbox, "failed", rest)]
-    priced = _status_json(context, context.phone, pricing)
-    updates = [_build_update(context, context.message.at_ms, outbox, "sent", priced)]
-    if context.message.type in SENT_ONLY_TYPES:
+        errors = failure_errors(delivery_plan.failed_code or 0)
+        return [status("failed", delivery_plan.failed_ms, status_text(failed_status_phone(phone), errors))]
+    template = {"template_id": context.template_id} if context.template_id else {}
+    is_free = context.category == "service" or (context.category == "utility" and context.is_in_window)
+    pricing = template | pricing_member(context.category, is_free=is_free)
+    if settings.statuses_version is StatusesVersion.V23:
+        pricing |= _conversation(context)
+    priced = status_text(phone, pricing)
+    updates = [status("sent", message.at_ms, priced)]
+    if message.type in SENT_ONLY_TYPES:
         return updates
-    is_read = delivery_plan.read_ms is not None and context.phone.sends_read_receipts
-    skips_delivered = is_read and (context.phone.has_chat_open or context.skips_delivered)
+    is_read = delivery_plan.read_ms is not None and phone.sends_read_receipts
+    skips_delivered = is_read and (phone.has_chat_open or settings.skips_delivered)
     if delivery_plan.delivered_ms is not None and not skips_delivered:
-        updates.append(_build_update(context, delivery_plan.delivered_ms, outbox, "delivered", priced))
+        updates.append(status("delivered", delivery_plan.delivered_ms, priced))
     if delivery_plan.read_ms is not None and is_read:
-        read_status = priced if skips_delivered else _status_json(context, context.phone, template)
-        updates.append(_build_update(context, delivery_plan.read_ms, outbox, "read", read_status))
+        updates.append(
+            status("read", delivery_plan.read_ms, priced if skips_delivered else status_text(phone, template))
+        )
     return updates
-
-
-def recipient_json(phone: SimulatedPhone) -> str:
-    """Return the recipient of a status as JSON members without braces. Source: facts 7.3, 7.5."""
-    if phone.user_id:
-        return ascii_json(phone.identity_members("recipient_id", "recipient_user_id"))[1:-1]
-    return f'"recipient_id":"{phone.whatsapp_id}"'
-
-
-@lru_cache(maxsize=16_384)
-def contact_json(phone: SimulatedPhone) -> str:
-    """Return the recipient of a status as an entry of `contacts`, in JSON. Source: facts 7.5."""
-    return ascii_json(phone.contact())
-
-
-def failed_status_phone(phone: SimulatedPhone) -> SimulatedPhone:
-    """Return the phone as a `failed` status names it: without a user id, unless that is its only identity."""
-    return replace(phone, user_id="") if phone.user_id and phone.shows_number else phone
 
 
 def state_at(message: DeliveryPlan, now_ms: int) -> str:
@@ -130,42 +113,13 @@ def state_at(message: DeliveryPlan, now_ms: int) -> str:
     return "sent"
 
 
-def read_status_json(phone: SimulatedPhone, callback_data: str | None, *, has_contacts: bool) -> str:
-    """Return the JSON text of a `read` status that was not planned when the message was accepted."""
-    contact = contact_json(phone) if has_contacts else ""
-    return status_json(recipient_json(phone), callback_data, contact=contact)
+def pricing_member(category: str, *, is_free: bool) -> dict[str, Any]:
+    """Return the `pricing` of a status. Source: facts 7.3."""
+    price_type = "free_customer_service" if is_free else "regular"
+    return {"pricing": {"billable": not is_free, "pricing_model": "PMP", "type": price_type, "category": category}}
 
 
-def _status_json(context: StatusContext, phone: SimulatedPhone, extra_members: str = "") -> str:
-    contact = contact_json(phone) if context.has_contacts else ""
-    return status_json(recipient_json(phone), context.message.callback_data, extra_members, contact=contact)
-
-
-def _build_update(context: StatusContext, due_ms: int, outbox: Outbox, kind: str, rest: str) -> Update:
-    return Update(
-        context.waba_id, due_ms, outbox.next_id(), kind, context.message.phone_number_id, context.message.wamid, rest
-    )
-
-
-@lru_cache(maxsize=64)
-def pricing_json(category: str, *, is_free: bool) -> str:
-    """Return the `pricing` of a status, as a further JSON member. Source: facts 7.3."""
-    return (
-        ","
-        + ascii_json(
-            {
-                "pricing": {
-                    "billable": not is_free,
-                    "pricing_model": "PMP",
-                    "type": "free_customer_service" if is_free else "regular",
-                    "category": category,
-                }
-            }
-        )[1:-1]
-    )
-
-
-def _conversation(context: StatusContext) -> str:
+def _conversation(context: StatusContext) -> dict[str, Any]:
     """Return the `conversation` member: one for each pair and day. Source: facts 7.3, v23 and older."""
     day = context.message.at_ms // 1000 // _DAY_S
     conversation = {
@@ -173,21 +127,12 @@ def _conversation(context: StatusContext) -> str:
         "expiration_timestamp": str((day + 1) * _DAY_S),
         "origin": {"type": context.category},
     }
-    return f',"conversation":{ascii_json(conversation)}'
+    return {"conversation": conversation}
 
 
-@lru_cache(maxsize=16)
-def failure_errors_json(code: int) -> str:
-    """Return the `errors` of a failure code, as a further JSON member."""
-    return errors_json([webhook_error(code, FAILURE_TEXTS.get(code, "The message failed."))])
-
-
-def errors_json(errors: list[dict[str, Any]]) -> str:
-    """Return the `errors` of a failed status, as a further JSON member. Source: facts 7.3."""
-    return f',"errors":{ascii_json(errors)}'
-
-
-_NO_DELIVERY: Final = DeliveryPlan()
+def failure_errors(code: int) -> dict[str, Any]:
+    """Return the `errors` of a failed status. Source: facts 7.3."""
+    return {"errors": [webhook_error(code, FAILURE_TEXTS.get(code, "The message failed."))]}
 
 
 @dataclass(frozen=True)
@@ -207,76 +152,69 @@ class DeliveryDecision:
     script_plan: ScriptPlan
 
 
-class DeliveryPlanner:
-    """Decides how messages are delivered."""
+def decide_delivery(
+    state: SimulatorServices,
+    number: Number,
+    phone: SimulatedPhone,
+    template: SimulatedTemplate | None,
+    rendered: RenderedMessage,
+    *,
+    wamid: str,
+    now_ms: int,
+    is_in_window: bool,
+    direct: DirectSend = DirectSend(),  # noqa: B008  a frozen value
+    fail_code: int | None = None,
+) -> DeliveryDecision:
+    """Decide about the delivery of a message that is being accepted.
 
-    def __init__(self, accounts: Accounts, phones: Phones, scripts: Scripts) -> None:
-        self._accounts = accounts
-        self._phones = phones
-        self._scripts = scripts
+    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
+    message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
 
-    def decide(
-        self,
-        number: Number,
-        phone: SimulatedPhone,
-        template: SimulatedTemplate | None,
-        rendered: RenderedMessage,
-        *,
-        wamid: str,
-        now_ms: int,
-        is_in_window: bool,
-        direct: DirectSend = DirectSend(),  # noqa: B008  a frozen value
-        fail_code: int | None = None,
-    ) -> DeliveryDecision:
-        """Decide about the delivery of a message that is being accepted.
+    Args:
+        state: the simulator's state.
+        number: the sender.
+        phone: in its current state.
+        template: None for a session message.
+        rendered: the message as the phone will show it.
+        wamid: the message's id.
+        now_ms: when it is accepted.
+        is_in_window: whether the phone wrote in the last 24 hours.
+        direct: the category and lifetime that replace a template's, if any.
+        fail_code: the code with which the message fails whatever the phone; None: no such failure.
 
-        A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
-        message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
-
-        Args:
-            number: the sender.
-            phone: in its current state.
-            template: None for a session message.
-            rendered: the message as the phone will show it.
-            wamid: the message's id.
-            now_ms: when it is accepted.
-            is_in_window: whether the phone wrote in the last 24 hours.
-            direct: the category and lifetime that replace a template's, if any.
-            fail_code: the code with which the message fails whatever the phone; None: no such failure.
-
-        Source: facts 5.2, 7.3.
-        """
-        deliver_after_ms, read_after_ms = self._phones.delivery_delays_ms(phone)
-        lives_ms = lifetime_ms(template) if direct.lifetime_ms is None else direct.lifetime_ms
-        arrives_ms = now_ms + deliver_after_ms
-        situation = FailureFacts(
-            condition=phone.condition,
-            category=direct.category.upper() if template is None else template.category,
-            is_number=is_phone_number(phone.phone),
-            is_business=phone.phone in self._accounts.numbers_by_digits,
-            is_in_window=is_in_window,
-            wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
-        )
-        code = fail_code if fail_code is not None else find_failure_code(situation)
-        is_dropped = deliver_after_ms > lives_ms or number.phone_number_id in phone.has_blocked
-        plan = self._scripts.plan_message(
-            phone.phone,
-            number.phone_number_id,
-            wamid,
-            rendered,
-            arrives_ms=None if phone.is_offline else arrives_ms,
-            is_delivered=code is None and not is_dropped,
-        )
-        if code is not None:
-            failed = DeliveryPlan(failed_ms=arrives_ms, failed_code=code)
-            return DeliveryDecision(failed, None, None, plan)
-        if is_dropped:
-            return DeliveryDecision(_NO_DELIVERY, None, None, plan)
-        if phone.has_chat_open:
-            read_after_ms = 0
-        elif plan.decides_reading:
-            read_after_ms = plan.read_after_ms
-        if phone.is_offline:
-            return DeliveryDecision(_NO_DELIVERY, now_ms + lives_ms, read_after_ms, plan)
-        read_ms = None if read_after_ms is None else arrives_ms + read_after_ms
-        return DeliveryDecision(DeliveryPlan(delivered_ms=arrives_ms, read_ms=read_ms), None, None, plan)
+    Source: facts 5.2, 7.3.
+    """
+    deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
+    lives_ms = lifetime_ms(template) if direct.lifetime_ms is None else direct.lifetime_ms
+    arrives_ms = now_ms + deliver_after_ms
+    situation = FailureFacts(
+        condition=phone.condition,
+        category=direct.category.upper() if template is None else template.category,
+        is_number=is_phone_number(phone.phone),
+        is_business=phone.phone in state.accounts.numbers_by_digits,
+        is_in_window=is_in_window,
+        wants_marketing=number.phone_number_id not in phone.stopped_marketing_of,
+    )
+    code = fail_code if fail_code is not None else find_failure_code(situation)
+    is_dropped = deliver_after_ms > lives_ms or number.phone_number_id in phone.has_blocked
+    plan = state.scripts.plan_message(
+        phone.phone,
+        number.phone_number_id,
+        wamid,
+        rendered,
+        arrives_ms=None if phone.is_offline else arrives_ms,
+        is_delivered=code is None and not is_dropped,
+    )
+    if code is not None:
+        failed = DeliveryPlan(failed_ms=arrives_ms, failed_code=code)
+        return DeliveryDecision(failed, None, None, plan)
+    if is_dropped:
+        return DeliveryDecision(DeliveryPlan(), None, None, plan)
+    if phone.has_chat_open:
+        read_after_ms = 0
+    elif plan.decides_reading:
+        read_after_ms = plan.read_after_ms
+    if phone.is_offline:
+        return DeliveryDecision(DeliveryPlan(), now_ms + lives_ms, read_after_ms, plan)
+    read_ms = None if read_after_ms is None else arrives_ms + read_after_ms
+    return DeliveryDecision(DeliveryPlan(delivered_ms=arrives_ms, read_ms=read_ms), None, None, plan)

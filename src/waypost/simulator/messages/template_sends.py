@@ -13,15 +13,8 @@ from waypost.base.json_values import (
 )
 from waypost.simulator.errors import message_error
 from waypost.simulator.media.references import HEADER_TYPE_PREFIXES, KnownReferences, render_media
-from waypost.simulator.messages.template_buttons import (
-    ContentPlan,
-    OfferPlan,
-    TemplatePlan,
-    check_code,
-    check_count,
-    fill_text,
-    render_button,
-)
+from waypost.simulator.messages.template_buttons import check_code, check_count, fill_text, render_button
+from waypost.simulator.templates.plans import ContentPlan, OfferPlan, TemplatePlan
 
 _MAX_HEADER_TEXT_CHARS: Final = 60  # Source: facts 2.3; also after the variables are filled
 _HEADER_FORMATS: Final = (*HEADER_TYPE_PREFIXES, "LOCATION", "PRODUCT", "TEXT")

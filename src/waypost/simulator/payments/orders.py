@@ -8,12 +8,10 @@ from typing import Annotated, Any, Final, NamedTuple
 import msgspec
 
 from waypost.base.json_values import object_of, object_or_none, objects_in
-from waypost.base.written_numbers import ascii_json
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError, bad_parameter
-from waypost.simulator.messages.statuses import contact_json, recipient_json
-from waypost.simulator.outbox import status_json
+from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.parameters import check_id, is_missing, one_of
 from waypost.simulator.payments.model import find_configuration
 from waypost.simulator.simulator_state import SimulatorState, Transaction
@@ -184,10 +182,10 @@ def _save(
     phone, button = state.phones.fill_user_id(state.phones.find_or_default(order.phone)), order.buttons[0]
     details = {name: button[name] for name in ("reference_id", "amount", "currency")} | {"transaction": attempt}
     rest = status_json(
-        recipient_json(phone),
+        status_recipient(phone),
         order.callback_data,
-        ',"type":"payment","payment":' + ascii_json(details),
-        contact=contact_json(phone) if state.settings.value.statuses_contacts else "",
+        {"type": "payment", "payment": details},
+        contact=phone if state.settings.value.statuses_contacts else None,
     )
     at_ms, update_id = state.clock.now_ms(), state.outbox.next_id()
     transaction.send(Update(number.waba_id, at_ms, update_id, status, number.phone_number_id, order.wamid, rest))

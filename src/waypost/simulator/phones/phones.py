@@ -1,6 +1,6 @@
 """Phones: every number becomes one when it is first messaged or named; block lists, and messages that fail."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -29,7 +29,8 @@ class Phones:
         self._store = store
         self._settings = settings
         self._fleets = fleets
-        self._wrote_ms = CachedKeyedValues(store, "window", int)  # of a business number, by phone
+        self.windows = CachedKeyedValues(store, "window", int)
+        """When a phone last wrote: of a business number, by phone."""
         self._phones = CachedKeyedValues(store, PHONE_KIND, SimulatedPhone)
         self._by_user_id = self._phones.index(lambda phone: (phone.user_id,) if phone.user_id else ())
         self._by_wa_id = self._phones.index(lambda phone: (phone.wa_id,) if phone.wa_id else ())
@@ -87,12 +88,11 @@ class Phones:
         self.put(changed)
         return [self.save_statement(changed)]
 
-    async def change(self, phone: str, changes: Mapping[str, Any]) -> SimulatedPhone:
-        """Set a phone's name, behaviour or identity; create the phone if it is new."""
+    def set_members(self, phone: str, changes: Mapping[str, Any]) -> Statement:
+        """Set members of a phone in memory, new or known; return the statement that stores it."""
         changed = replace(self.find_or_default(phone), **changes)
         self.put(changed)
-        await self._store.run([self.save_statement(changed)])
-        return self.fill_user_id(changed)
+        return self.save_statement(changed)
 
     def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
         """Return the phone with a business-scoped user id, its own or derived from its number; None if there is none."""
@@ -102,11 +102,10 @@ class Phones:
         visible = None if phone is None else self.fill_user_id(phone)
         return visible if visible is not None and visible.user_id == user_id else None
 
-    def change_list(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> SimulatedPhone:
-        """Return the phone with a business number added to one of its lists, or removed from it."""
-        known = self.find_or_default(phone)
-        others = set(getattr(known, member)) - {phone_number_id}
-        return replace(known, **{member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
+    def change_list(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> Statement:
+        """Add a business number to one of a phone's lists in memory, or remove it; return the statement that stores it."""
+        others = set(getattr(self.find_or_default(phone), member)) - {phone_number_id}
+        return self.set_members(phone, {member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
 
     def delivery_delays_ms(self, phone: SimulatedPhone) -> tuple[int, int | None]:
         """Return the delays until delivery and until reading; the second is None if the phone does not read automatically."""
@@ -118,24 +117,16 @@ class Phones:
             settings.read_after_ms if read_after_ms is None else None if read_after_ms < 0 else read_after_ms,
         )
 
-    def open_window(self, phone_number_id: str, phone: str, at_ms: int) -> None:
-        """Open the window in memory: the phone has written to the number."""
-        self._wrote_ms.put(at_ms, phone, phone_number_id)
-
-    def window_statement(self, phone_number_id: str, phone: str, at_ms: int) -> Statement:
-        """Return the statement that stores when the phone wrote to the number."""
-        return self._wrote_ms.save_statement(at_ms, phone, phone_number_id)
-
     def window_until_ms(self, phone_number_id: str, phone: str) -> int | None:
         """Return when the phone's window closes, or has closed; None if it never wrote."""
-        wrote_ms = self._wrote_ms.values_of(phone_number_id).get(phone)
+        wrote_ms = self.windows.values_of(phone_number_id).get(phone)
         made_ms = self._fleets.window_opened_ms(phone_number_id, phone)
         times_ms = [time_ms for time_ms in (wrote_ms, made_ms) if time_ms is not None]
         return max(times_ms) + WINDOW_MS if times_ms else None
 
     def window_is_open(self, phone_number_id: str, phone: str, at_ms: int) -> bool:
         """True if the phone wrote to the number in the last 24 hours."""
-        wrote_ms = self._wrote_ms.values_of(phone_number_id).get(phone)
+        wrote_ms = self.windows.values_of(phone_number_id).get(phone)
         since_ms = at_ms - WINDOW_MS
         if wrote_ms is not None and wrote_ms > since_ms:
             return True
@@ -144,12 +135,12 @@ class Phones:
 
     def clear_fleet(self, fleet: Fleet) -> None:
         """Delete the changes of a fleet's phones from memory."""
-        for collection in (self._phones, self._wrote_ms):
+        for collection in (self._phones, self.windows):
             collection.pop_range(*fleet.range)
 
     def clear_fleet_statements(self, fleet: Fleet) -> list[Statement]:
         """Return the statements that delete the changes of a fleet's phones from the file."""
-        return [collection.delete_range_statement(*fleet.range) for collection in (self._phones, self._wrote_ms)]
+        return [collection.delete_range_statement(*fleet.range) for collection in (self._phones, self.windows)]
 
     def put(self, phone: SimulatedPhone) -> None:
         """Set a phone in memory; the caller must store it."""
@@ -255,67 +246,3 @@ class BlockLists:
         if len(self._blocked_ms.values_of(phone_number_id)) >= MAX_BLOCKED_USERS:
             return BlockFailure(139101, f"A block list has at most {MAX_BLOCKED_USERS} users.")
         return None
-
-
-@dataclass(frozen=True)
-class FailureFacts:
-    """The facts that decide whether a message fails.
-
-    Args:
-        condition: the phone's; empty: no problem.
-        category: the template's; empty for a session message.
-        is_number: whether a country may have the number.
-        is_business: whether the phone is a business number.
-        is_in_window: whether it wrote in the last 24 hours.
-        wants_marketing: whether its owner accepts the business's marketing.
-    """
-
-    condition: str
-    category: str
-    is_number: bool
-    is_business: bool
-    is_in_window: bool
-    wants_marketing: bool
-
-
-@dataclass(frozen=True)
-class FailureRule:
-    """One row: the code with which some messages fail on phones of a condition (empty: on all phones)."""
-
-    condition: str
-    code: int
-    fails: Callable[[FailureFacts], bool]
-
-
-def _is_any_message(_situation: FailureFacts) -> bool:
-    return True
-
-
-def _is_marketing(situation: FailureFacts) -> bool:
-    return situation.category == "MARKETING"
-
-
-# fmt: off
-FAILURE_RULES: Final = (  # Source: facts 5.2, the codes of mode A. The first row that applies decides.
-    #   condition             code    which messages
-    FailureRule("",                   131026, lambda message: message.is_business or not message.is_number),
-    FailureRule("not_on_whatsapp",    131026, _is_any_message),
-    FailureRule("old_client",         131026, _is_any_message),
-    FailureRule("terms_not_accepted", 131026, _is_any_message),
-    FailureRule("",                   131047, lambda message: not message.category and not message.is_in_window),
-    FailureRule("",                   131050, lambda message: _is_marketing(message) and not message.wants_marketing),
-    FailureRule("in_experiment",      130472, lambda message: _is_marketing(message) and not message.is_in_window),
-    FailureRule("marketing_limit",    131049, _is_marketing),
-)
-# fmt: on
-
-PHONE_CONDITIONS: Final = tuple(end.condition for end in FAILURE_RULES if end.condition)
-"""Every condition that a phone may have."""
-
-
-def find_failure_code(facts: FailureFacts) -> int | None:
-    """Return the code with which a message fails; None if it does not fail."""
-    for rule in FAILURE_RULES:
-        if rule.condition in ("", facts.condition) and rule.fails(facts):
-            return rule.code
-    return None

@@ -1,8 +1,9 @@
 """The table of messages to groups on the phones of their participants."""
 
+import sqlite3
+
 import msgspec
 
-from waypost.simulator.store import Store
 from waypost.simulator.tables.table import Table
 
 
@@ -37,15 +38,15 @@ GROUP_DELIVERIES: Table[GroupDelivery] = Table(
 )
 
 
-async def find_scheduled_group_deliveries(store: Store, phone: str, now_ms: int) -> list[GroupDelivery]:
+def find_scheduled_group_deliveries(connection: sqlite3.Connection, phone: str, now_ms: int) -> list[GroupDelivery]:
     """Return the messages to groups that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
-    return await GROUP_DELIVERIES.rows(store, condition, phone=phone, now_ms=now_ms)
+    return GROUP_DELIVERIES.select(connection, condition, phone=phone, now_ms=now_ms)
 
 
-async def find_waiting_group_deliveries(store: Store, phone: str) -> list[GroupDelivery]:
+def find_waiting_group_deliveries(connection: sqlite3.Connection, phone: str) -> list[GroupDelivery]:
     """Return the messages to groups that wait for a phone, or for its owner to read them by schedule."""
     condition = (
         "phone=:phone AND (delivered_ms IS NULL OR read_ms IS NULL AND read_after_ms NOT NULL) ORDER BY position"
     )
-    return await GROUP_DELIVERIES.rows(store, condition, phone=phone)
+    return GROUP_DELIVERIES.select(connection, condition, phone=phone)

@@ -155,10 +155,10 @@ def find_unread(
     return MESSAGES.select(connection, condition, excluded_columns=("shown", "body"), **values)
 
 
-async def find_scheduled(store: Store, phone: str, now_ms: int) -> list[SimulatedMessage]:
+def find_scheduled(connection: sqlite3.Connection, phone: str, now_ms: int) -> list[SimulatedMessage]:
     """Return the messages that will be delivered to a phone or read on it by schedule."""
     condition = "phone=:phone AND is_inbound=0 AND (delivered_ms>:now_ms OR read_ms>:now_ms) ORDER BY position"
-    return await MESSAGES.rows(store, condition, excluded_columns=("body",), phone=phone, now_ms=now_ms)
+    return MESSAGES.select(connection, condition, excluded_columns=("body",), phone=phone, now_ms=now_ms)
 
 
 async def find_chat_number_ids(store: Store, phone: str) -> set[str]:

@@ -12,6 +12,7 @@ from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph.node_tables import AccountView, account_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
+from waypost.simulator.messages.marketing import find_marketing_status
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
 
@@ -21,7 +22,7 @@ operation = GraphOperations()
 def view_account(services: SimulatorServices, account: Account) -> AccountView:
     """Return an account with the data of its fields."""
     subscriptions = services.accounts.subscriptions_of(account.waba_id)
-    return AccountView(account, subscriptions, services.marketing.find_status(account.waba_id))
+    return AccountView(account, subscriptions, find_marketing_status(services, account.waba_id))
 
 
 @operation("accounts.list_shared", "GET", Business, "client_whatsapp_business_accounts")

@@ -1,11 +1,11 @@
-"""Media links of messages: fetched after each message was accepted, and before it is delivered.
+"""Media links of messages, fetched: whether the operator could download what a message refers to.
 
 Only links into the networks of the settings are fetched. Nothing is stored; status, type and size are checked.
 """
 
 import asyncio
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from ipaddress import ip_address, ip_network
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -16,12 +16,8 @@ from waypost.base.error_texts import error_text
 from waypost.base.http.connections import AddrInfo, ConnectionPools
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.json_values import object_of, objects_in, text_or_none
-from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.media.media_kinds import SUPPORTED_MEDIA_KINDS, SupportedMediaKind, check_size
-from waypost.simulator.messages.paced_messages import PacedMessages
-from waypost.simulator.store import Store
-from waypost.simulator.tables.messages import find_by_wamids
 
 _TIMEOUT_S: Final = 10
 _CONNECT_S: Final = 5
@@ -57,6 +53,18 @@ class MediaLinkFetcher:
         self._fetches = asyncio.Semaphore(_MAX_FETCHES)
         self._hosts: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._client: HttpClient | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_fetching(self) -> bool:
+        """True while a task fetches links."""
+        return bool(self._tasks)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that fetches links in a task of its own."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     @property
     def is_on(self) -> bool:
@@ -89,7 +97,10 @@ class MediaLinkFetcher:
                 return f"Downloading media from weblink failed: {error_text(error)}"[:200]
 
     async def close(self) -> None:
-        """Close the connections."""
+        """Cancel the tasks, and close the connections."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         if self._client is not None:
             await self._client.close()
 
@@ -167,56 +178,3 @@ async def _check_response(kind: SupportedMediaKind, response: OpenResponse) -> s
     except GraphApiError as error:
         return str(object_of(error.error.get("error_data")).get("details") or error.error["message"])
     return None
-
-
-class MediaChecks:
-    """Fetches the links of held messages, each message in a task of its own, and releases or drops the messages.
-
-    A message is held in the file until then, so that a restart fetches its links again.
-    """
-
-    def __init__(
-        self, store: Store, fetcher: MediaLinkFetcher, paced_messages: PacedMessages, signals: DeliverySignals
-    ) -> None:
-        self._store = store
-        self._fetcher = fetcher
-        self._paced_messages = paced_messages
-        self._signals = signals
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    @property
-    def is_fetching(self) -> bool:
-        """True while a link is being fetched."""
-        return bool(self._tasks)
-
-    async def open(self) -> None:
-        """Fetch the links of messages that were held when the simulator stopped."""
-        for message in await find_by_wamids(self._store, await self._paced_messages.media_wamids()):
-            self.start(message.wamid, self.find_links(message.content)[0])
-
-    async def close(self) -> None:
-        """Stop; the messages stay held."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._fetcher.close()
-
-    def find_links(self, rendered: dict[str, Any]) -> tuple[list[OperatorMediaLink], list[str]]:
-        """Return the links to be fetched, and the URLs that may not be reached from here."""
-        links = find_links(rendered) if self._fetcher.is_on else []
-        reachable = [link for link in links if self._fetcher.may_reach(link)]
-        return reachable, [link.url for link in links if link not in reachable]
-
-    def start(self, wamid: str, links: Sequence[OperatorMediaLink]) -> None:
-        """Fetch a held message's links, then release or drop it."""
-        task = asyncio.get_running_loop().create_task(self._check(wamid, links))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _check(self, wamid: str, links: Sequence[OperatorMediaLink]) -> None:
-        problems = await asyncio.gather(*map(self._fetcher.find_problem, links))
-        problem = next((problem for problem in problems if problem is not None), None)
-        phone = await self._paced_messages.decide_media(wamid, problem)
-        if phone is not None:
-            self._signals.wake(phone)
-            self._signals.actions_planned.set()

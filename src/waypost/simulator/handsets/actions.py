@@ -1,0 +1,396 @@
+"""Actions of a person on a phone: read, write, send, tap, respond, report, change number, user id or preference.
+
+An action decides at once, and returns the function that writes it in a transaction.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from waypost.base.json_values import object_of
+from waypost.base.written_numbers import ascii_json, encode_json
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.errors import GraphApiError
+from waypost.simulator.groups.model import SimulatedGroup
+from waypost.simulator.handsets.phone_messages import (
+    InboundOptions,
+    InvalidPhoneMessage,
+    PhoneMedia,
+    PhoneMessage,
+    build_media_message,
+    build_number_change,
+    build_response,
+    build_tap,
+    build_user_id_change,
+    user_id_change_text,
+)
+from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
+from waypost.simulator.messages.message_checks import GROUP_PREFIX
+from waypost.simulator.messages.sending import received_wamid
+from waypost.simulator.messages.statuses import CHAT_MEMORY_MS, SENT_ONLY_TYPES
+from waypost.simulator.outbox import status_json, status_recipient
+from waypost.simulator.phones.phone import SimulatedPhone
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_chat_number_ids, find_unread
+from waypost.simulator.tables.updates import MESSAGE_UPDATE, OUTBOX, Update
+
+_NO_OPTIONS: Final = InboundOptions()
+_PREFERENCE_DETAILS: Final = {
+    True: "User requested to resume marketing messages",
+    False: "User requested to stop marketing messages",
+}
+
+
+class SpamReport(msgspec.Struct, frozen=True):
+    """A report for spam; without a message it is about the whole chat."""
+
+    phone_number_id: str
+    message_id: str
+    at_ms: int
+
+
+_SPAM_REPORTS: Final = StoredKind("spam_report", SpamReport)  # of a phone
+
+
+def read_chats(state: SimulatorServices, phone: str, numbers: Sequence[Number]) -> Callable[[Transaction], int]:
+    """Read everything that has arrived from these numbers; the result is how many messages that was."""
+    handset, is_new = state.phones.find_or_create(phone)
+    at_ms = state.clock.now_ms()
+
+    def write(transaction: Transaction) -> int:
+        if is_new:
+            transaction.run(state.phones.add_statement(phone))
+        transaction.wake_phone(phone)
+        return sum(_read_chat(state, transaction, handset, number, at_ms) for number in numbers)
+
+    return write
+
+
+def _read_chat(
+    state: SimulatorServices,
+    transaction: Transaction,
+    phone: SimulatedPhone,
+    number: Number,
+    at_ms: int,
+    *,
+    sends_webhook: bool = True,
+) -> int:
+    """Read everything that has arrived from a number, and return how many messages that was."""
+    unread = find_unread(transaction.connection, phone.phone, number.phone_number_id, at_ms)
+    contact = phone if state.settings.value.statuses_contacts else None
+    for item in unread:
+        transaction.run(MESSAGES.update({"read_ms": at_ms}, position=item.position))
+        if item.read_ms is not None:
+            due = {"waba_id": number.waba_id, "due_ms": item.read_ms, "subject": item.wamid, "kind": "read"}
+            transaction.run(OUTBOX.update({"due_ms": at_ms}, **due))
+        elif sends_webhook and phone.sends_read_receipts and item.type not in SENT_ONLY_TYPES:
+            rest = status_json(status_recipient(phone), item.callback_data, contact=contact)
+            transaction.send(_build_update(state, number, at_ms, "read", item.wamid, rest))
+    transaction.follow(state.outbox.wake_events(number.waba_id).set)
+    return len(unread)
+
+
+def _build_update(state: SimulatorServices, number: Number, at_ms: int, kind: str, subject: str, rest: str) -> Update:
+    update_id = state.outbox.next_id()
+    return Update(number.waba_id, at_ms, update_id, kind, number.phone_number_id, subject, rest)
+
+
+def tap(
+    state: SimulatorServices, phone: str, number: Number, message: SimulatedMessage, button: dict[str, Any]
+) -> Callable[[Transaction], str]:
+    """Tap a button of a message; the result is the id of the message that this sends.
+
+    Raises:
+        ControlApiError: a tap on such a button sends no message to the business.
+
+    Source: facts 7.4, `button` and `interactive`.
+    """
+    reply = build_tap(button)
+    if reply is None:
+        rule = (
+            f"button {button['index']} is a {button['type']} button; only a tap on "
+            "QUICK_REPLY, REPLY or LIST_ROW sends a message to the business"
+        )
+        raise ControlApiError("index", rule, "the index or text of a reply button", status=409)
+    return send_message(state, phone, number, reply, InboundOptions(context_id=message.wamid))
+
+
+def submit_response(
+    state: SimulatorServices,
+    phone: str,
+    number: Number,
+    message: SimulatedMessage,
+    button: dict[str, Any],
+    response: dict[str, Any],
+) -> Callable[[Transaction], str]:
+    """Send back a form, an address or a choice; the result is the id of the message that this sends.
+
+    Raises:
+        ControlApiError: the button opens no form or choice.
+
+    Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
+    """
+    reply = build_response(button, response)
+    if reply is None:
+        rule = f"button {button['index']} is a {button['type']} button"
+        raise ControlApiError("message_id", rule, "a message with FLOW, ADDRESS or CALL_PERMISSION", status=409)
+    return send_message(state, phone, number, reply, InboundOptions(context_id=message.wamid))
+
+
+async def build_phone_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> PhoneMessage:
+    """Return the message with an image, a video, an audio file, a document or a sticker, which is stored if it is new.
+
+    Raises:
+        InvalidPhoneMessage: the media does not exist, or does not fit the kind.
+
+    Source: facts 7.4.
+    """
+    stored = await _store_media(state, number, kind, media)
+    content: dict[str, Any] = {"id": stored.media_id, "mime_type": stored.mime_type, "sha256": stored.sha256_base64}
+    match kind:
+        case "document" if media.file_name or stored.file_name:
+            content["filename"] = media.file_name or stored.file_name
+        case "audio":
+            content["voice"] = media.voice
+        case "sticker":
+            content["animated"] = media.animated
+        case _:
+            pass
+    return build_media_message(kind, content, media.caption)
+
+
+async def _store_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> SimulatedMedia:
+    if media.media_id:
+        stored = state.media.find(media.media_id, number.phone_number_id)
+        if stored is None:
+            raise InvalidPhoneMessage("media.id", "is not a media id of that number", "an existing media id")
+        _check_type(kind, stored.mime_type)
+        return stored
+    _check_type(kind, media.mime_type)
+    try:
+        return await state.media.add_inbound(number.phone_number_id, media.mime_type, media.file_name, media.content)
+    except GraphApiError as error:
+        rule = str(error.error.get("message", error))
+        raise InvalidPhoneMessage("media", rule, "a content and mime_type that the operator accepts") from None
+
+
+def _check_type(kind: str, mime_type: str) -> None:
+    if not mime_type.lower().startswith(INBOUND_TYPE_PREFIXES[kind]):
+        accepted = " or ".join(f"{prefix}…" for prefix in INBOUND_TYPE_PREFIXES[kind])
+        raise InvalidPhoneMessage("media.mime_type", f"{mime_type} is not a type of {kind}", accepted)
+
+
+async def change_number(state: SimulatorServices, phone: str, new_number: str) -> list[str]:
+    """Move the phone's owner to another number, and notify every business that has a chat with the phone.
+
+    Returns:
+        The ids of the messages that notify them.
+
+    Source: facts 7.4, `system`.
+    """
+    handset = state.phones.find_or_default(phone)  # a user id derived from the number stays with the number
+    notice = build_number_change(handset.name, phone, new_number)
+    sends = [send_message(state, phone, number, notice) for number in await _chat_numbers(state, phone)]
+    saves = (
+        state.phones.set_members(phone, {"user_id": "", "username": "", "shows_number": True}),
+        state.phones.set_members(
+            new_number,
+            {
+                "name": handset.name,
+                "user_id": handset.user_id,
+                "username": handset.username,
+                "shows_number": handset.shows_number,
+            },
+        ),
+    )
+
+    def write(transaction: Transaction) -> list[str]:
+        wamids = [send(transaction) for send in sends]
+        transaction.run(*saves)
+        return wamids
+
+    return await state.transact(write)
+
+
+async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> list[str]:
+    """Give the phone's owner another user id, and notify every business that has a chat with the phone.
+
+    Each gets a message and a change of the field `user_id_update`.
+
+    Returns:
+        The ids of the messages that notify them.
+
+    Source: the operator's page "Business-scoped user IDs".
+    """
+    handset, _ = state.phones.find_or_create(phone)
+    numbers, at_ms = await _chat_numbers(state, phone), state.clock.now_ms()
+    seen = [state.phones.seen_by(handset, number.phone_number_id, at_ms) for number in numbers]
+    sends = [
+        send_message(state, phone, number, build_user_id_change(owner, user_id))
+        for number, owner in zip(numbers, seen, strict=True)
+    ]
+    saved = state.phones.set_members(phone, {"user_id": user_id})
+
+    def write(transaction: Transaction) -> list[str]:
+        wamids = [send(transaction) for send in sends]
+        for number, owner in zip(numbers, seen, strict=True):
+            value = _user_id_value(number, owner, user_id, at_ms)
+            transaction.send(state.outbox.account_update(number.waba_id, at_ms, "user_id_update", value))
+        transaction.run(saved)
+        return wamids
+
+    return await state.transact(write)
+
+
+async def _chat_numbers(state: SimulatorServices, phone: str) -> list[Number]:
+    """Return the business numbers that the phone has a chat with."""
+    chats = await find_chat_number_ids(state.store, phone)
+    return [number for number in state.accounts.numbers.values() if number.phone_number_id in chats]
+
+
+def _user_id_value(number: Number, seen: SimulatedPhone, user_id: str, at_ms: int) -> dict[str, Any]:
+    change = {
+        **({"wa_id": seen.whatsapp_id} if seen.shows_number else {}),
+        "detail": user_id_change_text(seen, user_id),
+        "user_id": {"previous": seen.user_id, "current": user_id},
+        "timestamp": str(at_ms // 1000),
+    }
+    return {
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+        "contacts": [msgspec.structs.replace(seen, user_id=user_id).contact()],
+        "user_id_update": [change],
+    }
+
+
+def send_message(
+    state: SimulatorServices,
+    phone: str,
+    number: Number,
+    message: PhoneMessage,
+    options: InboundOptions = _NO_OPTIONS,
+    *,
+    group: SimulatedGroup | None = None,
+) -> Callable[[Transaction], str]:
+    """Send a message from a phone, to a business or to a group; the result is the message's id.
+
+    First everything that has arrived from the number is read. A number that has blocked the phone gets no webhook,
+    and its window stays unchanged.
+
+    Args:
+        state: the simulator's state.
+        phone: its digits.
+        number: the business number.
+        message: the message.
+        options: its context and other options.
+        group: of the number: such a message opens no window, and no block keeps it from the business.
+
+    Source: facts 7.4, 7.5.
+    """
+    handset, is_new = state.phones.find_or_create(phone)
+    at_ms = state.clock.now_ms()
+    seen = state.phones.seen_by(handset, number.phone_number_id, at_ms)
+    wamid = received_wamid(state.ids, phone)
+    members = options.webhook_members(number)
+    sent: dict[str, Any] = {
+        **({"context": members.pop("context")} if "context" in members else {}),
+        **seen.identity_members("from", "from_user_id"),
+        **({"group_id": group.group_id} if group is not None else {}),
+        "id": wamid,
+        "timestamp": str(at_ms // 1000),
+        **members,
+        **message.content,
+        "type": message.type,
+    }
+    contacts = {"contacts": [seen.contact()]} if message.has_contact else {}
+    rest = ascii_json({**contacts, "messages": [sent]})[1:-1]
+    is_blocked = group is None and state.blocks.is_blocked(number.phone_number_id, phone)
+    sender = {"from": phone, "from_name": handset.name} if group is not None else {}
+    shown = encode_json({**message.rendered, **options.rendered_marks(), **members, **sender}).decode()
+
+    def write(transaction: Transaction) -> str:
+        if is_new:
+            transaction.run(state.phones.add_statement(phone))
+        if message.opens_window and group is None:
+            _read_chat(state, transaction, handset, number, at_ms, sends_webhook=not is_blocked)
+            if not is_blocked:
+                transaction.save(state.phones.windows, at_ms, phone, number.phone_number_id)
+        stored = SimulatedMessage(
+            position=state.delivery_signals.next_position(),
+            wamid=wamid,
+            phone=phone if group is None else GROUP_PREFIX + group.group_id,
+            phone_number_id=number.phone_number_id,
+            is_inbound=1,
+            type=message.type,
+            at_ms=at_ms,
+            shown=shown,
+            body=rest,
+            context_id=options.context_id,
+        )
+        transaction.run(MESSAGES.insert(stored))
+        if not is_blocked and not _reacts_to_old(transaction, message, at_ms):
+            transaction.send(_build_update(state, number, at_ms, MESSAGE_UPDATE, wamid, rest))
+        transaction.wake_phone(phone)
+        return wamid
+
+    return write
+
+
+def _reacts_to_old(transaction: Transaction, message: PhoneMessage, at_ms: int) -> bool:
+    """True for a reaction to a message of more than 30 days ago: businesses do not learn of it.
+
+    Source: the operator's page "Reaction messages".
+    """
+    if message.type != "reaction":
+        return False
+    message_id = object_of(message.rendered.get("reaction")).get("message_id")
+    targets = MESSAGES.find_on(transaction.connection, wamid=message_id)
+    return any(target.at_ms < at_ms - CHAT_MEMORY_MS for target in targets)
+
+
+def set_marketing_preference(
+    state: SimulatorServices, phone: str, number: Number, *, wants: bool
+) -> Callable[[Transaction], None]:
+    """Stop or resume a business's marketing, and send the business a webhook.
+
+    Source: facts 7.2 (`user_preferences`), 5.2 (131050).
+    """
+    saved = state.phones.change_list(phone, "stopped_marketing_of", number.phone_number_id, is_listed=not wants)
+    at_ms = state.clock.now_ms()
+    owner = state.phones.seen_by(state.phones.find_or_create(phone)[0], number.phone_number_id, at_ms)
+    preference = {
+        **owner.identity_members("wa_id", "user_id"),
+        "detail": _PREFERENCE_DETAILS[wants],
+        "category": "marketing_messages",
+        "value": "resume" if wants else "stop",
+        "timestamp": at_ms // 1000,
+    }
+    value = {
+        "messaging_product": "whatsapp",
+        "metadata": {"display_phone_number": number.phone_number, "phone_number_id": number.phone_number_id},
+        "contacts": [owner.contact()],
+        "user_preferences": [preference],
+    }
+
+    def write(transaction: Transaction) -> None:
+        transaction.run(saved)
+        transaction.send(state.outbox.account_update(number.waba_id, at_ms, "user_preferences", value))
+
+    return write
+
+
+def report_spam(state: SimulatorServices, phone: str, number: Number, wamid: str = "") -> Callable[[Transaction], None]:
+    """Report a message of a business, or the whole chat, for spam. The business is not notified."""
+    report = SpamReport(number.phone_number_id, wamid, state.clock.now_ms())
+    return lambda transaction: transaction.run(_SPAM_REPORTS.append_statement(report, phone))
+
+
+async def list_spam_reports(state: SimulatorServices, phone: str) -> list[dict[str, Any]]:
+    """Return the reports of the phone's owner, oldest first."""
+    reports = await state.store.read(lambda connection: _SPAM_REPORTS.values_on(connection, phone))
+    return [msgspec.structs.asdict(report) for report in reports.values()]

@@ -1,0 +1,196 @@
+"""Messages held until their template's quality or their media is known, and then released or dropped."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from waypost.base.written_numbers import ascii_json
+from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.media.link_fetches import OperatorMediaLink, find_links
+from waypost.simulator.messages.statuses import FAILURE_TEXTS, DeliveryDecision
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import Transaction
+from waypost.simulator.store import Statement
+from waypost.simulator.tables.messages import MESSAGES, DeliveryPlan, SimulatedMessage, find_by_wamids
+from waypost.simulator.tables.phone_plans import (
+    HELD_KIND,
+    PLANNED_ACTIONS,
+    WAITING_MESSAGES,
+    build_waiting_message,
+    resume_message_actions,
+)
+from waypost.simulator.tables.updates import Update
+from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
+
+DROPPED_CODE: Final = 132015  # Source: facts 3.2, "pacing"
+MEDIA_FAILED_CODE: Final = 131053  # Source: facts 5.2
+_MEDIA_OWNER: Final = "media"
+
+
+class HeldMessage(msgspec.Struct, frozen=True):
+    """A held message and its statuses: `updates` if it is released, `dropped` if it is not.
+
+    Its times are those of a release at the moment it was accepted.
+    """
+
+    waba_id: str
+    message: SimulatedMessage  # without its content
+    delivery_plan: DeliveryPlan
+    is_awaited: bool  # its phone was offline
+    lifetime_ms: int
+    read_after_ms: int | None
+    updates: list[Update]
+    dropped: list[Update]
+    dropped_code: int = DROPPED_CODE
+
+
+_HELD: Final = StoredKind(HELD_KIND, HeldMessage)
+"""Held messages by id: of a template, or of `_MEDIA_OWNER`."""
+
+
+async def resume_held(state: SimulatorServices) -> None:
+    """Go on with the messages that were held when the simulator stopped: fetch their links, know their templates."""
+    owners = await state.store.column("SELECT DISTINCT owner FROM state WHERE kind=:kind", kind=HELD_KIND)
+    state.held_template_ids.update({*owners} - {_MEDIA_OWNER})
+    held = await state.store.read(lambda connection: _HELD.values_on(connection, _MEDIA_OWNER))
+    for message in await find_by_wamids(state.store, list(held)):
+        start_fetches(state, message.wamid, find_reachable_links(state, message.content)[0])
+
+
+def hold(
+    state: SimulatorServices,
+    template: SimulatedTemplate | None,
+    message: SimulatedMessage,
+    waba_id: str,
+    decision: DeliveryDecision,
+    updates: list[Update],
+    dropped: list[Update],
+) -> Statement:
+    """Hold a message that is being accepted; return the statement for its transaction.
+
+    Args:
+        state: the simulator's state.
+        template: the message's template, if it is one; if it is paced, the message waits for its quality, else for
+            its own media.
+        message: the message; its own times must be empty.
+        waba_id: the sender's account.
+        decision: its delivery as if it were not held.
+        updates: its statuses in that case.
+        dropped: its statuses if it is dropped.
+    """
+    planned, read_after_ms = decision.delivery_plan, decision.read_after_ms
+    if planned.delivered_ms is not None and planned.read_ms is not None:
+        read_after_ms = planned.read_ms - planned.delivered_ms
+    is_paced = template is not None and template.is_paced
+    held = HeldMessage(
+        waba_id=waba_id,
+        message=replace(message, shown="", body=""),
+        delivery_plan=planned,
+        is_awaited=decision.waits_until_ms is not None,
+        lifetime_ms=lifetime_ms(template),
+        read_after_ms=read_after_ms,
+        updates=updates,
+        dropped=dropped,
+        dropped_code=DROPPED_CODE if is_paced else MEDIA_FAILED_CODE,
+    )
+    if template is None or not is_paced:
+        return _HELD.save_statement(held, message.wamid, _MEDIA_OWNER)
+    state.held_template_ids.add(template.template_id)
+    return _HELD.save_statement(held, message.wamid, template.template_id)
+
+
+def find_reachable_links(
+    state: SimulatorServices, rendered: dict[str, Any]
+) -> tuple[list[OperatorMediaLink], list[str]]:
+    """Return the links of a message that are to be fetched, and the URLs that may not be reached from here."""
+    links = find_links(rendered) if state.link_fetcher.is_on else []
+    reachable = [link for link in links if state.link_fetcher.may_reach(link)]
+    return reachable, [link.url for link in links if link not in reachable]
+
+
+def start_fetches(state: SimulatorServices, wamid: str, links: Sequence[OperatorMediaLink]) -> None:
+    """Fetch a held message's links in a task of its own, then release or drop the message."""
+
+    async def check() -> None:
+        problems = await asyncio.gather(*map(state.link_fetcher.find_problem, links))
+        problem = next((problem for problem in problems if problem is not None), None)
+        await state.transact(lambda transaction: _decide_media(state, transaction, wamid, problem))
+
+    state.link_fetcher.start(check())
+
+
+def _decide_media(state: SimulatorServices, transaction: Transaction, wamid: str, problem: str | None) -> None:
+    """Release a message whose media was fetched, or drop it for a problem, unless it no longer waits."""
+    held = transaction.find(_HELD, wamid, _MEDIA_OWNER)
+    if held is None:
+        return
+    if problem is not None:
+        generic, details = ascii_json(FAILURE_TEXTS[MEDIA_FAILED_CODE]), ascii_json(problem)
+        dropped = [replace(update, rest=update.rest.replace(generic, details)) for update in held.dropped]
+        held = replace(held, dropped=dropped)
+    _release_or_drop(state, transaction, held, _MEDIA_OWNER, is_released=problem is None)
+
+
+def find_decided_templates(state: SimulatorServices) -> list[tuple[str, bool]]:
+    """Return the templates whose pacing has ended: their ids, and whether their messages are released."""
+    templates = [
+        (template_id, state.templates.by_id.get(template_id)) for template_id in sorted(state.held_template_ids)
+    ]
+    return [
+        (template_id, template is not None and template.pace_verdict == "release")
+        for template_id, template in templates
+        if template is None or not template.is_paced
+    ]
+
+
+async def release_or_drop_all(state: SimulatorServices, template_id: str, *, is_released: bool) -> None:
+    """Release or drop a template's held messages, all in one transaction."""
+    state.held_template_ids.discard(template_id)
+
+    def write(transaction: Transaction) -> None:
+        for held in transaction.values(_HELD, template_id).values():
+            _release_or_drop(state, transaction, held, template_id, is_released=is_released)
+
+    await state.transact(write)
+
+
+def _release_or_drop(
+    state: SimulatorServices, transaction: Transaction, held: HeldMessage, owner: str, *, is_released: bool
+) -> None:
+    message, now_ms = held.message, state.clock.now_ms()
+    delay_ms = now_ms - message.at_ms
+    transaction.run(_HELD.delete_statement(message.wamid, owner))
+    transaction.wake_phone(message.phone)
+    transaction.follow(state.delivery_signals.actions_planned.set)
+    if not is_released:
+        failure = DeliveryPlan(failed_ms=now_ms, failed_code=held.dropped_code)
+        transaction.run(
+            MESSAGES.update(asdict(failure), position=message.position), PLANNED_ACTIONS.delete(wamid=message.wamid)
+        )
+        transaction.send(*_shift_updates(state, held.dropped, delay_ms))
+        return
+    if state.phones.find_or_default(message.phone).is_offline:
+        rest = held.updates[0].rest if held.updates else ""
+        until_ms = now_ms + held.lifetime_ms
+        waiting = build_waiting_message(message, held.waba_id, until_ms, held.read_after_ms, rest)
+        transaction.run(WAITING_MESSAGES.insert(waiting))
+        transaction.send(*_shift_updates(state, held.updates[:1], delay_ms))
+        return
+    planned, updates = held.delivery_plan, held.updates
+    if held.is_awaited:  # its phone is online again
+        planned = replace(planned, delivered_ms=message.at_ms, read_ms=None)
+        updates = [replace(update, kind=kind) for update in held.updates[:1] for kind in ("sent", "delivered")]
+    times_ms = {name: at_ms + delay_ms for name, at_ms in asdict(planned).items() if at_ms is not None}
+    shifted = DeliveryPlan(**times_ms | {"failed_code": planned.failed_code})
+    transaction.run(
+        MESSAGES.update(asdict(shifted), position=message.position),
+        resume_message_actions(message.wamid, shifted.delivered_ms),
+    )
+    transaction.send(*_shift_updates(state, updates, delay_ms))
+
+
+def _shift_updates(state: SimulatorServices, updates: Sequence[Update], by_ms: int) -> list[Update]:
+    return [replace(update, due_ms=update.due_ms + by_ms, id=state.outbox.next_id()) for update in updates]
