@@ -18,7 +18,7 @@ from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.pipeline import PipelineHarness
 from tests.support.second_operator import send_admin_request
 from waypost.admin import provisioning
-from waypost.admin.doctor.webhook import check_handshake
+from waypost.admin.doctor.account_checks import check_handshake
 from waypost.assembly.dev.dev import DevOptions, DevServer
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs

@@ -20,7 +20,7 @@ from tests.support.media_samples import sample
 from tests.support.operator_webhook import post_body
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
-from waypost.admin.personal import erasure as admin_erasure
+from waypost.admin import personal_data as admin_erasure
 from waypost.cli.main import app
 from waypost.store.encoding import CALLBACK_BODIES, REQUESTS
 from waypost.store.queue.job_subjects import QueueName
@@ -332,7 +332,7 @@ async def test_erasure_in_many_steps_is_continued_by_beginning_again(
     pipeline: PipelineHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store_erasure, "MAX_SEARCHED_ROWS", 1)
-    monkeypatch.setattr(admin_erasure, "MAX_WINDOWS", 1)
+    monkeypatch.setattr(admin_erasure, "MAX_ERASED_WINDOWS", 1)
     await exchange(pipeline, EVE, "eve")
     await wait_until_idle(pipeline)
     url = f"{pipeline.service_url}/admin/recipients/erase"

@@ -6,10 +6,9 @@ import msgspec
 from msgspec import Meta
 from sqlalchemy import Connection
 
-from waypost.admin.filters import check_filters
+from waypost.admin.messages import TracedCallback
 from waypost.admin.operation import AdminOperations
-from waypost.admin.provisioning import AdminContext
-from waypost.admin.traces import TracedCallback
+from waypost.admin.provisioning import AdminContext, check_filters
 from waypost.base.clock import DAY_MS, machine_ms
 from waypost.domain.callbacks import build_receiver_report
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found

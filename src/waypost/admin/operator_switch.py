@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.admin.operator_requests import OperatorCallFailed, call_operator
+from waypost.admin.operator_accounts import OperatorCallFailed, call_operator
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log

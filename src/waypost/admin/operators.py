@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from waypost.admin.doctor.check_result import CheckResult
 from waypost.admin.doctor.checks import run_account_checks, run_checks, run_partner_checks
+from waypost.admin.doctor.local import CheckResult
 from waypost.admin.operation import AdminOperations
 from waypost.admin.operator_accounts import (
     AccountChange,

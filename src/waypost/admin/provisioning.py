@@ -1,4 +1,4 @@
-"""The context of the admin API's operations, and steps that several of them share."""
+"""The context of the admin API's operations, and steps and checks that several of them share."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,6 +17,8 @@ from waypost.operators.contract import Operators
 from waypost.outbound.vetted_client import VettedClient
 from waypost.store.accounts import partners as stored
 from waypost.store.accounts.instance_keys import InstanceKeys
+from waypost.store.accounts.partners import app_by_id
+from waypost.store.callbacks.receivers import SubscriptionFilter, list_receivers
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.media.files import MediaFiles
@@ -138,3 +140,28 @@ async def partner_of(context: AdminContext, partner_id: int) -> Partner:
     if partner is None:
         raise resource_not_found("partner", "partner_id", partner_id)
     return partner
+
+
+ABSENT: Final = (None, 0)
+"""A number 0 counts as absent."""
+
+
+async def check_filters(
+    context: AdminContext,
+    *,
+    app_id: str | None = None,
+    partner_id: int | None = None,
+    subscription_id: int | None = None,
+) -> None:
+    """Raise an error if one of these does not exist.
+
+    Lists call it when nothing matches: entries of what has been deleted since are still found.
+    """
+    if partner_id not in ABSENT:
+        await partner_of(context, partner_id)
+    if app_id is not None and await context.database.read(app_by_id, app_id) is None:
+        raise resource_not_found("app", "app_id", app_id)
+    if subscription_id not in ABSENT and not await context.database.read(
+        list_receivers, SubscriptionFilter(id=subscription_id)
+    ):
+        raise resource_not_found("subscription", "subscription_id", subscription_id)

@@ -5,25 +5,19 @@ from typing import Final
 
 from starlette.routing import Route
 
-from waypost.admin import apps, callbacks, credentials, jobs, operators, partners, secret_key, traces
+from waypost.admin import apps, callbacks, credentials, logs, messages, operators, partners, personal_data, secret_key
 from waypost.admin.authorisation import AdminGate
-from waypost.admin.logs import audit, requests
 from waypost.admin.operation import AdminRoute
-from waypost.admin.personal import erasure, export, retention
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.setup import apply
 
 ROUTES: Final[tuple[AdminRoute, ...]] = (
     *partners.operation.rows,
-    *retention.operation.rows,
     *credentials.operation.rows,
     *apps.operation.rows,
-    *jobs.operation.rows,
-    *traces.operation.rows,
-    *requests.operation.rows,
-    *export.operation.rows,
-    *erasure.operation.rows,
-    *audit.operation.rows,
+    *messages.operation.rows,
+    *logs.operation.rows,
+    *personal_data.operation.rows,
     *operators.operation.rows,
     *secret_key.operation.rows,
     *apply.operation.rows,

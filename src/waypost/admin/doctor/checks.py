@@ -5,21 +5,31 @@ from collections.abc import Awaitable
 from dataclasses import replace
 from typing import Final
 
-from waypost.admin.doctor.accounts import check_business_account, check_token, check_usage
-from waypost.admin.doctor.check_result import CheckResult, CheckState, failure, ok, warning
+from waypost.admin.doctor.account_checks import (
+    check_business_account,
+    check_handshake,
+    check_numbers,
+    check_templates,
+    check_token,
+    check_usage,
+    check_webhook_fields,
+    check_webhook_subscription,
+)
 from waypost.admin.doctor.local import (
+    CheckResult,
+    CheckState,
     check_connections,
     check_damage,
     check_files,
     check_media,
     check_processes,
+    check_receivers,
     check_simulator,
     check_store,
+    failure,
+    ok,
+    warning,
 )
-from waypost.admin.doctor.numbers import check_numbers
-from waypost.admin.doctor.receivers import check_receivers
-from waypost.admin.doctor.templates import check_templates
-from waypost.admin.doctor.webhook import check_handshake, check_webhook_fields, check_webhook_subscription
 from waypost.admin.operator_accounts import AccountOverview, account_overviews
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import resource_not_found

@@ -1,25 +1,93 @@
-"""Checks on this machine: queues, messages, files, processes, and the simulator if one is the operator."""
+"""Results of checks, and the checks on this machine: queues, messages, files, processes, receivers, and a simulator."""
 
 import asyncio
+from dataclasses import dataclass
 from datetime import timedelta
+from enum import StrEnum
 from ipaddress import ip_address
 from typing import Any, Final, cast
 from urllib.parse import urlsplit
 
 import msgspec
 
-from waypost.admin.doctor.check_result import CheckResult, failure, ok, warning
+from waypost.admin.operator_accounts import OperatorCallFailed
 from waypost.admin.provisioning import AdminContext
 from waypost.base.files import readable_by_others
 from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.domain.app import OperatorAccount
 from waypost.queue.plans import stage_of_queue
 from waypost.store.accounts.partners import all_apps
+from waypost.store.callbacks.receivers import list_paused_or_failing
 from waypost.store.console.trace import message_counts
 from waypost.store.postgresql_connections import ConnectionBudget, count_server_connections
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.store.queue.leases import leased_queues
+
+
+class CheckState(StrEnum):
+    """The severity: `wrong` prevents something from working, `warning` soon may or should be known."""
+
+    OK = "ok"
+    WARNING = "warning"
+    WRONG = "wrong"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """One line of the report. No secret is ever part of it.
+
+    Attributes:
+        subject: the subject of the check, such as `operator account cloud`.
+        text: the result in one sentence.
+        fix_hint: how to fix it; empty if there is nothing to fix.
+    """
+
+    subject: str
+    state: CheckState
+    text: str
+    fix_hint: str = ""
+
+
+def ok(subject: str, text: str) -> CheckResult:
+    """Return the result of a passed check."""
+    return CheckResult(subject, CheckState.OK, text)
+
+
+def warning(subject: str, text: str, fix_hint: str) -> CheckResult:
+    """Return a result that does not prevent anything from working but should be known."""
+    return CheckResult(subject, CheckState.WARNING, text, fix_hint)
+
+
+def failure(subject: str, text: str, fix_hint: str) -> CheckResult:
+    """Return the result of a failed check."""
+    return CheckResult(subject, CheckState.WRONG, text, fix_hint)
+
+
+def failed_call_results(subject: str, account_id: str, error: OperatorCallFailed) -> list[CheckResult]:
+    """Return the result of a failed call, with the operator's own text; none if the operator has no such call."""
+    if not error.is_offered:
+        return []
+    if error.code is None:
+        text, fix_hint = (
+            error.text,
+            (
+                "check that it is running and the connection to it works; if its address is wrong: "
+                "waypost account operator {account} --base-url …"
+            ),
+        )
+    elif error.problem is None:
+        text = f"the operator returned an error: {error.text} ({error.code})"
+        fix_hint = "look the code up in docs/reference/operator-codes.md"
+    else:
+        text, fix_hint = f"{error.problem.text}: {error.text} ({error.code})", error.problem.fix_hint
+    is_serious = error.problem is None or error.problem.is_serious
+    return [
+        CheckResult(
+            subject, CheckState.WRONG if is_serious else CheckState.WARNING, text, fix_hint.format(account=account_id)
+        )
+    ]
+
 
 CONTROL_TIMEOUT_S: Final = 5
 DAMAGE_SEARCH_S: Final = 5
@@ -155,3 +223,22 @@ async def _read_control(account: OperatorAccount, resource: str) -> dict[str, An
     except (ApiUnreachable, msgspec.DecodeError):
         return None
     return cast(dict[str, Any], content) if isinstance(content, dict) else None
+
+
+async def check_receivers(context: AdminContext) -> list[CheckResult]:
+    """Return a result for each subscription that is paused or whose callbacks fail."""
+    now_ms = context.clock.now_ms()
+    results: list[CheckResult] = []
+    for row in await context.database.read(list_paused_or_failing):
+        subject = f"subscription {row.id}"
+        if row.paused_on_ms is not None:
+            fix_hint = f"fix the receiver, then: waypost callbacks resume {row.id}"
+            results.append(failure(subject, f"is paused: {row.pause_reason}", fix_hint))
+        else:
+            since = timedelta(seconds=(now_ms - row.failing_since_ms) // 1000)
+            fix_hint = (
+                f"see its responses with: waypost callbacks report --subscription {row.id}; once it works: waypost "
+                f"callbacks retry {row.id}"
+            )
+            results.append(warning(subject, f"callbacks have been failing for {since}", fix_hint))
+    return results

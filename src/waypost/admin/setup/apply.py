@@ -9,11 +9,8 @@ from msgspec import Meta
 
 from waypost.admin.operation import AdminOperations
 from waypost.admin.provisioning import AdminContext
-from waypost.admin.setup.accounts import plan_business_account, plan_operator_account
-from waypost.admin.setup.apps import plan_app
 from waypost.admin.setup.document import SetupDocument, SetupPart
-from waypost.admin.setup.partners import plan_partner
-from waypost.admin.setup.steps import Action, Step
+from waypost.admin.setup.plans import Action, Step, plan_app, plan_business_account, plan_operator_account, plan_partner
 from waypost.domain.errors import ApiError
 
 operation = AdminOperations()

@@ -1,1 +1,0 @@
-"""Operations of the admin API on the personal data of recipients."""
