@@ -32,7 +32,7 @@ from waypost.domain.direct_calls import (
     Unsubscribe,
 )
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
-from waypost.operators.cloud import direct_calls
+from waypost.operators.cloud import http_calls
 
 
 class _Unknown(OperatorCall[None]):
@@ -185,7 +185,7 @@ async def test_call_that_the_operator_does_not_offer_is_not_made(tiny: TinyOpera
 
 
 async def test_response_that_takes_too_long_is_uncertain(tiny: TinyOperator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct_calls, "OPERATOR_CALL_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(http_calls, "OPERATOR_CALL_TIMEOUT_S", 0.2)
     tiny.responses = [never_respond]
 
     outcome = await tiny.adapter.call(tiny.account, GetNumber("77"))

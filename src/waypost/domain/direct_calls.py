@@ -1,7 +1,5 @@
 """Direct calls: requests that only read or set something at the operator, each with its response type.
 
-Direct calls: requests that only read or set something at the operator, each with its response type.
-
 The partner gets the operator's response (decision 0026). Values that we interpret are fields of a response; what the
 partner or the administrator gets unchanged is called `raw`. An adapter implements the calls that its operator has, and
 returns `unsupported_call` for all others.
@@ -12,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Generic, TypeVar
 
-from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
+from waypost.domain.outcome import NotAccepted
 from waypost.domain.templates.fields import TemplateDraft
 
 Response = TypeVar("Response", covariant=True)
@@ -25,7 +23,7 @@ class CallNotOffered:
     text: str
 
 
-CallFailure = OperatorRejected | OperatorUnavailable | OutcomeUncertain | CallNotOffered
+CallFailure = NotAccepted | CallNotOffered
 """The outcome of a direct call without a response. `OutcomeUncertain`: it may have been carried out."""
 
 

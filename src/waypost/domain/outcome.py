@@ -97,4 +97,5 @@ class OutcomeUncertain:
     text: str
 
 
-Outcome = OperatorAccepted | OperatorRejected | OperatorUnavailable | OutcomeUncertain
+NotAccepted = OperatorRejected | OperatorUnavailable | OutcomeUncertain
+Outcome = OperatorAccepted | NotAccepted

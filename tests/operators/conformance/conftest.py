@@ -32,8 +32,7 @@ EventT = TypeVar("EventT")
 DIRECT_CALLS: Final[dict[str, type[OperatorCall[Any]]]] = {
     name: call_type
     for name, call_type in vars(direct_calls).items()
-    if isinstance(call_type, type) and issubclass(call_type, OperatorCall)
-    if call_type not in (OperatorCall, direct_calls.GetMarketingTerms)  # the latter sends nothing
+    if isinstance(call_type, type) and issubclass(call_type, OperatorCall) and call_type is not OperatorCall
 }
 
 

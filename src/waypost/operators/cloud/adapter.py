@@ -15,7 +15,7 @@ from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorU
 from waypost.domain.templates.template import Template
 from waypost.operators.cloud import direct_calls, media_calls, templates, webhook
 from waypost.operators.cloud.error_codes import explain, name_conflict
-from waypost.operators.cloud.http_calls import CloudGraphClient, CloudHttpClient
+from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.messages import message_body
 from waypost.operators.cloud.numbers import CLOUD_ACCOUNT_FIELDS
 from waypost.operators.cloud.tolerant_json import parse_name
@@ -35,7 +35,7 @@ class CloudOperator:
 
     def __init__(self, clock: Clock | None = None, *, timeout_s: float = 30, held: bool = False) -> None:
         self._calls = CloudHttpClient(clock or SystemClock(), timeout_s=timeout_s, held=held)
-        self.graph: GraphClient | None = CloudGraphClient(self._calls)
+        self.graph: GraphClient | None = self._calls
 
     async def open(self) -> None:
         """Create the connection pool."""

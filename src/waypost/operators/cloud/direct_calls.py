@@ -1,28 +1,40 @@
 """Direct calls: a table of the request of each call and the reader of its response."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple
 
-from waypost.base.http.request_bodies import FormPart
-from waypost.base.json_values import object_of
-from waypost.domain import direct_calls
 from waypost.domain.app import OperatorAccount
-from waypost.domain.direct_calls import CallFailure, OperatorCall, Response, TemplateDetail, unsupported_call
-from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome
+from waypost.domain.direct_calls import (
+    CallFailure,
+    CheckToken,
+    DeleteMedium,
+    GetBusinessAccount,
+    GetBusinessStatus,
+    GetMedium,
+    GetNumber,
+    GetSubscription,
+    GetTemplate,
+    ListMissingFields,
+    ListNumbers,
+    ListTemplates,
+    MarkRead,
+    MissingWebhookField,
+    OperatorCall,
+    Response,
+    Subscribe,
+    TemplateDetail,
+    TokenStatus,
+    UnpauseTemplate,
+    Unsubscribe,
+    WebhookSubscription,
+    unsupported_call,
+)
+from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.operators.cloud import direct_responses
-from waypost.operators.cloud.direct_responses import NUMBER_URL_FIELDS, subscription
-from waypost.operators.cloud.error_codes import name_conflict
-from waypost.operators.cloud.http_calls import OPERATOR_CALL_TIMEOUT_S, CloudHttpClient, whole_list
+from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.numbers import number_status
-from waypost.operators.cloud.rate_usage import CallCategory
 from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
-
-_PRODUCT: Final = {"messaging_product": "whatsapp"}
-
-Request = TypeVar("Request", bound=OperatorCall[Any])
-_MakeMembers = Callable[[Request, OperatorAccount], dict[str, Any]]
-_Handler = Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]
-_CallEntry = tuple[type[OperatorCall[Any]], _Handler]
+from waypost.operators.contract import GraphRequest
 
 _NUMBER: Final = (  # Source: operator's facts 1, "Phone node"
     "id,display_phone_number,verified_name,quality_rating,throughput,status,"
@@ -32,6 +44,7 @@ _NUMBERS: Final = (
     "id,display_phone_number,verified_name,quality_rating,status,code_verification_status,name_status,"
     "platform_type,throughput,whatsapp_business_manager_messaging_limit,webhook_configuration"
 )
+_NUMBER_URLS: Final = "id,webhook_configuration"
 _BUSINESS: Final = "id,name,timezone_id,message_template_namespace,account_review_status"
 _BUSINESS_STATUS: Final = (  # Source: operator's facts 1, "WABA node"
     "id,name,account_review_status,ownership_type,marketing_messages_lite_api_status"
@@ -46,108 +59,55 @@ _TEMPLATES: Final = {  # Source: operator's facts 2.1
     ),
     TemplateDetail.TEXTS: "name,language,status,components",
 }
+_NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
+
+
+class _DirectCall(NamedTuple):
+    """A direct call that is one request.
+
+    Attributes:
+        request: of the call.
+        read: turns the object of the response, or the items of a list, into the result; returns an outcome for an
+            invalid one.
+        items: of a list whose pages are all read, for the text of an outcome; empty: it is no list.
+    """
+
+    request: Callable[[Any], GraphRequest]
+    read: Callable[[Any], Any]
+    items: str = ""
 
 
 async def call(
-    calls: CloudHttpClient, account: OperatorAccount, request: OperatorCall[Response]
+    client: CloudHttpClient, account: OperatorAccount, request: OperatorCall[Response]
 ) -> Response | CallFailure:
     """Make a direct call."""
-    handler = CALLS.get(type(request))
-    return unsupported_call(request) if handler is None else await handler(calls, account, request)
-
-
-def _exchange(
-    kind: type[Request],
-    method: str,
-    path: Callable[[Request], str],
-    read: Callable[[dict[str, Any], Request], object],
-    *,
-    query: _MakeMembers[Request] | None = None,
-    body: _MakeMembers[Request] | None = None,
-    form: Callable[[Request], list[FormPart]] | None = None,
-    business: Callable[[Request], str] | None = None,
-    category: CallCategory = CallCategory.MANAGEMENT,
-) -> _CallEntry:
-    """Return the table row of a call that is one request.
-
-    Args:
-        kind: the type of the direct call.
-        method: the HTTP method.
-        path: below the version.
-        read: turns the JSON object of the response into the result; returns an outcome for an invalid object.
-        query: of the URL.
-        body: JSON.
-        form: instead of a body.
-        business: the business account that is called itself; the call counts toward its limits only.
-        category: the limit that it counts toward.
-    """
-
-    async def make_call(calls: CloudHttpClient, account: OperatorAccount, request: Request) -> object:
-        response = await calls(
-            account,
-            method,
-            path(request),
-            None if body is None else body(request, account),
-            None if query is None else query(request, account),
-            form=None if form is None else form(request),
-            timeout_s=OPERATOR_CALL_TIMEOUT_S,
-            category=category,
-            business="" if business is None else business(request),
-        )
-        match response:
-            case {"error": error}:  # the template name already exists: every other error is an outcome already
-                return name_conflict(object_of(error))
-            case dict():
-                return read(response, request)
-            case OperatorAccepted():
-                raise AssertionError("a call has no message to send")
-            case _:
-                return response
-
-    return kind, make_call
-
-
-def _full_listing(
-    kind: type[Request],
-    path: Callable[[Request], str],
-    read: Callable[[list[Any]], object],
-    *,
-    name: str,
-    query: _MakeMembers[Request],
-    business: Callable[[Request], str],
-) -> _CallEntry:
-    """Return the table row of a call that reads all pages of a list."""
-
-    async def make_call(calls: CloudHttpClient, account: OperatorAccount, request: Request) -> object:
-        items = await whole_list(
-            calls,
-            account,
-            path(request),
-            query(request, account),
-            name=name,
-            business=business(request),
-            timeout_s=OPERATOR_CALL_TIMEOUT_S,
-        )
-        return read(items) if isinstance(items, list) else items
-
-    return kind, make_call
+    result: Any
+    match CALLS.get(type(request)):
+        case None:
+            return unsupported_call(request)
+        case _DirectCall(make, read, ""):
+            result = await client.request(account, make(request))
+            return read(result) if isinstance(result, dict) else result
+        case _DirectCall(make, read, items):
+            result = await client.list_all(account, make(request), items)
+            return read(result) if isinstance(result, list) else result
+        case make_calls:
+            return await make_calls(client, account, request)
 
 
 async def _get_subscription(
-    calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.GetSubscription
-) -> direct_calls.WebhookSubscription | Outcome:
-    async def listed(edge: str, query: dict[str, str]) -> list[Any] | Outcome:
-        owner = request.business_account_id
-        name = edge.replace("_", " ")
-        return await whole_list(
-            calls, account, f"{owner}/{edge}", query, name=name, business=owner, timeout_s=OPERATOR_CALL_TIMEOUT_S
-        )
-
-    apps = await listed("subscribed_apps", {})
+    client: CloudHttpClient, account: OperatorAccount, request: GetSubscription
+) -> WebhookSubscription | CallFailure:
+    owner = request.business_account_id
+    edge = GraphRequest("GET", f"{owner}/subscribed_apps", business=owner)
+    apps = await client.list_all(account, edge, "subscribed apps")
     if not isinstance(apps, list):
         return apps
-    numbers = await listed("phone_numbers", {"fields": NUMBER_URL_FIELDS})
-    return subscription(account["app_id"], apps, numbers) if isinstance(numbers, list) else numbers
+    edge = GraphRequest("GET", f"{owner}/phone_numbers", query={"fields": _NUMBER_URLS}, business=owner)
+    numbers = await client.list_all(account, edge, "phone numbers")
+    if not isinstance(numbers, list):
+        return numbers
+    return direct_responses.subscription(account["app_id"], apps, numbers)
 
 
 def _authorise_as_app(account: OperatorAccount) -> OperatorAccount:
@@ -155,31 +115,29 @@ def _authorise_as_app(account: OperatorAccount) -> OperatorAccount:
     return account.replace_fields(token=f"{account['app_id']}|{account['app_secret']}")
 
 
-async def _list_app_subscriptions(calls: CloudHttpClient, account: OperatorAccount) -> list[Any] | Outcome:
+async def _list_app_subscriptions(client: CloudHttpClient, account: OperatorAccount) -> list[Any] | CallFailure:
     app_id = account["app_id"]
-    return await whole_list(
-        calls,
-        _authorise_as_app(account),
-        f"{app_id}/subscriptions",
-        {},
-        name="subscriptions",
-        business=app_id,
-        timeout_s=OPERATOR_CALL_TIMEOUT_S,
-    )
+    request = GraphRequest("GET", f"{app_id}/subscriptions", business=app_id)
+    return await client.list_all(_authorise_as_app(account), request, "subscriptions")
 
 
 async def _list_missing_fields(
-    calls: CloudHttpClient, account: OperatorAccount, _request: direct_calls.ListMissingFields
-) -> list[direct_calls.MissingWebhookField] | Outcome:
+    client: CloudHttpClient, account: OperatorAccount, _request: ListMissingFields
+) -> list[MissingWebhookField] | CallFailure:
     """Return the fields that the app is not subscribed to."""
-    listed = await _list_app_subscriptions(calls, account)
+    listed = await _list_app_subscriptions(client, account)
     return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
 
 
-async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.CheckToken) -> object:
+async def _check_token(
+    client: CloudHttpClient, account: OperatorAccount, _request: CheckToken
+) -> TokenStatus | CallFailure | None:
     """Return the state of our token; None also where an operator does not report on tokens."""
-    outcome = await _request_token_status(calls, account, request)
-    match outcome:
+    request = GraphRequest("GET", "debug_token", query={"input_token": account["token"]})
+    response = await client.request(account, request)
+    match response:
+        case dict():
+            return direct_responses.token_status(response)
         case OperatorRejected(code=code, operator_code=operator_code) if (
             code if operator_code is None else operator_code
         ) in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
@@ -187,58 +145,10 @@ async def _check_token(calls: CloudHttpClient, account: OperatorAccount, request
         case OperatorUnavailable(code=code) if code in direct_responses.TOKEN_STATUS_UNSUPPORTED_CODES:
             return None
         case _:
-            return outcome
+            return response
 
 
-def _omit_none(**members: Any) -> dict[str, Any]:
-    """Return the members that are not None."""
-    return {name: value for name, value in members.items() if value is not None}
-
-
-def _read_receipt(request: direct_calls.MarkRead, _account: OperatorAccount) -> dict[str, Any]:
-    body = _PRODUCT | {"status": "read", "message_id": request.message_id}
-    return body | {"typing_indicator": {"type": "text"}} if request.typing else body
-
-
-_, _request_token_status = _exchange(
-    direct_calls.CheckToken,
-    "GET",
-    lambda request: "debug_token",
-    direct_responses.token_status,
-    query=lambda request, account: {"input_token": account["token"]},
-)
-
-_NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
-_, _subscribe_app = _exchange(
-    direct_calls.Subscribe,
-    "POST",
-    lambda request: f"{request.business_account_id}/subscribed_apps",
-    direct_responses.call_result,
-    business=lambda request: request.business_account_id,
-)
-_, _override_url = _exchange(
-    direct_calls.Subscribe,
-    "POST",
-    lambda request: f"{request.business_account_id}/subscribed_apps",
-    direct_responses.call_result,
-    body=lambda request, account: {"override_callback_uri": request.url, "verify_token": account["verify_token"]},
-    business=lambda request: request.business_account_id,
-)
-
-
-async def _subscribe_fields(calls: CloudHttpClient, account: OperatorAccount, url: str) -> None:
-    """Give the app a subscription with the fields that we need; whether it has one then, the next call shows."""
-    body = {
-        "object": "whatsapp_business_account",
-        "callback_url": url,
-        "verify_token": account["verify_token"],
-        "fields": ",".join(field.name for field in NEEDED_FIELDS),
-    }
-    path = f"{account['app_id']}/subscriptions"
-    await calls(_authorise_as_app(account), "POST", path, body, timeout_s=OPERATOR_CALL_TIMEOUT_S)
-
-
-async def _subscribe(calls: CloudHttpClient, account: OperatorAccount, request: direct_calls.Subscribe) -> object:
+async def _subscribe(client: CloudHttpClient, account: OperatorAccount, request: Subscribe) -> object:
     """Subscribe the app with our URL; if it is not subscribed yet, subscribe it first: the URL replaces that of a subscription.
 
     An app that has no subscription at all gets one with the fields that we need. One that exists is left as it is,
@@ -246,108 +156,85 @@ async def _subscribe(calls: CloudHttpClient, account: OperatorAccount, request: 
 
     Source: operator's page "Override webhooks".
     """
-    outcome = await _override_url(calls, account, request)
-    if not isinstance(outcome, OperatorRejected) or _NOT_SUBSCRIBED not in outcome.text:
-        return outcome
-    if await _list_app_subscriptions(calls, account) == []:
-        await _subscribe_fields(calls, account, request.url)
-    await _subscribe_app(calls, account, request)
-    return await _override_url(calls, account, request)
+    owner, verify_token = request.business_account_id, account["verify_token"]
+    subscribe = GraphRequest("POST", f"{owner}/subscribed_apps", business=owner)
+    override = subscribe._replace(body={"override_callback_uri": request.url, "verify_token": verify_token})
+    response = await client.request(account, override)
+    if isinstance(response, OperatorRejected) and _NOT_SUBSCRIBED in response.text:
+        if await _list_app_subscriptions(client, account) == []:
+            body = {
+                "object": "whatsapp_business_account",
+                "callback_url": request.url,
+                "verify_token": verify_token,
+                "fields": ",".join(field.name for field in NEEDED_FIELDS),
+            }
+            path = f"{account['app_id']}/subscriptions"
+            await client.request(_authorise_as_app(account), GraphRequest("POST", path, body))
+        await client.request(account, subscribe)
+        response = await client.request(account, override)
+    return direct_responses.call_result(response) if isinstance(response, dict) else response
 
 
-CALLS: Final[dict[type[OperatorCall[Any]], _Handler]] = dict(
-    [  # Source: operator's facts 1, 2.1, 6.1; its pages "Business profiles", "Block users", "Conversational components", "Flows API", "Groups", "Payments onboarding APIs", "Receive payments via payment gateways on WhatsApp"
-        # numbers and business accounts
-        _exchange(
-            direct_calls.GetNumber,
-            "GET",
-            lambda request: request.number_id,
-            lambda response, _: number_status(response),
-            query=lambda request, _: {"fields": _NUMBER},
-        ),
-        _exchange(
-            direct_calls.GetBusinessStatus,
-            "GET",
-            lambda request: request.business_account_id,
-            direct_responses.business_status,
-            query=lambda request, _: {"fields": _BUSINESS_STATUS},
-            business=lambda request: request.business_account_id,
-        ),
-        _exchange(
-            direct_calls.GetBusinessAccount,
-            "GET",
-            lambda request: request.business_account_id,
-            direct_responses.operator_business,
-            query=lambda request, _: {"fields": _BUSINESS},
-            business=lambda request: request.business_account_id,
-        ),
-        _full_listing(
-            direct_calls.ListNumbers,
-            lambda request: f"{request.business_account_id}/phone_numbers",
-            direct_responses.operator_numbers,
-            name="phone numbers",
-            query=lambda request, _: {"fields": _NUMBERS},
-            business=lambda request: request.business_account_id,
-        ),
-        (direct_calls.CheckToken, _check_token),
-        # webhooks
-        (direct_calls.GetSubscription, _get_subscription),
-        (direct_calls.ListMissingFields, _list_missing_fields),
-        (direct_calls.Subscribe, _subscribe),
-        _exchange(
-            direct_calls.Unsubscribe,
-            "DELETE",
-            lambda request: f"{request.business_account_id}/subscribed_apps",
-            direct_responses.call_result,
-            business=lambda request: request.business_account_id,
-        ),
-        # templates
-        _full_listing(
-            direct_calls.ListTemplates,
-            lambda request: f"{request.business_account_id}/message_templates",
-            direct_responses.operator_templates,
-            name="templates",
-            query=lambda request, _: _omit_none(name=request.name, fields=_TEMPLATES[request.detail]),
-            business=lambda request: request.business_account_id,
-        ),
-        _exchange(
-            direct_calls.GetTemplate,
-            "GET",
-            lambda request: request.template_id,
-            direct_responses.operator_template,
-            query=lambda request, _: {"fields": _TEMPLATE_FIELDS},
-        ),
-        _exchange(
-            direct_calls.UnpauseTemplate,
-            "POST",
-            lambda request: f"{request.template_id}/unpause",
-            direct_responses.call_result,
-        ),
-        # business profile, block list, components of chats
-        _exchange(
-            direct_calls.MarkRead,
-            "POST",
-            lambda request: f"{request.number_id}/messages",
-            direct_responses.call_result,
-            body=_read_receipt,
-            category=CallCategory.MESSAGES,
-        ),
-        # media
-        _exchange(
-            direct_calls.GetMedium,
-            "GET",
-            lambda request: request.medium_id,
-            direct_responses.medium,
-            query=lambda request, _: {"phone_number_id": request.number_id},
-            category=CallCategory.MESSAGES,
-        ),
-        _exchange(
-            direct_calls.DeleteMedium,
-            "DELETE",
-            lambda request: request.medium_id,
-            direct_responses.call_result,
-            query=lambda request, _: {"phone_number_id": request.number_id},
-            category=CallCategory.MESSAGES,
-        ),
-    ]
-)
+def _mark_read(request: MarkRead) -> GraphRequest:
+    body = {"messaging_product": "whatsapp", "status": "read", "message_id": request.message_id}
+    typing = {"typing_indicator": {"type": "text"}} if request.typing else {}
+    return GraphRequest("POST", f"{request.number_id}/messages", {**body, **typing}, is_message=True)
+
+
+def _get_number(request: GetNumber) -> GraphRequest:
+    return GraphRequest("GET", request.number_id, query={"fields": _NUMBER})
+
+
+def _get_template(request: GetTemplate) -> GraphRequest:
+    return GraphRequest("GET", request.template_id, query={"fields": _TEMPLATE_FIELDS})
+
+
+def _unpause_template(request: UnpauseTemplate) -> GraphRequest:
+    return GraphRequest("POST", f"{request.template_id}/unpause")
+
+
+def _list_templates(request: ListTemplates) -> GraphRequest:
+    owner, name = request.business_account_id, {} if request.name is None else {"name": request.name}
+    query = {**name, "fields": _TEMPLATES[request.detail]}
+    return GraphRequest("GET", f"{owner}/message_templates", query=query, business=owner)
+
+
+def _business_request(method: str, edge: str = "", fields: str = "") -> Callable[[Any], GraphRequest]:
+    """Return the request of a call about a business account itself."""
+
+    def make_request(request: Any) -> GraphRequest:
+        owner: str = request.business_account_id
+        path = f"{owner}/{edge}" if edge else owner
+        return GraphRequest(method, path, query={"fields": fields} if fields else None, business=owner)
+
+    return make_request
+
+
+def _medium_request(method: str) -> Callable[[Any], GraphRequest]:
+    """Return the request of a call about a media file of a number."""
+    return lambda request: GraphRequest(
+        method, request.medium_id, query={"phone_number_id": request.number_id}, is_message=True
+    )
+
+
+CALLS: Final[
+    dict[type[OperatorCall[Any]], _DirectCall | Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]]
+] = {  # Source: operator's facts 1, 2.1, 6.1
+    GetNumber: _DirectCall(_get_number, number_status),
+    GetBusinessStatus: _DirectCall(_business_request("GET", fields=_BUSINESS_STATUS), direct_responses.business_status),
+    GetBusinessAccount: _DirectCall(_business_request("GET", fields=_BUSINESS), direct_responses.operator_business),
+    ListNumbers: _DirectCall(
+        _business_request("GET", "phone_numbers", _NUMBERS), direct_responses.operator_numbers, "phone numbers"
+    ),
+    CheckToken: _check_token,
+    GetSubscription: _get_subscription,
+    ListMissingFields: _list_missing_fields,
+    Subscribe: _subscribe,
+    Unsubscribe: _DirectCall(_business_request("DELETE", "subscribed_apps"), direct_responses.call_result),
+    ListTemplates: _DirectCall(_list_templates, direct_responses.operator_templates, "templates"),
+    GetTemplate: _DirectCall(_get_template, direct_responses.operator_template),
+    UnpauseTemplate: _DirectCall(_unpause_template, direct_responses.call_result),
+    MarkRead: _DirectCall(_mark_read, direct_responses.call_result),
+    GetMedium: _DirectCall(_medium_request("GET"), direct_responses.medium),
+    DeleteMedium: _DirectCall(_medium_request("DELETE"), direct_responses.call_result),
+}

@@ -9,7 +9,6 @@ from waypost.domain.direct_calls import (
     CallResult,
     MissingWebhookField,
     OperatorBusiness,
-    OperatorCall,
     OperatorMedium,
     OperatorNumber,
     OperatorTemplate,
@@ -27,12 +26,9 @@ REQUIRED_PERMISSIONS: Final = ("whatsapp_business_messaging", "whatsapp_business
 """The permissions that our token needs. Source: operator's facts 1, "Permissions"."""
 TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
 """Error codes of an operator that does not report on tokens."""
-NUMBER_URL_FIELDS: Final = "id,webhook_configuration"
-
-_AnyCall = OperatorCall[Any]
 
 
-def call_result(response: dict[str, Any], _: _AnyCall) -> CallResult:
+def call_result(response: dict[str, Any]) -> CallResult:
     """Return the result of a call; a response that does not deny success is a success."""
     return CallResult(boolean_of(response.get("success"), default=True), parse_text(response.get("reason")))
 
@@ -42,7 +38,7 @@ def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
     return [operator_number(item) for item in objects_in(items)]
 
 
-def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
+def business_status(response: dict[str, Any]) -> BusinessStatus:
     """Return the status of a business account: ACTIVE if the operator's review approved it."""
     review = parse_text(response.get("account_review_status"))
     return BusinessStatus(
@@ -52,7 +48,7 @@ def business_status(response: dict[str, Any], _: _AnyCall) -> BusinessStatus:
     )
 
 
-def operator_business(response: dict[str, Any], _: _AnyCall) -> OperatorBusiness:
+def operator_business(response: dict[str, Any]) -> OperatorBusiness:
     """Return a business account."""
     review = parse_text(response.get("account_review_status"))
     return OperatorBusiness(
@@ -62,7 +58,7 @@ def operator_business(response: dict[str, Any], _: _AnyCall) -> OperatorBusiness
     )
 
 
-def token_status(response: dict[str, Any], _: _AnyCall) -> TokenStatus:
+def token_status(response: dict[str, Any]) -> TokenStatus:
     """Return the state of a token. Source: operator's page "Debug-Token"."""
     data = object_of(response.get("data"))
     scopes = data.get("scopes")
@@ -111,11 +107,11 @@ def operator_templates(items: list[Any]) -> list[OperatorTemplate] | OperatorUna
     return valid if len(valid) == len(templates) else OperatorUnavailable("the operator's list has what is no template")
 
 
-def operator_template(response: dict[str, Any], _: _AnyCall) -> OperatorTemplate | OperatorUnavailable:
+def operator_template(response: dict[str, Any]) -> OperatorTemplate | OperatorUnavailable:
     """Return one template."""
     return parse_template(response) or OperatorUnavailable("the operator's response is no template")
 
 
-def medium(response: dict[str, Any], _: _AnyCall) -> OperatorMedium:
+def medium(response: dict[str, Any]) -> OperatorMedium:
     """Return type and size of a media file."""
     return OperatorMedium(parse_text(response.get("mime_type")), parse_number(response.get("file_size")))

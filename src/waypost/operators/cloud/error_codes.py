@@ -12,9 +12,9 @@ from typing import Any, Final
 from waypost.base.json_values import boolean_of, object_of
 from waypost.domain.direct_calls import OperatorProblem
 from waypost.domain.outcome import (
+    NotAccepted,
     OperatorRejected,
     OperatorUnavailable,
-    Outcome,
     OutcomeUncertain,
     RetryReason,
     RetryScope,
@@ -204,7 +204,7 @@ def find_error_row(code: int, subcode: int | None = None) -> OperatorErrorRow | 
     return _BY_CODE.get((code, subcode)) or _BY_CODE.get((code, None))
 
 
-def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float | None) -> Outcome:
+def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float | None) -> NotAccepted:
     """Return the outcome of a submission that got this error object.
 
     For a code in the table, neither the status nor anything else counts (operator's facts, fact 2).
@@ -241,6 +241,15 @@ def _is_about_media(code: int, text: str) -> bool:
 def name_conflict(error: Mapping[str, Any]) -> OperatorRejected:
     """Return the rejection of a template whose name already exists, with the operator's text."""
     return OperatorRejected(INVALID_PARAMETER, partner_text(error))
+
+
+def reject_conflict(response: dict[str, Any] | NotAccepted) -> dict[str, Any] | NotAccepted:
+    """Return a response; in place of the error object of a template whose name already exists, its rejection."""
+    match response:
+        case {"error": error}:
+            return name_conflict(object_of(error))
+        case _:
+            return response
 
 
 def partner_text(error: Mapping[str, Any]) -> str:

@@ -11,22 +11,14 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConnected, ResponseLost
+from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConnected
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.http.request_bodies import FormPart, RequestBody, form_body
-from waypost.base.json_values import object_of
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import CallFailure
-from waypost.domain.outcome import (
-    OperatorAccepted,
-    OperatorUnavailable,
-    Outcome,
-    OutcomeUncertain,
-    RetryReason,
-    RetryScope,
-)
-from waypost.operators.cloud.error_codes import name_conflict
+from waypost.domain.outcome import NotAccepted, OperatorUnavailable, OutcomeUncertain, RetryReason, RetryScope
+from waypost.operators.cloud.error_codes import reject_conflict
 from waypost.operators.cloud.rate_usage import CallCategory, LimitUsageTracker
 from waypost.operators.cloud.responses import parse_retry_after_s, read_operator_response
 from waypost.operators.contract import GraphRequest
@@ -48,19 +40,26 @@ MAX_SEND_RESPONSE_BYTES: Final = 64 * 1024
 MAX_CALL_RESPONSE_BYTES: Final = 4 * 1024 * 1024
 """Of the response to any other call; a longer one is an error. Lists are read in pages of a hundred."""
 
+_MAX_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
+OPERATOR_CALL_TIMEOUT_S: Final = 10
+"""Of each request of a direct call. Source: decision 0026."""
+
 _encode_body: Final = msgspec.json.Encoder().encode
 
 OPERATOR_HELD_ERROR: Final = "the service is held: it calls no operator"
 
 
 class CloudHttpClient:
-    """The connection pool of the Cloud API, and calls through it.
+    """The connection pool of the Cloud API, and calls through it; it is the adapter's Graph API too.
 
     Args:
         clock: the clock for the waits of accounts near their limits.
         timeout_s: for a whole call that sets none of its own.
         held: make no calls.
     """
+
+    marketing_terms: ClassVar = "https://business.facebook.com/latest/whatsapp_manager/overview"
+    """WhatsApp Manager. Source: the operator's page "Onboard"."""
 
     def __init__(self, clock: Clock, *, timeout_s: float, held: bool = False) -> None:
         self._held = held
@@ -99,6 +98,67 @@ class CloudHttpClient:
             raise NotConnected(OPERATOR_HELD_ERROR)
         return self._client
 
+    async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
+        """Make one request of the Graph API; return the object of its response."""
+        return reject_conflict(
+            await self(
+                account,
+                request.method,
+                request.path,
+                None if request.body is None or request.files is not None else dict(request.body),
+                None if request.query is None else dict(request.query),
+                form=None if request.files is None else _form_parts(request),
+                timeout_s=OPERATOR_CALL_TIMEOUT_S,
+                category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
+                business=request.business,
+            )
+        )
+
+    async def list_all(self, account: OperatorAccount, request: GraphRequest, name: str) -> list[Any] | CallFailure:
+        """Return the items of all pages; `name` is what the text of a failure calls them."""
+        items: list[Any] = []
+        async for page in self.list_pages(account, request, name, timeout_s=OPERATOR_CALL_TIMEOUT_S):
+            if not isinstance(page, list):
+                return page
+            items += page
+        return items
+
+    async def list_pages(
+        self, account: OperatorAccount, request: GraphRequest, name: str, *, timeout_s: float | None = None
+    ) -> AsyncIterator[list[Any] | NotAccepted]:
+        """Yield the items of each page; an outcome comes last if the list is not complete.
+
+        A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
+
+        Args:
+            account: credentials and base URL.
+            request: of the first page, without its limit.
+            name: of the items, for the text of an outcome.
+            timeout_s: for each page.
+        """
+        query = {**(request.query or {}), "limit": "100"}
+        for _ in range(_MAX_PAGES):
+            response = reject_conflict(
+                await self(account, "GET", request.path, query=query, business=request.business, timeout_s=timeout_s)
+            )
+            match response:
+                case {"data": [*page]}:
+                    yield page
+                case dict():
+                    yield OperatorUnavailable(f"the operator's response has no list of {name}")
+                    return
+                case _:
+                    yield response
+                    return
+            match response:
+                case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
+                    query = {**query, "after": after}
+                case {"paging": {"next": str()}}:
+                    break
+                case _:
+                    return
+        yield OperatorUnavailable(f"the operator's list of {name} has no end")
+
     def __call__(
         self,
         account: OperatorAccount,
@@ -111,7 +171,7 @@ class CloudHttpClient:
         timeout_s: float | None = None,
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
-    ) -> Awaitable[dict[str, Any] | Outcome]:
+    ) -> Awaitable[dict[str, Any] | NotAccepted]:
         """Make one call; return the response's object, or the outcome of an error.
 
         Args:
@@ -145,7 +205,7 @@ class CloudHttpClient:
 
     async def send(
         self, account: OperatorAccount, path: str, body: dict[str, Any], *, business: str, request_id: str = ""
-    ) -> dict[str, Any] | Outcome:
+    ) -> dict[str, Any] | NotAccepted:
         """Send one message, over a pool of its own: the only call that is made many times a second.
 
         Args:
@@ -161,19 +221,8 @@ class CloudHttpClient:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {account['token']}"}
         if request_id:
             headers["X-Request-Id"] = request_id
-        try:
-            response = await self._post_client.post(
-                f"{account.base_url}/{account['version']}/{path}",
-                _encode_body(body),
-                headers,
-                timeout_s=self._timeout_s,
-            )
-        except NotConnected as error:
-            return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
-        except ResponseLost as error:
-            return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
-        except ValueError:
-            return OperatorUnavailable(_NO_URL, retry_reason=RetryReason.NOT_REACHED)
+        url = f"{account.base_url}/{account['version']}/{path}"
+        response = self._post_client.post(url, _encode_body(body), headers, timeout_s=self._timeout_s)
         return await self._read_response(account, response, CallCategory.MESSAGES, business)
 
     async def exchange(
@@ -190,7 +239,7 @@ class CloudHttpClient:
         category: CallCategory = CallCategory.MANAGEMENT,
         business: str = "",
         scheme: str = "Bearer",
-    ) -> dict[str, Any] | Outcome:
+    ) -> dict[str, Any] | NotAccepted:
         """Make one call to a full URL.
 
         Only a failure to connect proves that the operator has nothing. After that a broken response
@@ -199,8 +248,9 @@ class CloudHttpClient:
         wait = self._required_wait(account, category, business)
         if wait is not None:
             return wait
-        try:
-            response = await self.client.request(
+
+        async def request() -> HttpResponse:
+            return await self.client.request(
                 method,
                 URL(url).extend_query(query) if query else url,
                 {"Authorization": f"{scheme} {account['token']}", **(headers or {})},
@@ -208,13 +258,8 @@ class CloudHttpClient:
                 timeout_s=self._timeout_s if timeout_s is None else timeout_s,
                 read_timeout_s=read_timeout_s,
             )
-        except NotConnected as error:
-            return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
-        except ValueError:
-            return OperatorUnavailable(_NO_URL, retry_reason=RetryReason.NOT_REACHED)
-        except OSError as error:  # of a file that is sent, too
-            return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
-        return await self._read_response(account, response, category, business)
+
+        return await self._read_response(account, request(), category, business)
 
     def _required_wait(
         self, account: OperatorAccount, category: CallCategory, business: str
@@ -225,9 +270,17 @@ class CloudHttpClient:
         return self.usages.required_wait(account, category, business)
 
     async def _read_response(
-        self, account: OperatorAccount, response: HttpResponse, category: CallCategory, business: str
-    ) -> dict[str, Any] | Outcome:
-        """Return the object or outcome of a response, and record its limit usage."""
+        self, account: OperatorAccount, pending: Awaitable[HttpResponse], category: CallCategory, business: str
+    ) -> dict[str, Any] | NotAccepted:
+        """Await a response; return its object or outcome, and record its limit usage."""
+        try:
+            response = await pending
+        except NotConnected as error:
+            return OperatorUnavailable(f"the operator was not reached: {error}", retry_reason=RetryReason.NOT_REACHED)
+        except ValueError:
+            return OperatorUnavailable(_NO_URL, retry_reason=RetryReason.NOT_REACHED)
+        except OSError as error:  # of a file that is sent, too
+            return OutcomeUncertain(f"the operator's response was lost: {error_text(error)}")
         headers = CIMultiDict(response.headers)
         self.usages.record_headers(account, headers)
         content = (response.status, response.body, parse_retry_after_s(headers))
@@ -243,129 +296,6 @@ class CloudHttpClient:
             case _:
                 pass
         return outcome
-
-
-_MAX_PAGES: Final = 60  # of 100 items: as many templates as an account may have. Source: operator's facts 2.3
-
-
-async def list_pages(
-    calls: CloudHttpClient,
-    account: OperatorAccount,
-    path: str,
-    query: dict[str, str],
-    *,
-    name: str,
-    business: str,
-    timeout_s: float | None = None,
-) -> AsyncIterator[list[Any] | Outcome]:
-    """Yield the items of each page; an outcome comes last if the list is not complete.
-
-    A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
-
-    Args:
-        calls: of the adapter.
-        account: credentials and base URL.
-        path: below the version.
-        query: of the first page, without its limit.
-        name: of the items, for the text of an outcome.
-        business: the business account whose limits it counts toward.
-        timeout_s: for each page.
-    """
-    query = {**query, "limit": "100"}
-    for _ in range(_MAX_PAGES):
-        response = await calls(account, "GET", path, query=query, business=business, timeout_s=timeout_s)
-        match response:
-            case {"data": [*page]}:
-                yield page
-            case {"error": error}:
-                yield name_conflict(object_of(error))
-                return
-            case dict():
-                yield OperatorUnavailable(f"the operator's response has no list of {name}")
-                return
-            case _:
-                yield response
-                return
-        match response:
-            case {"paging": {"next": str(), "cursors": {"after": str(after)}}}:
-                query = {**query, "after": after}
-            case {"paging": {"next": str()}}:
-                break
-            case _:
-                return
-    yield OperatorUnavailable(f"the operator's list of {name} has no end")
-
-
-async def whole_list(
-    calls: CloudHttpClient,
-    account: OperatorAccount,
-    path: str,
-    query: dict[str, str],
-    *,
-    name: str,
-    business: str,
-    timeout_s: float,
-) -> list[Any] | Outcome:
-    """Return the items of all pages, or the outcome that prevented it; for the arguments see `pages`."""
-    items: list[Any] = []
-    async for page in list_pages(calls, account, path, query, name=name, business=business, timeout_s=timeout_s):
-        if not isinstance(page, list):
-            return page
-        items += page
-    return items
-
-
-OPERATOR_CALL_TIMEOUT_S: Final = 10
-"""Of each request of a direct call. Source: decision 0026."""
-
-
-class CloudGraphClient:
-    """The Graph API of the operator."""
-
-    marketing_terms: ClassVar = "https://business.facebook.com/latest/whatsapp_manager/overview"
-    """WhatsApp Manager. Source: the operator's page "Onboard"."""
-
-    def __init__(self, calls: CloudHttpClient) -> None:
-        self._calls = calls
-
-    async def request(self, account: OperatorAccount, request: GraphRequest) -> dict[str, Any] | CallFailure:
-        """Make one request; return the object of its response."""
-        form = None if request.files is None else _form_parts(request)
-        response = await self._calls(
-            account,
-            request.method,
-            request.path,
-            None if request.body is None or form is not None else dict(request.body),
-            None if request.query is None else dict(request.query),
-            form=form,
-            timeout_s=OPERATOR_CALL_TIMEOUT_S,
-            category=CallCategory.MESSAGES if request.is_message else CallCategory.MANAGEMENT,
-            business=request.business,
-        )
-        match response:
-            case {"error": error}:  # the name exists: every other error is an outcome already
-                return name_conflict(object_of(error))
-            case OperatorAccepted():
-                raise AssertionError("a call has no message to send")
-            case _:
-                return response
-
-    async def list_all(self, account: OperatorAccount, request: GraphRequest, name: str) -> list[Any] | CallFailure:
-        """Return the items of all pages; `name` is what the text of a failure calls them."""
-        items = await whole_list(
-            self._calls,
-            account,
-            request.path,
-            dict(request.query or {}),
-            name=name,
-            business=request.business,
-            timeout_s=OPERATOR_CALL_TIMEOUT_S,
-        )
-        match items:
-            case OperatorAccepted():
-                raise AssertionError("a list has no message to send")
-            case _:
-                return items
 
 
 def _form_parts(request: GraphRequest) -> list[FormPart]:

@@ -16,16 +16,10 @@ from waypost.base.files import open_for_reading
 from waypost.base.http.request_bodies import FormPart, RequestBody, file_body, form_body
 from waypost.domain.app import OperatorAccount
 from waypost.domain.media import MEDIA_LIFE_MS, UploadedMedia
-from waypost.domain.outcome import (
-    INVALID_RESPONSE_CODE,
-    MAX_OPERATOR_ID_CHARS,
-    OperatorAccepted,
-    OperatorRejected,
-    OperatorUnavailable,
-    OutcomeUncertain,
-)
+from waypost.domain.outcome import INVALID_RESPONSE_CODE, MAX_OPERATOR_ID_CHARS, OperatorRejected, OperatorUnavailable
 from waypost.operators.cloud.http_calls import CloudHttpClient
 from waypost.operators.cloud.rate_usage import CallCategory
+from waypost.operators.cloud.responses import retry_uncertain
 from waypost.operators.contract import OperatorUpload
 
 COPY_LIFETIMES_MS: Final = {  # how long we rely on an id or handle of the operator
@@ -213,24 +207,19 @@ async def _exchange(
     scheme: str = "Bearer",
 ) -> dict[str, Any] | _MediaFailure:
     """Return the response's object, or the outcome of its error; never uncertain, because all calls are repeatable."""
-    response = await calls.exchange(
-        account,
-        method,
-        url,
-        body=body,
-        headers=headers,
-        timeout_s=TRANSFER_TIMEOUT_S,
-        read_timeout_s=TRANSFER_READ_TIMEOUT_S,
-        category=category,
-        scheme=scheme,
+    return retry_uncertain(
+        await calls.exchange(
+            account,
+            method,
+            url,
+            body=body,
+            headers=headers,
+            timeout_s=TRANSFER_TIMEOUT_S,
+            read_timeout_s=TRANSFER_READ_TIMEOUT_S,
+            category=category,
+            scheme=scheme,
+        )
     )
-    match response:
-        case OutcomeUncertain(text=text):
-            return OperatorUnavailable(text)
-        case OperatorAccepted():
-            raise AssertionError("a call has no message to send")
-        case _:
-            return response
 
 
 def _hex_digest(text: object) -> str | None:

@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from waypost.domain.outcome import (
     INVALID_RESPONSE_CODE,
+    NotAccepted,
     OperatorRejected,
     OperatorUnavailable,
-    Outcome,
     OutcomeUncertain,
     RetryReason,
     RetryScope,
@@ -32,7 +32,7 @@ MAX_ERROR_CODE: Final = 2**53
 """Maximum error code; a greater number is not a code, and no storage engine need hold it."""
 
 
-def read_operator_response(status: int, content: bytes, retry_after_s: float | None) -> dict[str, Any] | Outcome:
+def read_operator_response(status: int, content: bytes, retry_after_s: float | None) -> dict[str, Any] | NotAccepted:
     """Return a response's object; if it is not an object or its error is unreadable, the status decides.
 
     An error object is returned in one case: the template name already exists, which needs a check.
@@ -62,6 +62,11 @@ def read_operator_response(status: int, content: bytes, retry_after_s: float | N
             return OperatorRejected(INVALID_RESPONSE_CODE, f"the operator returned status {status} without a reason")
         case _:
             return OutcomeUncertain(f"the operator gave an unreadable response with status {status}")
+
+
+def retry_uncertain(response: dict[str, Any] | NotAccepted) -> dict[str, Any] | OperatorRejected | OperatorUnavailable:
+    """Return a response; an uncertain one as unavailable, where a call may be repeated."""
+    return OperatorUnavailable(response.text) if isinstance(response, OutcomeUncertain) else response
 
 
 def parse_retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -27,8 +27,10 @@ from waypost.domain.templates.template import Category, Template, have_same_cont
 from waypost.domain.templates.types import ADDED_BUTTON_TYPES, TEMPLATE_TYPES, HeaderFormat, TemplateType, type_row
 from waypost.domain.templates.variables import example_values, named_examples, parameter_names, variable_names
 from waypost.operators.cloud.error_codes import INVALID_PARAMETER, name_conflict
-from waypost.operators.cloud.http_calls import CloudHttpClient, list_pages
+from waypost.operators.cloud.http_calls import CloudHttpClient
+from waypost.operators.cloud.responses import retry_uncertain
 from waypost.operators.cloud.tolerant_json import parse_name, parse_number, parse_text
+from waypost.operators.contract import GraphRequest
 
 Component = dict[str, Any]
 
@@ -378,7 +380,7 @@ async def submit(
     before, whose response was lost; one with other contents was made elsewhere, and is not ours (decision 0021).
     """
     body, owner = template_body(template, copies), template.business_account_id
-    response = _resolve_uncertain(await call(account, "POST", _templates_path(template), body=body, business=owner))
+    response = retry_uncertain(await call(account, "POST", _templates_path(template), body=body, business=owner))
     match response:
         case {"id": str(operator_id)}:
             category = parse_text(object_of(response).get("category")).upper() or None
@@ -410,14 +412,14 @@ async def edit(
         operator_id = existing.id
     body = template_body(template, copies)
     changes = {name: value for name, value in body.items() if name not in ("name", "language")}
-    response = _resolve_uncertain(await call(account, "POST", operator_id, body=changes, business=owner))
+    response = retry_uncertain(await call(account, "POST", operator_id, body=changes, business=owner))
     match response:
         case {"success": True}:
             return OperatorAccepted(operator_id, status=_status(response))
         case OperatorRejected():
             # Perhaps it was done already and the response was lost: then it must not be done twice.
             query = {"fields": "components,status"}
-            current = _resolve_uncertain(await call(account, "GET", operator_id, query=query, business=owner))
+            current = retry_uncertain(await call(account, "GET", operator_id, query=query, business=owner))
             if isinstance(current, OperatorUnavailable):
                 return current
             theirs = read_draft({"category": template.category.value, **object_of(current)})
@@ -443,7 +445,7 @@ async def delete(call: CloudHttpClient, account: OperatorAccount, template: Temp
             return OperatorAccepted("")
         operator_id = existing.id
     query = {"hsm_id": operator_id, "name": str(template.draft.element_name)}
-    response = _resolve_uncertain(await call(account, "DELETE", _templates_path(template), query=query, business=owner))
+    response = retry_uncertain(await call(account, "DELETE", _templates_path(template), query=query, business=owner))
     match response:
         case {"success": True}:
             return OperatorAccepted(operator_id)
@@ -467,8 +469,8 @@ async def find(
     A list that is cut short or cannot be read proves nothing about missing templates: `OperatorUnavailable`.
     """
     draft, owner = template.draft, template.business_account_id
-    query = {"name": str(draft.element_name)}
-    async for page in list_pages(call, account, _templates_path(template), query, name="templates", business=owner):
+    request = GraphRequest("GET", _templates_path(template), query={"name": str(draft.element_name)}, business=owner)
+    async for page in call.list_pages(account, request, "templates"):
         if not isinstance(page, list):
             return OperatorUnavailable(page.text) if isinstance(page, OutcomeUncertain) else page
         for member in page:
@@ -497,11 +499,6 @@ def _is_same(template: Template, existing: OperatorTemplate) -> bool:
 
 def _templates_path(template: Template) -> str:
     return f"{template.business_account_id}/message_templates"
-
-
-def _resolve_uncertain(response: dict[str, Any] | Outcome) -> dict[str, Any] | Outcome:
-    """Return `OperatorUnavailable` for a lost response, so that it is retried: nothing here is done twice."""
-    return OperatorUnavailable(response.text) if isinstance(response, OutcomeUncertain) else response
 
 
 def _status(response: Any) -> str | None:
