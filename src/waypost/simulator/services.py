@@ -9,13 +9,8 @@ from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
-from waypost.simulator.accounts.names import NumberNames
-from waypost.simulator.accounts.qr_codes import QrCodes
-from waypost.simulator.accounts.registrations import Registrations
-from waypost.simulator.accounts.signups import Signups
 from waypost.simulator.accounts.throughput import ThroughputLimits
 from waypost.simulator.accounts.tokens import Tokens
-from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
@@ -26,6 +21,8 @@ from waypost.simulator.media.link_fetches import MediaLinkFetcher
 from waypost.simulator.media.media import MediaStorage
 from waypost.simulator.media.references import References
 from waypost.simulator.media.uploads import ResumableUploads
+from waypost.simulator.numbers.qr_codes import QR_CODES
+from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.payments.model import CONFIGURATIONS
 from waypost.simulator.phones.phones import BlockLists
 from waypost.simulator.phones.scripts import Scripts
@@ -40,7 +37,7 @@ from waypost.simulator.webhooks.webhooks import WebhookSender
 
 MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
 """Times of clicks on links of marketing messages: of a template, by the click's id."""
-STORED_KINDS: Final = (CALLS, CONFIGURATIONS, FLOWS, GROUPS, MARKETING_CLICKS)
+STORED_KINDS: Final = (CALLS, CONFIGURATIONS, FLOWS, GROUPS, MARKETING_CLICKS, QR_CODES, SIGNUPS)
 """The values that are held in memory."""
 
 
@@ -64,23 +61,19 @@ class SimulatorServices(SimulatorState):
     ) -> None:
         super().__init__(settings, clock, ids, STORED_KINDS)
         store, settings_store, files, accounts = self.store, self.settings, self.files, self.accounts
-        records, outbox, fleets, phones = self.records, self.outbox, self.fleets, self.phones
+        outbox, fleets, phones = self.outbox, self.fleets, self.phones
         self.travel = travel
         self.snapshots = snapshots
         self.partners = partners
         self.media = media = MediaStorage(store, files, clock, ids)
         self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
-        self.signups = Signups(store, ids)
-        self.qr_codes = QrCodes(store, clock, ids)
         self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = Scripts(store, fleets, phones)
         self.blocks = BlockLists(store, clock, accounts, phones)
         self.references = references = References(settings_store, uploads, media, self.values(FLOWS))
-        self.names = NumberNames(self.accounts, self.records)
-        self.usage_counts = usage_counts = UsageCounts(store, clock)
-        self.registrations = Registrations(store, clock, ids, settings_store, records, usage_counts)
+        usage_counts = self.usage_counts
         names = TemplateNames(store, clock, settings_store, usage_counts)
         self.templates = Templates(store, clock, ids, settings_store, outbox, references, names, accounts)
         self.template_plans = TemplatePlans()

@@ -13,6 +13,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.records import Records
+from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.files import Files
 from waypost.simulator.keyed_store import CachedKeyedValues, StoredKind
@@ -63,10 +64,13 @@ class Transaction:
         self.run(kind.delete_statement(key, owner))
         self.follow(lambda: self._state.cached(kind).pop(key, owner))
 
+    def record(self, node_id: str, kind: str) -> dict[str, Any]:
+        """Return the record of a number or account; empty if there is none."""
+        return self.find(self._state.records.values, kind, node_id) or {}
+
     def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store the record of a number or account, also in memory."""
-        self.run(*self._state.records.save_statements(node_id, {kind: record}))
-        self.follow(lambda: self._state.records.put(node_id, {kind: record}))
+        self.save(self._state.records.values, record, kind, node_id)
 
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver."""
@@ -96,6 +100,7 @@ class SimulatorState:
         self.files = Files(folder, reserved_bytes=settings.least_free_mb * 1_000_000)
         self.accounts = Accounts(store)
         self.records = Records(store)
+        self.usage_counts = UsageCounts(store, clock)
         self.outbox = Outbox(store, self.accounts)
         self.fleets = Fleets(store)
         self.phones = Phones(store, self.settings, self.fleets)

@@ -1,12 +1,11 @@
 """Business accounts, their apps and numbers: in memory, written through to the file."""
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
 
-from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues
+from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues, StoredKind
 from waypost.simulator.store import Statement, Store
 from waypost.simulator.tables.updates import (
     FAULTED_UPDATES,
@@ -105,8 +104,7 @@ class Accounts:
         self.by_id = self._accounts.all
         self.numbers = self._numbers.all
         self.numbers_by_digits = self._numbers.index(lambda number: (number.phone_number,))
-        self.additions = asyncio.Lock()
-        """Held from the check that a number is new until it is stored."""
+        self.number_kind: StoredKind[Number] = self._numbers
 
     def accounts_with_token(self, token: str) -> tuple[str, ...]:
         """Return the ids of the accounts whose own token this is."""
@@ -209,12 +207,12 @@ class Accounts:
             self._subscriptions.put(new, new.app_id, waba_id)
         self._account_ids_by_token.clear()
 
-    async def save_number(self, number: Number, *, also: Sequence[Statement] = ()) -> None:
-        """Create or update a number, together with further statements."""
+    async def save_number(self, number: Number) -> None:
+        """Create or update a number."""
         holder = self.numbers_by_digits.get(number.phone_number, number)
         is_other = holder.phone_number_id != number.phone_number_id
         old = [self._numbers.delete_statement(holder.phone_number_id)] if is_other else []
-        await self._numbers.save(number, number.phone_number_id, also=[*old, *also])
+        await self._numbers.save(number, number.phone_number_id, also=old)
 
     async def set_number_override(self, app_id: str, number: Number, uri: str) -> None:
         """Set the callback URI of a number's own with an app; an empty one removes it."""

@@ -6,13 +6,21 @@ from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import ALLOWED, IDENTITY, NUMBER_STATUS, SENDING_RESTRICTION
+from waypost.simulator.accounts.records import (
+    ALLOWED,
+    IDENTITY,
+    NAMES,
+    NUMBER_STATUS,
+    REGISTRATION,
+    SENDING_RESTRICTION,
+)
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find, present_members
 from waypost.simulator.control.updates import emit_webhook
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
+from waypost.simulator.numbers.names import change_names, decide_display_name
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
@@ -115,7 +123,11 @@ async def put_number_status(services: SimulatorServices, body: NumberStatusBody,
 @operation("GET", "/control/numbers/{phone_number_id}/names")
 async def show_names(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number's display name, and what was requested for it."""
-    return {"phone_number_id": number.phone_number_id, "name": number.name, **services.names.record_of(number)}
+    return {
+        "phone_number_id": number.phone_number_id,
+        "name": number.name,
+        **services.records.get(number.phone_number_id, NAMES),
+    }
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/names")
@@ -124,18 +136,18 @@ async def decide_names(services: SimulatorServices, body: NamesBody, number: Num
 
     Source: the operator's pages "Display names", "Official business accounts".
     """
-    record = services.names.record_of(number)
+    record = services.records.get(number.phone_number_id, NAMES)
     for member, needed in (("display_name", "requested_name"), ("username", "username")):
         if getattr(body, member) is not UNSET and needed not in record:
             raise ControlApiError(
                 member, "was not requested", f"a number with a {needed.replace('_', ' ')}", status=409
             )
     if body.official_account is not UNSET:
-        await services.names.decide_official_account(number, body.official_account)
+        await change_names(services, number, oba_status=body.official_account)
     if body.username is not UNSET:
-        await services.names.decide_username(number, body.username)
+        await change_names(services, number, username_status=body.username)
     if body.display_name is not UNSET:
-        name = await services.names.decide_display_name(number, is_approved=body.display_name == "APPROVED")
+        name = await decide_display_name(services, number, is_approved=body.display_name == "APPROVED")
         value = {
             "display_phone_number": number.phone_number,
             "decision": body.display_name,
@@ -189,7 +201,7 @@ async def upgrade_number(services: SimulatorServices, number: Number, body: Upgr
 @operation("GET", "/control/numbers/{phone_number_id}/registration")
 async def show_registration(services: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
-    record = services.registrations.registration(number)
+    record = services.records.get(number.phone_number_id, REGISTRATION)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 

@@ -8,13 +8,16 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, text_or_none
-from waypost.simulator.accounts.accounts import GraphApp
+from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription
 from waypost.simulator.errors import GraphApiError, bad_parameter
-from waypost.simulator.graph.registration import shake_hands
+from waypost.simulator.graph.businesses import view_account
+from waypost.simulator.graph.node_tables import subscribed_apps
 from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import WEBHOOK_FIELDS
+from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, verify_endpoint
 
 operation = GraphOperations()
 
@@ -47,16 +50,16 @@ async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) 
         GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
     if not call.fields.get("object"):
-        raise bad_parameter("The parameter object is required.")
+        raise is_missing("object")
     _check_object(call)
     fields = _read_fields(call)
     uri = text_or_none(call.fields.get("callback_url")) or ""
     if not uri:
-        raise bad_parameter("The parameter callback_url is required.")
+        raise is_missing("callback_url")
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
     await shake_hands(services, uri, verify_token)
     if not fields:
-        raise bad_parameter("The parameter fields is required.")
+        raise is_missing("fields")
     await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
     return GRAPH_SUCCESS
 
@@ -109,3 +112,58 @@ async def _save_app(services: SimulatorServices, app: GraphApp) -> None:
 
 def _app_error(message: str, code: int) -> GraphApiError:
     return GraphApiError(400, {"message": message, "type": "OAuthException", "code": code})
+
+
+def check_override(services: SimulatorServices, app_id: str, waba_id: str) -> None:
+    """Check that an app may override the callback URI of an account or of one of its numbers.
+
+    Raises:
+        GraphApiError: 100, it has no subscription that could be overridden: to messages, and to the account.
+
+    Source: the operator's page "Override webhooks".
+    """
+    app = services.accounts.apps.get(app_id)
+    if app is None or not app.gets_messages or services.accounts.subscription(waba_id, app_id) is None:
+        raise bad_parameter(
+            "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
+            "Business Account"
+        )
+
+
+async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:
+    """Verify a callback URI by the handshake.
+
+    Raises:
+        GraphApiError: 2200, the handshake failed.
+    """
+    try:
+        await verify_endpoint(uri, verify_token, services.ids.digits(10))
+    except EndpointVerificationFailed as failure:
+        message = f"(#2200) Callback verification failed with the following errors: {failure}"
+        error = {"message": message, "type": "OAuthException", "code": 2200}
+        raise GraphApiError(400, error) from failure
+
+
+@operation("subscriptions.create", "POST", Account, "subscribed_apps")
+async def subscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
+    uri = text_or_none(call.fields.get("override_callback_uri")) or ""
+    if uri:
+        check_override(services, call.app_id, account.waba_id)
+        await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
+    await services.accounts.subscribe(GraphSubscription(account.waba_id, call.app_id, uri))
+    await services.webhooks.retry_now(account.waba_id)
+    return GRAPH_SUCCESS
+
+
+@operation("subscriptions.delete", "DELETE", Account, "subscribed_apps")
+async def unsubscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Stop the account's webhooks to the calling app. Source: facts 1."""
+    await services.accounts.unsubscribe(account.waba_id, call.app_id)
+    return GRAPH_SUCCESS
+
+
+@operation("subscriptions.list", "GET", Account, "subscribed_apps")
+async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> dict[str, Any]:
+    """Return the apps subscribed to the account. Source: facts 1."""
+    return subscribed_apps(view_account(services, account))

@@ -15,7 +15,6 @@ from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.accounts.businesses import Business, find_business
 from waypost.simulator.accounts.call_usage import COUNTED_EDGES
-from waypost.simulator.accounts.signups import Signup
 from waypost.simulator.accounts.tokens import check_permission
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
 from waypost.simulator.flows.model import FLOWS, Flow
@@ -27,6 +26,7 @@ from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import SimulatedMedia
 from waypost.simulator.media.uploads import UploadSession
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
+from waypost.simulator.onboarding.signups import SIGNUPS, Signup
 from waypost.simulator.requests import (
     Call,
     ClientDisconnected,
@@ -176,7 +176,7 @@ class GraphApi:
         upload = services.uploads.find(upload_id_of(object_id))
         if upload is not None:
             return upload, [upload.user_id]
-        signup = services.signups.by_id.get(object_id.removeprefix("signups/"))
+        signup = services.values(SIGNUPS).get(object_id.removeprefix("signups/"))
         if signup is not None and object_id.startswith("signups/"):
             return signup, [signup.waba_id]
         business = find_business(services.accounts, object_id)

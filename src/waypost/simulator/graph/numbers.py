@@ -4,20 +4,26 @@ from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.profiles import (
-    PROFILE_FIELDS,
-    SHOWN_PROFILE_FIELDS,
-    automation_changes,
-    profile_changes,
+from waypost.simulator.accounts.records import (
+    ALLOWED,
+    AUTOMATION,
+    NAMES,
+    NUMBER_STATUS,
+    PICTURE_PREFIX,
+    PROFILE,
+    REGISTRATION,
 )
-from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, PICTURE_PREFIX, PROFILE
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
+from waypost.simulator.graph.apps import check_override, shake_hands
 from waypost.simulator.graph.node_tables import NumberView, number_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
 from waypost.simulator.messages.limits import find_restriction
+from waypost.simulator.numbers.names import change_names, check_display_name
+from waypost.simulator.numbers.profile import PROFILE_FIELDS, SHOWN_PROFILE_FIELDS, automation_changes, profile_changes
+from waypost.simulator.numbers.registration import change_registration, read_pin
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
 from waypost.simulator.services import SimulatorServices
@@ -36,7 +42,7 @@ def number_view(services: SimulatorServices, number: Number, app_id: str) -> Num
     number_id = number.phone_number_id
     subscription = services.accounts.subscription(number.waba_id, app_id)
     restriction = find_restriction(services, number_id)
-    registration = services.registrations.registration(number)
+    registration = services.records.get(number_id, REGISTRATION)
     return NumberView(
         number=number,
         account=services.accounts.by_id[number.waba_id],
@@ -213,3 +219,41 @@ def _block_response(
             "fbtrace_id": trace_id(services.ids),
         }
     return response
+
+
+@operation("numbers.change", "POST", Number)
+async def change_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Set the number's PIN, a callback URI of its own, or request a display name; an empty URI removes it.
+
+    Source: facts 7.1, "override"; the operator's page "Display names".
+    """
+    webhook = call.fields.get("webhook_configuration")
+    name = call.fields.get("new_display_name", call.query.get("new_display_name"))
+    if webhook is None and name is None and "pin" not in call.fields:
+        raise bad_parameter("The parameter pin, new_display_name or webhook_configuration is required.")
+    if name is not None:
+        await change_names(
+            services,
+            number,
+            requested_name=check_display_name("new_display_name", name),
+            requested_status="PENDING_REVIEW",
+        )
+    if webhook is not None:
+        configuration = object_or_none(webhook)
+        if configuration is None:
+            raise bad_parameter("Param webhook_configuration must be an object.")
+        await _change_webhook(services, call.app_id, number, configuration)
+    if "pin" in call.fields:
+        await change_registration(services, number, pin=read_pin("pin", call.fields["pin"]), guesses=0)
+    return GRAPH_SUCCESS
+
+
+async def _change_webhook(
+    services: SimulatorServices, app_id: str, number: Number, configuration: dict[str, Any]
+) -> None:
+    uri = text_or_none(configuration.get("override_callback_uri")) or ""
+    if uri:
+        check_override(services, app_id, number.waba_id)
+        await shake_hands(services, uri, text_or_none(configuration.get("verify_token")) or "")
+    await services.accounts.set_number_override(app_id, number, uri)
+    await services.webhooks.retry_now(number.waba_id)

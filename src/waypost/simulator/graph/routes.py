@@ -2,35 +2,23 @@
 
 from typing import Any, Final
 
-from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import Account, GraphSubscription, Number
-from waypost.simulator.accounts.new_numbers import add_number
+from waypost.simulator.accounts.accounts import Account, Number
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flows import graph as flows
-from waypost.simulator.graph import (
-    apps,
-    media,
-    numbers,
-    permissions,
-    qr_codes,
-    registration,
-    settings,
-    template_library,
-    templates,
-    uploads,
-)
-from waypost.simulator.graph.node_tables import account_node, number_node, subscribed_apps, template_node
+from waypost.simulator.graph import apps, businesses, media, numbers, permissions, template_library, templates, uploads
+from waypost.simulator.graph.businesses import view_account
+from waypost.simulator.graph.node_tables import account_node, number_node, template_node
 from waypost.simulator.graph.numbers import number_view
-from waypost.simulator.graph.onboarding import businesses, signups
-from waypost.simulator.graph.onboarding.businesses import view_account
-from waypost.simulator.graph.registration import check_override, shake_hands
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.lists import page
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
+from waypost.simulator.numbers import names, qr_codes, registration, settings
+from waypost.simulator.onboarding import numbers as new_numbers
+from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -71,13 +59,6 @@ async def list_numbers(services: SimulatorServices, call: Call, account: Account
     )
 
 
-@operation("numbers.create", "POST", Account, "phone_numbers")
-async def create_number(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
-    """Add a number to an account, and return its id. Source: the operator's page "Registering phone numbers"."""
-    number = await add_number(services.accounts, services.records, services.ids, account, call.fields)
-    return {"id": number.phone_number_id}
-
-
 @operation("messages.send", "POST", Number, "messages", permission=MESSAGING)
 async def send_message(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
     """Accept a message, or mark one as read. Source: facts 4."""
@@ -103,31 +84,6 @@ async def show_insights(services: SimulatorServices, call: Call, ad: SimulatedAd
     return {"data": [await read_insights(services, ad.template, call.query)]}
 
 
-@operation("subscriptions.create", "POST", Account, "subscribed_apps")
-async def subscribe(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
-    """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
-    uri = text_or_none(call.fields.get("override_callback_uri")) or ""
-    if uri:
-        check_override(services, call.app_id, account.waba_id)
-        await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
-    await services.accounts.subscribe(GraphSubscription(account.waba_id, call.app_id, uri))
-    await services.webhooks.retry_now(account.waba_id)
-    return GRAPH_SUCCESS
-
-
-@operation("subscriptions.delete", "DELETE", Account, "subscribed_apps")
-async def unsubscribe(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
-    """Stop the account's webhooks to the calling app. Source: facts 1."""
-    await services.accounts.unsubscribe(account.waba_id, call.app_id)
-    return GRAPH_SUCCESS
-
-
-@operation("subscriptions.list", "GET", Account, "subscribed_apps")
-async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> GraphResponse:
-    """Return the apps subscribed to the account. Source: facts 1."""
-    return subscribed_apps(view_account(services, account))
-
-
 _ROWS: Final = (
     *operation.rows,
     *(
@@ -139,6 +95,8 @@ _ROWS: Final = (
             flows,
             groups,
             media,
+            names,
+            new_numbers,
             numbers,
             payments,
             permissions,

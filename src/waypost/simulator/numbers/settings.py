@@ -10,7 +10,7 @@ from waypost.simulator.calling.settings import merge_calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import SimulatorState
 
 operation = GraphOperations()
 
@@ -20,14 +20,14 @@ _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"}
 
 
 @operation("commerce.read", "GET", Number, "whatsapp_commerce_settings")
-async def show_commerce_settings(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
+async def show_commerce_settings(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
-    shop = {**_COMMERCE_DEFAULTS, **services.records.get(number.phone_number_id, COMMERCE)}
+    shop = {**_COMMERCE_DEFAULTS, **state.records.get(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
 @operation("commerce.change", "POST", Number, "whatsapp_commerce_settings")
-async def change_commerce_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def change_commerce_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Show catalogue and cart, or hide them. Source: the operator's page "Commerce settings"."""
     changes: dict[str, Any] = {}
     for name in _COMMERCE_DEFAULTS:
@@ -38,15 +38,15 @@ async def change_commerce_settings(services: SimulatorServices, call: Call, numb
             changes[name] = text == "true"
     if not changes:
         raise bad_parameter(f"One of the parameters {', '.join(_COMMERCE_DEFAULTS)} is required.")
-    shop = services.records.get(number.phone_number_id, COMMERCE)
-    await services.records.save(number.phone_number_id, COMMERCE, {**shop, **changes})
+    shop = state.records.get(number.phone_number_id, COMMERCE)
+    await state.records.save(number.phone_number_id, COMMERCE, {**shop, **changes})
     return GRAPH_SUCCESS
 
 
 @operation("encryption.read", "GET", Number, "whatsapp_business_encryption")
-async def show_key(services: SimulatorServices, _call: Call, number: Number) -> dict[str, Any]:
+async def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the business's public key for flows. Source: the operator's page "Business encryption"."""
-    key = services.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
+    key = state.records.get(number.phone_number_id, ENCRYPTION).get("business_public_key")
     if key is None:
         return {"data": []}
     signed = {"business_public_key": key, "business_public_key_signature_status": "VALID"}
@@ -54,32 +54,32 @@ async def show_key(services: SimulatorServices, _call: Call, number: Number) -> 
 
 
 @operation("encryption.change", "POST", Number, "whatsapp_business_encryption")
-async def change_key(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def change_key(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
     key = text_or_none(call.fields.get("business_public_key"))
     if not key or not key.strip().startswith(_KEY_PREFIX):
         raise bad_parameter("Param business_public_key must be a public key in PEM format.")
-    await services.records.save(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
+    await state.records.save(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
     return GRAPH_SUCCESS
 
 
 @operation("numbers.read_settings", "GET", Number, "settings")
-async def show_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def show_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings; of them, `calling` decides whether phones can call the number."""
-    settings = services.records.get(number.phone_number_id, SETTINGS)
+    settings = state.records.get(number.phone_number_id, SETTINGS)
     names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
     return {name: settings[name] for name in names or settings if name in settings}
 
 
 @operation("numbers.settings", "POST", Number, "settings")
-async def change_settings(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def change_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Store settings; absent ones stay unchanged."""
     changes = {name: value for name, value in call.fields.items() if name not in _NOT_SETTINGS}
     if not changes or any(object_or_none(value) is None for value in changes.values()):
         raise bad_parameter("Each of a number's settings must be an object, and one is required.")
-    settings = services.records.get(number.phone_number_id, SETTINGS)
+    settings = state.records.get(number.phone_number_id, SETTINGS)
     if "calling" in changes:
-        today = datetime.fromtimestamp(services.clock.now_ms() / 1000, UTC).date()
+        today = datetime.fromtimestamp(state.clock.now_ms() / 1000, UTC).date()
         changes["calling"] = merge_calling(object_of(settings.get("calling")), changes["calling"], today=today)
-    await services.records.save(number.phone_number_id, SETTINGS, {**settings, **changes})
+    await state.records.save(number.phone_number_id, SETTINGS, {**settings, **changes})
     return GRAPH_SUCCESS

@@ -1,46 +1,56 @@
-"""Adding a number to an account: not verified and not registered, as the operator adds it."""
+"""Adding a number to an account: not verified and not registered, as the operator adds it.
+
+Source: the operator's page "Registering phone numbers".
+"""
 
 import re
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from waypost.base.ids import Ids
+from msgspec import Struct
+
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import Account, Accounts, Number
-from waypost.simulator.accounts.names import MAX_DISPLAY_NAME_CHARS
-from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION, Records
-from waypost.simulator.accounts.registrations import UNREGISTERED
+from waypost.simulator.accounts.accounts import Account, Number
+from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.numbers.names import check_display_name
+from waypost.simulator.numbers.registration import UNREGISTERED
+from waypost.simulator.parameters import is_missing, read_parameters
+from waypost.simulator.requests import Call
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
 
 _THROUGHPUT: Final = 80  # messages a second
 _E164_DIGITS: Final = re.compile(r"[1-9][0-9]{7,14}")
 _SEPARATORS: Final = re.compile(r"[ ().\-]+")
 
 
-async def add_number(
-    accounts: Accounts, records: Records, ids: Ids, account: Account, fields: dict[str, Any]
-) -> Number:
-    """Add a number that sends nothing until it is verified by a code and registered; return it.
+class NewNumberParameters(Struct, frozen=True):
+    """The name of a new number."""
 
-    Raises:
-        GraphApiError: 100, a parameter is missing or invalid, or an account has the number.
+    verified_name: Annotated[str, check_display_name]
 
-    Source: the operator's page "Registering phone numbers".
-    """
-    name = text_or_none(fields.get("verified_name")) or ""
-    if not 0 < len(name.strip()) <= MAX_DISPLAY_NAME_CHARS:
-        raise bad_parameter(f"Param verified_name must have 1 to {MAX_DISPLAY_NAME_CHARS} characters.")
+
+@operation("numbers.create", "POST", Account, "phone_numbers")
+async def create_number(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
+    """Add a number that sends nothing until it is verified by a code and registered; return its id."""
+    fields = call.fields
+    name = read_parameters(NewNumberParameters, fields).verified_name
     digits = _join_number(fields.get("country_code", fields.get("cc")), fields.get("phone_number"))
-    async with accounts.additions:
-        if digits in accounts.numbers_by_digits:
+    number = Number("4" + state.ids.digits(15), account.waba_id, digits, name, _THROUGHPUT)  # 16 digits, below 2^53
+
+    def write(transaction: Transaction) -> None:
+        if any(known.phone_number == digits for known in transaction.values(state.accounts.number_kind).values()):
             raise bad_parameter(
                 "Param phone_number: the number is registered with a WhatsApp Business account already."
             )
-        number = Number("4" + ids.digits(15), account.waba_id, digits, name, _THROUGHPUT)  # 16 digits, below 2^53
-        stored = {REGISTRATION: {"needs_code": True}, SENDING_RESTRICTION: {"name": UNREGISTERED}}
-        number_id = number.phone_number_id
-        await accounts.save_number(number, also=records.save_statements(number_id, stored))
-        records.put(number_id, stored)
-    return number
+        transaction.save(state.accounts.number_kind, number, number.phone_number_id)
+        transaction.save_record(number.phone_number_id, REGISTRATION, {"needs_code": True})
+        transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+
+    await state.transact(write)
+    return {"id": number.phone_number_id}
 
 
 def _join_number(country_code: object, phone_number: object) -> str:
@@ -66,7 +76,7 @@ def _join_number(country_code: object, phone_number: object) -> str:
 def _text_of(name: str, value: object) -> str:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else text_or_none(value)
     if not text:
-        raise bad_parameter(f"The parameter {name} is required.")
+        raise is_missing(name)
     return text
 
 

@@ -1,1 +1,0 @@
-"""Graph API calls for business portfolios and in-app signups."""

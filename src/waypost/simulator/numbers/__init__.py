@@ -1,0 +1,1 @@
+"""Business numbers: registration, names, profile, settings and QR codes."""

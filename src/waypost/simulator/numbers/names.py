@@ -1,0 +1,188 @@
+"""Display names, official accounts and usernames of numbers: requests, rules, and the operator's decisions.
+
+Source: the operator's pages "Display names", "Official business accounts" and "Business usernames".
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any, Final
+
+from msgspec import UNSET, Struct
+from msgspec.structs import asdict, replace
+
+from waypost.base.json_values import text_or_none
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.records import NAMES, NUMBER_STATUS
+from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.parameters import is_missing, read_parameters
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
+
+_MIN_USERNAME_CHARS, _MAX_USERNAME_CHARS = 3, 35
+_MAX_DISPLAY_NAME_CHARS: Final = 512
+_MAX_LINKS: Final = 5
+_IN_USE: Final = 147005
+_USERNAME: Final = re.compile(r"[A-Za-z0-9._]+")
+_DOMAINS: Final = (".com", ".org", ".net", ".edu", ".gov", ".mil", ".us", ".in", ".html")
+_TRANSFER_ACTIONS: Final = ("none", "force_transfer")
+_RULES: Final = (
+    f"{_MIN_USERNAME_CHARS} to {_MAX_USERNAME_CHARS} letters, digits, periods and underscores, with a letter, without "
+    "www at its start, a period at either end or two together, or the end of a domain"
+)
+
+
+def check_display_name(name: str, value: Any) -> str:
+    """Check that a parameter is a name that a number may show."""
+    if not isinstance(value, str) or not 0 < len(value.strip()) <= _MAX_DISPLAY_NAME_CHARS:
+        raise bad_parameter(f"Param {name} must have 1 to {_MAX_DISPLAY_NAME_CHARS} characters.")
+    return value
+
+
+def _check_given(name: str, value: Any) -> Any:
+    if not text_or_none(value):
+        raise is_missing(name)
+    return value
+
+
+def _check_links(name: str, value: Any) -> Any:
+    if not isinstance(value, list) or len(value) > _MAX_LINKS:  # pyright: ignore[reportUnknownArgumentType]
+        raise bad_parameter(f"Param {name} must be a list of at most {_MAX_LINKS} URLs.")
+    return value  # pyright: ignore[reportUnknownVariableType]
+
+
+def _accept(_name: str, value: Any) -> Any:
+    return value
+
+
+class OfficialAccountParameters(Struct, frozen=True, omit_defaults=True):
+    """The parameters of a request for an official account."""
+
+    business_website_url: Annotated[str, _check_given]
+    primary_country_of_operation: Annotated[str, _check_given]
+    primary_language: Annotated[Any, _accept] = UNSET
+    parent_business_or_brand: Annotated[Any, _accept] = UNSET
+    additional_supporting_information: Annotated[Any, _accept] = UNSET
+    supporting_links: Annotated[Any, _check_links] = UNSET
+
+
+async def change_names(state: SimulatorState, number: Number, **members: Any) -> None:
+    """Change what was requested for a number, and what the operator decided."""
+    record = state.records.get(number.phone_number_id, NAMES)
+    await state.records.save(number.phone_number_id, NAMES, {**record, **members})
+
+
+async def decide_display_name(state: SimulatorState, number: Number, *, is_approved: bool) -> str:
+    """Approve the requested display name, which then replaces the current one, or decline it; return it."""
+    number_id = number.phone_number_id
+
+    def write(transaction: Transaction) -> str:
+        record = transaction.record(number_id, NAMES)
+        name = str(record.get("requested_name", number.name))
+        if is_approved:
+            transaction.save(state.accounts.number_kind, replace(number, name=name), number_id)
+            status = transaction.record(number_id, NUMBER_STATUS)
+            transaction.save_record(number_id, NUMBER_STATUS, {**status, "name_status": "APPROVED"})
+        decision = {"requested_name": name, "requested_status": "APPROVED" if is_approved else "DECLINED"}
+        transaction.save_record(number_id, NAMES, {**record, **decision})
+        return name
+
+    return await state.transact(write)
+
+
+@operation("numbers.official_business_account", "POST", Number, "official_business_account")
+async def request_official_account(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Put a number up for review as an official business account; the response says that it was submitted."""
+    request = asdict(read_parameters(OfficialAccountParameters, call.fields))
+    if state.records.get(number.phone_number_id, NAMES).get("oba_status") in ("PENDING", "IN_PROGRESS", "APPROVED"):
+        raise bad_parameter("The business phone number has been requested or approved as an official account.")
+    given = {name: value for name, value in request.items() if value is not UNSET}
+    await change_names(state, number, oba_status="PENDING", oba_request=given)
+    return GRAPH_SUCCESS
+
+
+@operation("username.read", "GET", Number, "username")
+async def show_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+    """Return the number's username and its status; nothing if it has none."""
+    record = state.records.get(number.phone_number_id, NAMES)
+    return {"username": record["username"], "status": record["username_status"]} if "username" in record else {}
+
+
+@operation("username.change", "POST", Number, "username")
+async def change_username(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Reserve a username for a number, or take it from another number of the business.
+
+    Raises:
+        GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
+    """
+    action, username = call.fields.get("transfer_action", "none"), call.fields.get("username")
+    if action not in _TRANSFER_ACTIONS:
+        raise bad_parameter(f"Param transfer_action must be one of {', '.join(_TRANSFER_ACTIONS)}.")
+    if not isinstance(username, str) or not _is_username(username):
+        raise bad_parameter(f"Param username must have {_RULES}.")
+
+    def write(transaction: Transaction) -> None:
+        holder = next(
+            (holder for holder, name in _usernames(state, transaction.record) if name.lower() == username.lower()),
+            number,
+        )
+        if holder.waba_id != number.waba_id:
+            raise bad_parameter("The username is not available.")
+        if holder.phone_number_id != number.phone_number_id:
+            if action != "force_transfer":
+                text = f"(#{_IN_USE}) The username is in use by another phone number of the business."
+                raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": _IN_USE})
+            _drop_username(transaction, holder)
+        record = transaction.record(number.phone_number_id, NAMES)
+        names = {**record, "username": username, "username_status": "reserved"}
+        transaction.save_record(number.phone_number_id, NAMES, names)
+
+    await state.transact(write)
+    return {"status": "reserved"}
+
+
+@operation("username.delete", "DELETE", Number, "username")
+async def delete_username(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+    """Delete the number's username; it may be used again."""
+    await state.transact(lambda transaction: _drop_username(transaction, number))
+    return GRAPH_SUCCESS
+
+
+@operation("username.suggestions", "GET", Number, "username_suggestions")
+async def list_username_suggestions(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+    """Return usernames made of the number's name that nobody has."""
+    words = re.findall(r"[a-z0-9]+", number.name.lower())
+    joined = ("".join(words), "_".join(words), ".".join(words), "_".join([*words, "official"]))
+    used = {name.lower() for _, name in _usernames(state, state.records.get)}
+    free = [name for name in dict.fromkeys(joined) if _is_username(name) and name not in used]
+    return {"data": [{"username_suggestions": free}]}
+
+
+def _usernames(
+    state: SimulatorState, read_record: Callable[[str, str], dict[str, Any]]
+) -> Iterator[tuple[Number, str]]:
+    for number in list(state.accounts.numbers.values()):
+        name = read_record(number.phone_number_id, NAMES).get("username")
+        if name:
+            yield number, name
+
+
+def _drop_username(transaction: Transaction, number: Number) -> None:
+    record = transaction.record(number.phone_number_id, NAMES)
+    kept = {name: value for name, value in record.items() if not name.startswith("username")}
+    transaction.save_record(number.phone_number_id, NAMES, kept)
+
+
+def _is_username(name: str) -> bool:
+    """True if a name keeps the rules."""
+    lower = name.lower()
+    return (
+        _MIN_USERNAME_CHARS <= len(name) <= _MAX_USERNAME_CHARS
+        and _USERNAME.fullmatch(name) is not None
+        and any(char.isalpha() for char in name)
+        and not lower.startswith(("www", "."))
+        and not lower.endswith((".", *_DOMAINS))
+        and ".." not in name
+    )

@@ -1,0 +1,150 @@
+"""Registration of business numbers: PIN, verification code, and the limits of attempts; the data of the app on a phone.
+
+Source: the operator's pages "Registration" and "Phone numbers"; facts 5.2, the registration errors.
+"""
+
+import hmac
+from typing import Annotated, Any, Final
+
+from waypost.base.clock import DAY_MS
+from waypost.base.json_values import integer_or_none, text_or_none
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION, SYNCS
+from waypost.simulator.accounts.usage_counts import REGISTRATIONS
+from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.parameters import ProductParameters, is_missing, one_of, read_parameters
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
+
+UNREGISTERED: Final = "UNREGISTERED"
+_DELETED: Final = "DELETED"
+_PIN_DIGITS: Final = 6
+_MAX_PIN_GUESSES: Final = 10
+_MAX_REGISTRATIONS: Final = 10  # in 72 hours
+_REGISTRATIONS_WINDOW_MS: Final = 3 * DAY_MS
+_SYNC_ID_DIGITS: Final = 16
+_METHODS: Final = ("SMS", "VOICE")
+
+
+def read_pin(_name: str, value: Any) -> str:
+    """Return a PIN for two-step verification."""
+    text = str(value) if isinstance(value, str | int) else ""
+    if len(text) != _PIN_DIGITS or not (text.isascii() and text.isdigit()):
+        raise bad_parameter(f"Param pin must be {_PIN_DIGITS} digits.")
+    return text
+
+
+class RegistrationParameters(ProductParameters, frozen=True):
+    """The parameters of a registration."""
+
+    pin: Annotated[str, read_pin]
+
+
+class SyncParameters(ProductParameters, frozen=True):
+    """The data of the app on a phone that is requested."""
+
+    sync_type: Annotated[str, one_of("smb_app_state_sync", "history")]
+
+
+@operation("numbers.register", "POST", Number, "register")
+async def register_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Register a number for sending; its first PIN becomes its own.
+
+    Raises:
+        GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
+            not verified; 133015, the number was deleted; 133016, ten registrations in three days.
+    """
+    pin, number_id = read_parameters(RegistrationParameters, call.fields).pin, number.phone_number_id
+    count = state.usage_counts.count(REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
+
+    def write(transaction: Transaction) -> GraphApiError | None:
+        record, restriction = (transaction.record(number_id, kind) for kind in (REGISTRATION, SENDING_RESTRICTION))
+        if restriction.get("name") == _DELETED:
+            raise message_error(133015, "The number was deleted recently; try again later.")
+        if record.get("needs_code"):
+            raise message_error(133006, "The number must be verified by its code first.")
+        if state.settings.value.limits and count >= _MAX_REGISTRATIONS:
+            raise message_error(133016, f"A number is registered at most {_MAX_REGISTRATIONS} times in 72 hours.")
+        known, guesses = str(record.get("pin", "")), integer_or_none(record.get("guesses")) or 0
+        if known and guesses >= _MAX_PIN_GUESSES:
+            raise message_error(133008, "Too many PINs were tried; set another PIN.")
+        if known and not hmac.compare_digest(known.encode(), pin.encode()):
+            transaction.save_record(number_id, REGISTRATION, {**record, "guesses": guesses + 1})
+            return message_error(133005, "The PIN does not match.")
+        transaction.save_record(number_id, REGISTRATION, {**record, "pin": pin, "guesses": 0})
+        if restriction.get("name") == UNREGISTERED:
+            transaction.save_record(number_id, SENDING_RESTRICTION, {})
+        return None
+
+    if (error := await state.transact(write)) is not None:
+        raise error
+    await state.store.run([state.usage_counts.record(REGISTRATIONS, number_id, state.ids.new())])
+    return GRAPH_SUCCESS
+
+
+@operation("numbers.deregister", "POST", Number, "deregister")
+async def deregister_number(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
+    """Deregister a number: its messages are rejected with 133010.
+
+    A number on the app can be disconnected only there; the operator documents no code for it. Source: ledger, coexistence.
+    """
+    if number.is_on_business_app:
+        raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
+    await state.records.save(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
+    return GRAPH_SUCCESS
+
+
+@operation("numbers.smb_app_data", "POST", Number, "smb_app_data")
+async def request_sync(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
+
+    The day begins with the first request, because a simulated number is not onboarded from a phone.
+
+    Source: ledger 1.3, `coex/sync`; the operator documents no code for it.
+    """
+    sync_type = read_parameters(SyncParameters, call.fields).sync_type
+    if not number.is_on_business_app:
+        raise bad_parameter("The phone number is not on the WhatsApp Business app; it has no data to synchronize.")
+    now_ms = state.clock.now_ms()
+
+    def write(transaction: Transaction) -> None:
+        record = transaction.record(number.phone_number_id, SYNCS)
+        if sync_type in record:
+            raise bad_parameter(f"Param sync_type: {sync_type} was requested before; each can be requested once.")
+        if record and now_ms - min(record.values()) >= DAY_MS:
+            raise bad_parameter("Data can be requested within 24 hours of onboarding only.")
+        transaction.save_record(number.phone_number_id, SYNCS, {**record, sync_type: now_ms})
+
+    await state.transact(write)
+    return {"messaging_product": "whatsapp", "request_id": state.ids.digits(_SYNC_ID_DIGITS)}
+
+
+@operation("numbers.request_code", "POST", Number, "request_code")
+async def request_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Create a verification code for the number; the control API shows it."""
+    if str(call.fields.get("code_method", "")).upper() not in _METHODS:
+        raise bad_parameter(f"Param code_method must be one of {{{', '.join(_METHODS)}}}.")
+    if not text_or_none(call.fields.get("language")):
+        raise is_missing("language")
+    await change_registration(state, number, code=state.ids.digits(_PIN_DIGITS), needs_code=True)
+    return GRAPH_SUCCESS
+
+
+@operation("numbers.verify_code", "POST", Number, "verify_code")
+async def verify_code(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Verify the number by the code that was sent."""
+    known = str(state.records.get(number.phone_number_id, REGISTRATION).get("code", ""))
+    text = str(call.fields.get("code") or "").replace("-", "")
+    if not known or not hmac.compare_digest(known.encode(), text.encode()):
+        raise bad_parameter("Param code is not the code that was sent.")
+    await change_registration(state, number, code="", needs_code=False)
+    return GRAPH_SUCCESS
+
+
+async def change_registration(state: SimulatorState, number: Number, **changes: Any) -> None:
+    """Change members of a number's record: `pin`, `code`, `needs_code` and `guesses`; each may be absent."""
+    record = state.records.get(number.phone_number_id, REGISTRATION)
+    await state.records.save(number.phone_number_id, REGISTRATION, {**record, **changes})

@@ -1,0 +1,1 @@
+"""New numbers, and in-app signups."""
