@@ -89,7 +89,9 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
 async def deregister_number(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Deregister a number: its messages are rejected with 133010.
 
-    A number on the app can be disconnected only there; the operator documents no code for it. Source: ledger, coexistence.
+    A number on the app can be disconnected only there.
+
+    Source: the operator's page "Registration"; ledger, coexistence; the operator documents no code for it.
     """
     if number.is_on_business_app:
         raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
