@@ -10,7 +10,7 @@ import typer.main
 from typer.testing import CliRunner
 
 from tests.docs.repository import ROOT
-from waypost.cli.examples import EXAMPLES
+from waypost.cli.command_group import EXAMPLES
 from waypost.cli.main import app
 
 ROOT_COMMAND: Final[Any] = typer.main.get_command(app)

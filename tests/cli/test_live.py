@@ -16,12 +16,12 @@ from tests.support.closed_port import closed_port
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.version_3_receiver import open_version_3_receiver
-from waypost.cli.commands.callback_summary import event_names
 from waypost.cli.commands.listener import (
     ListenerSubscription,
     ListeningReceiver,
     ListenOptions,
     delete_abandoned_subscriptions,
+    event_names,
 )
 from waypost.cli.commands.trigger import cause_event
 from waypost.cli.commands.trigger_events import EVENTS

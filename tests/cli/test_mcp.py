@@ -13,10 +13,8 @@ from mcp.types import TextContent
 
 from tests.support.builders import ANN, APP
 from tests.support.pipeline import PipelineHarness
-from waypost.cli.mcp.arguments import input_schema, read_arguments
-from waypost.cli.mcp.connection import ServiceConnection
-from waypost.cli.mcp.server import INSTRUCTIONS, UNTRUSTED, run_tool
-from waypost.cli.mcp.tool_error import ToolError
+from waypost.cli.mcp.connection import ServiceConnection, ToolError
+from waypost.cli.mcp.server import INSTRUCTIONS, UNTRUSTED, input_schema, read_arguments, run_tool
 from waypost.cli.mcp.tools import TOOLS
 from waypost.config import Settings
 

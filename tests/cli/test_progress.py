@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.support.polling import HANGS_AFTER_S
-from waypost.cli.progress import ProgressLine
+from waypost.cli.output import ProgressLine
 
 
 class Terminal(io.StringIO):
@@ -37,7 +37,7 @@ def test_line_is_rewritten_on_a_terminal_only(stream: io.StringIO, written: str)
 def test_error_replaces_the_line_of_progress_on_a_terminal() -> None:
     code = (
         "from waypost.cli.errors import fail\n"
-        "from waypost.cli.progress import show_progress\n"
+        "from waypost.cli.output import show_progress\n"
         "with show_progress('counting'):\n"
         "    fail('it is wrong')\n"
     )

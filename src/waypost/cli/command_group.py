@@ -1,4 +1,4 @@
-"""The group of commands: its help by subject, and errors that name the most similar option."""
+"""The help of the commands: by subject, each with an example; errors that name the most similar option."""
 
 import re
 from collections.abc import Generator
@@ -101,3 +101,131 @@ def _suggest_option() -> Generator[None]:
             unknown.message = f"{unknown.message.rstrip('.')}. Did you mean {best[0]}?"
             unknown.possibilities = None
         raise
+
+
+DOCS: Final = "docs/"
+"""Where the pages are: in the repository, until a release publishes them."""
+_CLI: Final = "how-to/use-the-command-line.md"
+_OPERATOR: Final = "how-to/connect-the-cloud-api.md"
+_CALLBACKS: Final = "how-to/receive-callbacks.md"
+_CLOCK: Final = "how-to/travel-in-time.md"
+_PERSONAL: Final = "how-to/personal-data.md"
+_WATCH: Final = "how-to/watch-it-run.md"
+_SECURE: Final = "how-to/secure-the-service.md"
+_MANY: Final = "how-to/several-machines.md"
+_APP: Final = "01990000-0000-7000-8000-0000000000a1"
+
+EXAMPLES: Final[dict[str, tuple[str, str]]] = {
+    # command, what follows it, page
+    "": ("dev", "tutorial.md"),
+    "dev": ("--memory", "tutorial.md"),
+    "serve": ("--data /var/lib/waypost", "reference/settings.md"),
+    "simulator": ("--port 8081", "how-to/use-the-simulator-alone.md"),
+    "send": ("--template order_ready --param Ann --param 4711", _CLI),
+    "tap": ("'Yes please'", _CLI),
+    "listen": ("--forward-to http://localhost:3000/hook --events read", _CLI),
+    "tail": ("--lines 20", _CLI),
+    "trigger": ("text --set 'text=Where is it?'", _CLI),
+    "replay": ("--subscription 1 --given-up", _CALLBACKS),
+    "apply": ("setup.toml --dry-run", "how-to/set-up-from-a-file.md"),
+    "trace": ("01a21f1b-48ed-7142-ae76-1a86b472aaf9", _WATCH),
+    "doctor": ("--json", _OPERATOR),
+    "config": ("--config waypost.toml", "reference/settings.md"),
+    "health": ("--live", "how-to/run-in-a-container.md"),
+    "audit": ("--outcome rejected --days 7", _SECURE),
+    "move": ("--to postgresql://waypost@db/waypost", "how-to/run-on-postgresql.md"),
+    "mcp": ("--env-file waypost-dev.env", "how-to/use-from-agents.md"),
+    "completion": ("bash", _CLI),
+    "version": ("", _CLI),
+    "partner": ("list", _OPERATOR),
+    "partner add": ("ann@acme.example Acme --if-missing", _OPERATOR),
+    "partner list": ("--json", _OPERATOR),
+    "partner secret": ("1 --days 90", _SECURE),
+    "partner secrets": ("1", _SECURE),
+    "partner revoke-secret": ("1 0123456789abcdef", _SECURE),
+    "partner token": ("1 --name reports", _SECURE),
+    "partner tokens": ("1", _SECURE),
+    "partner revoke-token": ("1 0123456789abcdef", _SECURE),
+    "partner password": ("1 --end-tokens", _SECURE),
+    "partner quota": ("1 --messages 100000", "explanation/fairness.md"),
+    "partner retention": ("1 --bodies-days 30", _PERSONAL),
+    "partner key": ("1 --name shop", _OPERATOR),
+    "partner keys": ("1", _SECURE),
+    "partner revoke-key": ("0123456789abcdef --of 1", _SECURE),
+    "account": ("list", _OPERATOR),
+    "account operator": ("cloud --base-url https://graph.facebook.com --token-file token.txt", _OPERATOR),
+    "account token": ("cloud --token-file token.txt", _OPERATOR),
+    "account list": ("--json", _OPERATOR),
+    "account numbers": ("cloud 1000000000000001", _OPERATOR),
+    "account business": ("1000000000000001 1 cloud", _OPERATOR),
+    "account subscribe": ("1000000000000001", _OPERATOR),
+    "app": ("list", _OPERATOR),
+    "app add": ("1 AcmeShop 15550001000 1000000000000002 1000000000000001", _OPERATOR),
+    "app connect": (f"{_APP} 15550001000 1000000000000002 1000000000000001", _OPERATOR),
+    "app list": ("--json", _OPERATOR),
+    "app revoke-token": (_APP, "how-to/replace-the-secret-key.md"),
+    "app rates": (f"{_APP} templates=20/60s", "reference/rates.md"),
+    "app operator": (f"{_APP} cloud --submit-templates", _OPERATOR),
+    "template": ("list", _CLI),
+    "template list": ("--status APPROVED", _CLI),
+    "template create": ("parcel 'Hi {{1}}, is today fine?' --example Ann --button 'Yes please'", _CLI),
+    "template wait": ("parcel", _CLI),
+    "recipient": ("export +4915123456789", _PERSONAL),
+    "recipient export": ("+4915123456789 --output ann.jsonl", _PERSONAL),
+    "recipient erase": ("+4915123456789", _PERSONAL),
+    "callbacks": ("list", _CALLBACKS),
+    "callbacks list": (f"--app {_APP}", _CALLBACKS),
+    "callbacks show": ("01a21f1b-49a9-74a1-80cf-f3354f31d938", _CALLBACKS),
+    "callbacks check": ("1", _CALLBACKS),
+    "callbacks resume": ("1", _CALLBACKS),
+    "callbacks retry": ("1", _CALLBACKS),
+    "callbacks key": ("1", _CALLBACKS),
+    "callbacks rotate": ("1 --keep-old-for-s 3600", _CALLBACKS),
+    "callbacks report": ("--subscription 1 --from 2026-11-22T10:00Z", _CALLBACKS),
+    "dead-letter": ("list", "how-to/respond-to-alerts.md"),
+    "dead-letter list": ("--json", "how-to/respond-to-alerts.md"),
+    "dead-letter retry": ("4711", "how-to/respond-to-alerts.md"),
+    "dead-letter delete": ("4711", "how-to/respond-to-alerts.md"),
+    "requests": ("--status 4xx --route /template/msg", _WATCH),
+    "requests show": ("01a21f1b-591f-7312-99ad-5c8771a2dc7f", _WATCH),
+    "clock": ("advance --hours 24", _CLOCK),
+    "clock show": ("--json", _CLOCK),
+    "clock advance": ("--days 30", _CLOCK),
+    "clock freeze": ("", _CLOCK),
+    "clock run": ("--factor 60", _CLOCK),
+    "snapshot": ("save before-the-sale", _CLOCK),
+    "snapshot save": ("before-the-sale --to before-the-sale.snapshot", _CLOCK),
+    "snapshot load": ("before-the-sale", _CLOCK),
+    "snapshot list": ("--json", _CLOCK),
+    "snapshot drop": ("before-the-sale", _CLOCK),
+    "snapshot reset": ("", _CLOCK),
+    "store": ("backup waypost-backup.db", "how-to/back-up-and-restore.md"),
+    "store upgrade": ("--check", "how-to/upgrade.md"),
+    "store backup": ("waypost-backup.db", "how-to/back-up-and-restore.md"),
+    "secret": ("rotate", "how-to/replace-the-secret-key.md"),
+    "secret rotate": ("--keep-old-for 86400", "how-to/replace-the-secret-key.md"),
+}
+"""By the command without `waypost`: its arguments in the example, and the page."""
+
+
+def add_examples(app: typer.Typer, prefix: str = "") -> None:
+    """Set the end of the help of each command, and of each group."""
+    for command in app.registered_commands:
+        callback_name = command.callback.__name__ if command.callback else ""
+        command.epilog = _epilog(f"{prefix}{command.name or callback_name.replace('_', '-')}")
+    for group in app.registered_groups:
+        group.epilog = _epilog(f"{prefix}{group.name}")
+        if group.typer_instance is not None:
+            add_examples(group.typer_instance, f"{prefix}{group.name} ")
+    if not prefix:
+        app.info.epilog = _epilog("")
+
+
+def example_of(command: str) -> str:
+    """Return the example of a command."""
+    return " ".join(part for part in ("waypost", command, EXAMPLES[command][0]) if part)
+
+
+def _epilog(command: str) -> str:
+    # The first line keeps the line break in the help.
+    return f"\b\nExample: {example_of(command)}\nPage:    {DOCS}{EXAMPLES[command][1]}"

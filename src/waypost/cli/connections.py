@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
 import typer
 
@@ -20,6 +20,7 @@ from waypost.store.contract import StoreInUse, StoreUnavailable, WrongStore
 
 if TYPE_CHECKING:
     from waypost.config import Settings
+
 
 ADMIN_CALL_TIMEOUT_S = 90
 """For one call; `doctor` and a switch of operators call the operator many times."""
@@ -222,3 +223,24 @@ def admin_client(variables: Mapping[str, str]) -> ApiClient:
 def control_client(variables: Mapping[str, str]) -> ApiClient:
     """Return a client of the simulator's control API; needs CONTROL_URL."""
     return ApiClient(HttpTransport(variables["CONTROL_URL"].removesuffix("/control")), {})
+
+
+Value = TypeVar("Value")
+
+POLL_INTERVAL_S: Final = 0.1
+
+
+async def poll(
+    read: Callable[[], Awaitable[Value]],
+    is_complete: Callable[[Value], object],
+    within_s: float,
+    interval_s: float = POLL_INTERVAL_S,
+) -> Value:
+    """Call `read` until its value is complete or the time has passed, and return the last value."""
+    clock = SystemClock()
+    deadline_ms = clock.now_ms() + within_s * 1000
+    while True:
+        value = await read()
+        if is_complete(value) or clock.now_ms() >= deadline_ms:
+            return value
+        await asyncio.sleep(interval_s)

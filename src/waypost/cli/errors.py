@@ -1,14 +1,16 @@
 """Errors of the commands: one line on standard error, and an exit code."""
 
+import json
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import typer
 
-from waypost.cli.progress import REWRITE
+from waypost.base.error_texts import error_text, json_error_text
+from waypost.cli.output import REWRITE
 from waypost.cli.variables import InvalidSetting
 from waypost.client.dev_variables import MissingVariable
 from waypost.client.responses import ApiResponseError, ApiUnreachable
@@ -16,6 +18,7 @@ from waypost.client.responses import ApiResponseError, ApiUnreachable
 if TYPE_CHECKING:  # slow to import, and the help needs no settings
     from waypost.cli.setting_sources import SettingsWithSources
     from waypost.config import Settings
+
 
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
@@ -121,3 +124,22 @@ def report_api_errors(*foreseen: type[Exception], address: str, credential: str 
         fail(f"{error}; check that {credential} is right" if is_unknown else text)
     except (CommandError, MissingVariable, *foreseen) as error:
         fail(str(error))
+
+
+def read_json_object(file: Path, option: str) -> dict[str, Any]:
+    """Return the JSON object in a file, or in standard input if it is -; exit if it is none.
+
+    Args:
+        file: the file.
+        option: that names it, for errors.
+    """
+    try:
+        text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
+        value = json.loads(text)
+    except (OSError, UnicodeError) as error:
+        fail(f"{option} {file} cannot be read: {error_text(error)}", code=EXIT_USAGE)
+    except ValueError as error:
+        fail(f"{option} {file} {json_error_text(error)}", code=EXIT_USAGE)
+    if not isinstance(value, dict):
+        fail(f"{option} {file} must have one JSON object, as in {{…}}", code=EXIT_USAGE)
+    return cast("dict[str, Any]", value)

@@ -1,5 +1,8 @@
 """The commands and their help."""
 
+import asyncio
+import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -8,30 +11,35 @@ import typer
 from waypost import __version__
 from waypost.base.clock import SystemClock
 from waypost.base.files import set_umask
-from waypost.cli.command_group import CONTEXT, EXCHANGE, INSPECT, OTHER, RUN, SET_UP, SIMULATE, STORE, SubjectGroup
+from waypost.cli.command_group import (
+    CONTEXT,
+    EXCHANGE,
+    INSPECT,
+    OTHER,
+    RUN,
+    SET_UP,
+    SIMULATE,
+    STORE,
+    SubjectGroup,
+    add_examples,
+)
 from waypost.cli.commands.accounts import account
 from waypost.cli.commands.apply import apply
 from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock, snapshot
 from waypost.cli.commands.config import ConfigFile, config
-from waypost.cli.commands.doctor import doctor
+from waypost.cli.commands.inspection import doctor, tail, trace
 from waypost.cli.commands.listen import listen
-from waypost.cli.commands.messages import send
+from waypost.cli.commands.messages import send, tap
 from waypost.cli.commands.partners import apps, partner
 from waypost.cli.commands.recipients import recipient
 from waypost.cli.commands.records import audit, dead_letter, requests
-from waypost.cli.commands.secret import secret
-from waypost.cli.commands.store import move, store
-from waypost.cli.commands.tail import tail
-from waypost.cli.commands.tap import tap
+from waypost.cli.commands.store import move, secret, store
 from waypost.cli.commands.templates import template
-from waypost.cli.commands.trace import trace
 from waypost.cli.commands.trigger import trigger
-from waypost.cli.completion import completion, prepare_completion
+from waypost.cli.connections import ENV_FILE, EnvFile
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
-from waypost.cli.examples import add_examples
 from waypost.cli.health import health
-from waypost.cli.mcp.command import mcp
 from waypost.cli.variables import InvalidSetting, set_command_secrets
 
 app = typer.Typer(
@@ -49,6 +57,10 @@ Host = Annotated[str | None, typer.Option(help="Address to listen on. [default: 
 Port = Annotated[int | None, typer.Option(help="Port of the service. [default: 8080]")]
 MAX_PORT = 65_535
 """The highest port."""
+_COMPLETES = "_WAYPOST_COMPLETE"
+"""The variable by which the script of `waypost completion` requests completions."""
+_MCP_MODULES = ("mcp", "mcp_types")
+"""Modules of the extra `mcp`."""
 
 
 @app.command(rich_help_panel=RUN)
@@ -141,7 +153,7 @@ def serve(
         options = {"config": config_file, "data": data, "host": host, "stages": stages, "hold": hold or None}
         supervise(settings, worker_options=options, print_line=print_line)
     else:
-        from waypost.cli.serve import serve_in_process
+        from waypost.cli.serving import serve_in_process
 
         serve_in_process(settings, worker, socket, print_line=print_line)
 
@@ -199,8 +211,36 @@ app.command("audit", rich_help_panel=INSPECT)(audit)
 app.command(rich_help_panel=STORE)(move)
 
 
-app.command(rich_help_panel=EXCHANGE)(mcp)
-app.command(rich_help_panel=OTHER)(completion)
+@app.command(rich_help_panel=EXCHANGE)
+def mcp(env_file: EnvFile = ENV_FILE) -> None:
+    """Serve tools for agents over standard input and output: send, tap, wait, advance the clock, arm faults, explain."""
+    from waypost.base.extras import install_command
+
+    try:
+        from waypost.cli.mcp.server import serve_tools
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _MCP_MODULES:
+            raise
+        fail(f"`waypost mcp` needs a package that is not installed; install it with: {install_command('mcp')}")
+    from waypost.cli.mcp.connection import ServiceConnection
+
+    asyncio.run(serve_tools(ServiceConnection(load_settings(), env_file)))
+
+
+class Shell(StrEnum):
+    """A shell."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@app.command(rich_help_panel=OTHER)
+def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
+    """Print the script that completes commands and options in a shell: eval "$(waypost completion bash)"."""
+    from typer.completion import get_completion_script  # pyright: ignore[reportPrivateImportUsage]
+
+    typer.echo(get_completion_script(prog_name="waypost", complete_var=_COMPLETES, shell=shell.value))
 
 
 @app.command(rich_help_panel=OTHER)
@@ -246,5 +286,8 @@ add_examples(app)
 def main() -> None:
     """Run the command line. Only the user who runs a command can read the files it writes."""
     set_umask()
-    prepare_completion()
+    if _COMPLETES in os.environ:  # a shell requests completions
+        from typer.completion import completion_init  # pyright: ignore[reportPrivateImportUsage]
+
+        completion_init()
     app()

@@ -1,8 +1,11 @@
-"""`--json`, and the printing of a response for the reader that it chooses."""
+"""The output of the commands: JSON for programs, tables for people, progress on a terminal."""
 
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from time import monotonic
+from typing import Annotated, Any, Final, TextIO
 
 import typer
 
@@ -23,3 +26,57 @@ def print_view(view: Mapping[str, Any], *, as_json: bool) -> None:
 
     for line in format_view(view):
         typer.echo(line)
+
+
+INTERVAL_S: Final = 0.1
+"""Least time between two writings of the line."""
+REWRITE: Final = "\r\x1b[K"
+"""Return to the beginning of the line, and delete it."""
+
+
+class ProgressLine:
+    """The line; without a terminal it writes nothing.
+
+    Args:
+        stream: to write to.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._is_shown = stream.isatty()
+        self._next_s = 0.0
+
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Replace the line, unless it has just been written.
+
+        Args:
+            text: the new line.
+            at_once: write it in any case, because what follows takes long.
+        """
+        if not self._is_shown or (monotonic() < self._next_s and not at_once):
+            return
+        self._next_s = monotonic() + INTERVAL_S
+        self._stream.write(f"{REWRITE}{text}")
+        self._stream.flush()
+
+    def clear(self) -> None:
+        """Delete the line."""
+        if self._is_shown:
+            self._stream.write(REWRITE)
+            self._stream.flush()
+
+
+@contextmanager
+def show_progress(text: str = "") -> Generator[ProgressLine]:
+    """Show progress on standard error, and delete the line at the end.
+
+    Args:
+        text: the first line; empty: none yet.
+    """
+    progress = ProgressLine(sys.stderr)
+    if text:
+        progress.show(text, at_once=True)
+    try:
+        yield progress
+    finally:
+        progress.clear()

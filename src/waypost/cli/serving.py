@@ -1,13 +1,20 @@
-"""The event loop of commands that run servers. Only they import this module: it takes a second."""
+"""The event loop of commands that run servers, and `waypost serve` in one process. The import takes a second."""
 
 import asyncio
 from collections.abc import Coroutine
 from typing import Any, Final
 
+import typer
+
 from waypost.assembly.http.servers import PortInUse
-from waypost.assembly.serve import InvalidConfiguration
-from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE
+from waypost.assembly.serve import InvalidConfiguration, WorkerIdentity, serve
+from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE, READY_LINE, PrintLine
+from waypost.base.clock import SystemClock
+from waypost.base.ids import RandomIds
+from waypost.cli.commands.config import describe_connections, describe_store
 from waypost.cli.errors import fail
+from waypost.config import Settings
+from waypost.domain.rates import describe_rates
 from waypost.operations.tracing import TracingUnavailable
 from waypost.store.contract import StoreDamaged, StoreInUse, StoreUnavailable, WrongStore
 
@@ -41,3 +48,29 @@ def run_until_stopped(work: Coroutine[Any, Any, None], *foreseen: type[Exception
         if error.filename is None:
             raise
         fail(f"{error.filename} cannot be used ({error.strerror}); choose another path")
+
+
+def serve_in_process(settings: Settings, number: int | None, socket: int | None, *, print_line: PrintLine) -> None:
+    """Serve in this process.
+
+    Args:
+        settings: of the service.
+        print_line: prints a line.
+        number: of this worker among several; None if it is the only one.
+        socket: the descriptor on which such a worker listens.
+    """
+    worker = None if number is None or socket is None else WorkerIdentity(number, socket)
+    clock = SystemClock()
+    if worker is None:
+        print_line(f"store: {describe_store(settings)}")
+        if connections := describe_connections(settings):
+            print_line(f"connections to PostgreSQL: {connections}")
+        print_line(f"rates: {describe_rates(settings.rate_limits, on=settings.rates)}")
+
+    def ready(address: str) -> None:
+        if worker is None:
+            print_line(f"waypost serves at {address}")
+        else:
+            typer.echo(READY_LINE.decode())  # to the supervisor, which reads it
+
+    run_until_stopped(serve(settings, clock, RandomIds(clock), ready=ready, worker=worker))

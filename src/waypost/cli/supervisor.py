@@ -8,7 +8,7 @@ import typer
 from waypost.assembly.http.sockets import PortInUse
 from waypost.assembly.serve import InvalidConfiguration, check_configuration
 from waypost.assembly.workers import PrintLine, WorkersFailed, WorkerSupervisor, worker_command
-from waypost.cli.commands.store_place import describe_connections, describe_store
+from waypost.cli.commands.config import describe_connections, describe_store
 from waypost.cli.errors import fail
 from waypost.config import Settings
 from waypost.domain.rates import describe_rates

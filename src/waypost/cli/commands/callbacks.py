@@ -7,11 +7,10 @@ from typing import Annotated, Final
 import typer
 
 from waypost.cli.call_commands import call_command
-from waypost.cli.commands.trace import REVEAL_HELP
+from waypost.cli.commands.inspection import REVEAL_HELP
 from waypost.cli.connections import call_admin, show
 from waypost.cli.errors import EXIT_USAGE, fail
-from waypost.cli.output import AsJson, print_view
-from waypost.cli.progress import show_progress
+from waypost.cli.output import AsJson, print_view, show_progress
 
 
 def _time_reader(option: str) -> Callable[[str | None], int | None]:

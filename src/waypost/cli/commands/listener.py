@@ -18,8 +18,7 @@ from urllib.parse import urlsplit
 from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.http.hosts import hostname_of, is_loopback
-from waypost.base.json_values import object_or_none
-from waypost.cli.commands.callback_summary import event_names, summarise
+from waypost.base.json_values import object_or_none, text_or_none
 from waypost.cli.connections import admin_client, partner_client
 from waypost.cli.tables import format_moment
 from waypost.client.api_client import ApiResponseError, ApiUnreachable, HttpTransport
@@ -354,3 +353,28 @@ async def _forward(url: str, headers: Mapping[str, str], body: bytes) -> tuple[i
     except ApiUnreachable:
         return None, "no response", round((perf_counter() - began) * 1000)
     return response.status, "", round((perf_counter() - began) * 1000)
+
+
+_BY_TYPE: Final = ("message-event", "template-event", "account-event", "user-event", "onboarding-event")
+"""Types whose payload has the name of the event as its own type."""
+
+
+def event_names(callback: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names that `--events` accepts for a callback: its event, and its type."""
+    kind = text_or_none(callback.get("type")) or ""
+    payload = object_or_none(callback.get("payload")) or {}
+    event = text_or_none(payload.get("type"))
+    return (event, kind) if event else (kind,)
+
+
+def summarise(callback: Mapping[str, Any]) -> str:
+    """Return event, id and other end of a callback, for people."""
+    kind = text_or_none(callback.get("type")) or ""
+    payload = object_or_none(callback.get("payload")) or {}
+    name, *_ = event_names(callback)
+    shown = name if kind in _BY_TYPE or name == kind else f"{kind} ({name})"
+    ids = (payload.get("gsId"), payload.get("id"), payload.get("elementName"))
+    people = (payload.get("destination"), payload.get("source"), payload.get("phone"))
+    about = next((text for text in ids if text_or_none(text)), "")
+    person = next((text for text in people if text_or_none(text)), "")
+    return "  ".join(part for part in (f"{shown:<20}", str(about), str(person)) if part).rstrip()

@@ -11,7 +11,7 @@ import typer
 
 from waypost.cli.connections import use_admin_api
 from waypost.cli.errors import fail
-from waypost.cli.progress import ProgressLine, show_progress
+from waypost.cli.output import ProgressLine, show_progress
 from waypost.client.api_client import ApiClient
 
 recipient = typer.Typer(help="Personal data of a recipient.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""`waypost store` and `waypost move`: upgrade, back up and move the store."""
+"""`waypost store`, `waypost move` and `waypost secret`: upgrade, back up and move the store; its key."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from waypost.cli.call_commands import call_command
 from waypost.cli.errors import EXIT_FAILURE, fail, load_settings
-from waypost.cli.output import AsJson, print_json
-from waypost.cli.progress import show_progress
+from waypost.cli.output import AsJson, print_json, show_progress
 
 if TYPE_CHECKING:
     from waypost.config import Settings
     from waypost.store.revision import SchemaStatus
+
 
 store = typer.Typer(help="The store: its revision, upgrades, backups.", no_args_is_help=True)
 
@@ -122,3 +123,9 @@ def _report_store_errors(*foreseen: type[Exception]) -> Generator[None]:
         yield
     except (StoreUnavailable, StoreInUse, WrongStore, OSError, *foreseen) as error:
         fail(str(error))
+
+
+secret = typer.Typer(help="The instance key, which encrypts the store's secrets.", no_args_is_help=True)
+secret.command("rotate")(
+    call_command("POST /admin/secret/rotate", {"app_tokens": None, "keep_old_for_s": "--keep-old-for"})
+)

@@ -7,22 +7,26 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from difflib import get_close_matches
 from typing import Annotated, Any, Final, cast
+from urllib.parse import quote
 
 import typer
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.commands.messages import NEEDED as NEEDED_TO_SEND
-from waypost.cli.commands.messages import send_content, send_template_by_id
-from waypost.cli.commands.operator_ids import NEEDED as NEEDED_TO_FIND
-from waypost.cli.commands.operator_ids import find_operator_id
+from waypost.cli.commands.messages import (
+    NEEDED_TO_FIND,
+    NEEDED_TO_SEND,
+    find_operator_id,
+    send_content,
+    send_template_by_id,
+)
 from waypost.cli.commands.trigger_events import EVENTS, TriggerEvent, list_events
 from waypost.cli.connections import ENV_FILE, EnvFile, control_client, partner_client, read_environment
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail, report_api_errors
 from waypost.cli.output import AsJson, print_json, print_view
 from waypost.client.api_client import ApiClient, ApiResponseError
 
-NEEDED: Final = (
+NEEDED_TO_TRIGGER: Final = (
     *NEEDED_TO_SEND, *NEEDED_TO_FIND, "CONTROL_URL", "WABA_ID", "PHONE_NUMBER_ID", "DESTINATION", "TEMPLATE_ID",
 )  # fmt: skip
 _PARAMETER: Final = re.compile(r"\{\{(\d+)\}\}")
@@ -55,7 +59,7 @@ def trigger(
         fail(f"there is no event {event}. {hint}`waypost trigger` lists the events", code=EXIT_USAGE)
     changes = _parse_assignments(assignments or [])
     with report_api_errors(address=f"CONTROL_URL in {env_file}", credential=f"API_KEY in {env_file}"):
-        variables = read_environment(env_file, *NEEDED)
+        variables = read_environment(env_file, *NEEDED_TO_TRIGGER)
         variables |= {"DESTINATION": to} if to else {}
         result = asyncio.run(cause_event(variables, chosen, changes, message=message))
     print_view({"event": event, **result}, as_json=as_json)
@@ -134,7 +138,7 @@ async def _cause(
     body = _fill(event.body, known)
     for name, value in changes.items():
         _assign(body, name, value)
-    path = cast("str", _fill(event.path, known))
+    path = event.path.format_map({name: quote(text, safe="") for name, text in known.items()})
     try:
         response = await control.json("POST", path, body)
     except ApiResponseError as error:

@@ -2,8 +2,9 @@
 
 import json
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
+import msgspec
 from mcp.server import Server, ServerRequestContext
 from mcp.server.stdio import stdio_server
 from mcp.types import (
@@ -15,13 +16,15 @@ from mcp.types import (
     Tool,
     ToolAnnotations,
 )
+from msgspec import Struct
 
 from waypost import __version__
-from waypost.cli.mcp.arguments import input_schema, read_arguments
-from waypost.cli.mcp.connection import ServiceConnection
-from waypost.cli.mcp.tool_error import REPORTED_ERRORS, ToolError, describe_error
+from waypost.base.invalid_values import describe_invalid_value
+from waypost.cli.mcp.connection import REPORTED_ERRORS, ServiceConnection, ToolError, describe_error
 from waypost.cli.mcp.tools import TOOLS
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
+
+Arguments = TypeVar("Arguments", bound=Struct)
 
 INSTRUCTIONS = (
     "Tools for a messaging service and the simulator of its operator. Subscribe to callbacks, create a template and "
@@ -92,3 +95,23 @@ async def run_tool(connection: ServiceConnection, name: str, values: Any) -> Cal
         raise await describe_error(connection, error) from error
     text = output.text or json.dumps(output.value, ensure_ascii=False)
     return CallToolResult(content=[TextContent(text=text)], structured_content=output.value, _meta=UNTRUSTED)
+
+
+def read_arguments(values: Any, arguments_type: type[Arguments]) -> Arguments:
+    """Return the arguments of a tool.
+
+    Raises:
+        ToolError: one is invalid, missing or unknown.
+    """
+    try:
+        return msgspec.convert(values or {}, arguments_type)
+    except msgspec.ValidationError as error:
+        invalid = describe_invalid_value(error, arguments_type)
+        raise ToolError(invalid.path, invalid.rule, invalid.accepted) from error
+
+
+def input_schema(arguments_type: type[Struct]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool's arguments."""
+    _, components = msgspec.json.schema_components([arguments_type])
+    schema = dict(components[arguments_type.__name__])
+    return {name: value for name, value in schema.items() if name not in ("title", "description")}

@@ -1,43 +1,52 @@
-"""The tools: one row each, with its arguments and its function, which calls what the command of the same task calls."""
+"""The tools: each with its arguments and its function, which calls what the command of the same task calls.
 
+A tool that is one call is a row: its operation, and its arguments.
+"""
+
+import json
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
+from msgspec import Meta, Struct
 
 from waypost.cli.commands.clock import clock_line, due_times
-from waypost.cli.commands.messages import NEEDED as NEEDED_TO_SEND
-from waypost.cli.commands.messages import send_content, send_template
-from waypost.cli.commands.tap import NEEDED as NEEDED_TO_TAP
-from waypost.cli.commands.tap import tap_button
-from waypost.cli.commands.trace import format_trace
-from waypost.cli.commands.trigger import NEEDED as NEEDED_TO_TRIGGER
-from waypost.cli.commands.trigger import cause_event
-from waypost.cli.commands.trigger_events import EVENTS
-from waypost.cli.mcp.arguments import (
-    TRIGGERED_EVENTS,
-    AdvanceArguments,
-    CreateTemplateArguments,
-    ExplainMessageArguments,
-    ExplainRequestArguments,
-    FaultArguments,
-    ListRequestsArguments,
-    ListTemplatesArguments,
-    NoArguments,
-    SendArguments,
-    SubscribeArguments,
-    TapArguments,
-    TriggerArguments,
-    WaitForCallbackArguments,
-    WaitForMessageArguments,
-    WaitForTemplateArguments,
-)
-from waypost.cli.mcp.connection import ServiceConnection
-from waypost.cli.mcp.template_tools import create, list_all_templates, subscribe, wait_until_approved
-from waypost.cli.mcp.tool_error import ToolError
-from waypost.cli.mcp.tool_output import ToolOutput
-from waypost.cli.mcp.wait_tools import wait_for_callback, wait_for_message
+from waypost.cli.commands.inspection import format_trace
+from waypost.cli.commands.listen import ALL_MODES, DEFAULT_MODES
+from waypost.cli.commands.messages import NEEDED_TO_SEND, NEEDED_TO_TAP, send_content, send_template, tap_button
+from waypost.cli.commands.templates import NEEDED, create_template, list_templates, template_form, wait_for_template
+from waypost.cli.commands.trigger import NEEDED_TO_TRIGGER, cause_event
+from waypost.cli.commands.trigger_events import EVENTS, list_events
+from waypost.cli.connections import poll
+from waypost.cli.mcp.connection import ServiceConnection, ToolError, subscribe_url
+from waypost.client.operations import find_operation
 from waypost.client.simulated_events import add_simulated_events
+from waypost.domain.templates.template import TemplateStatus
+from waypost.wire.callbacks.kinds import event_name
+from waypost.wire.request_statuses import StatusFilter
+
+Function = TypeVar("Function", bound="ToolFunction")
+
+MAX_WAIT_S: Final = 300
+_SHOWN = ("id", "elementName", "status", "category", "templateType", "languageCode", "data", "reason")
+_PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent", "delivered", "read", "deleted")
+"""States of a message that does not fail, in their order."""
+_FAILED: Final = "failed"
+
+
+class ToolOutput(NamedTuple):
+    """The result of a tool.
+
+    Attributes:
+        value: a JSON object.
+        text: the same for people; empty: the JSON.
+    """
+
+    value: dict[str, Any]
+    text: str = ""
+
+
+ToolFunction = Callable[[ServiceConnection, Any], Awaitable[ToolOutput]]
 
 
 class AgentTool(NamedTuple):
@@ -45,20 +54,184 @@ class AgentTool(NamedTuple):
 
     Attributes:
         arguments_type: of its arguments.
-        function: carries it out; its docstring describes it to an agent.
+        function: carries it out.
+        description: what it does, for an agent.
         is_read_only: True if it changes nothing.
     """
 
-    arguments_type: type[msgspec.Struct]
-    function: Callable[[ServiceConnection, Any], Awaitable[ToolOutput]]
-    is_read_only: bool = False
-
-    @property
-    def description(self) -> str:
-        """Return what it does, for an agent."""
-        return " ".join((self.function.__doc__ or "").split())
+    arguments_type: type[Struct]
+    function: ToolFunction
+    description: str
+    is_read_only: bool
 
 
+TOOLS: Final[dict[str, AgentTool]] = {}
+"""By the name by which an agent calls it."""
+
+
+def tool(name: str, *, is_read_only: bool = False) -> Callable[[Function], Function]:
+    """Declare a tool beside the function that carries it out; the docstring describes it to an agent."""
+
+    def declare(function: Function) -> Function:
+        description = " ".join((function.__doc__ or "").split())
+        TOOLS[name] = AgentTool(get_type_hints(function)["arguments"], function, description, is_read_only)
+        return function
+
+    return declare
+
+
+def call_tool(operation: str, arguments_type: type[Struct], *, is_read_only: bool = False) -> AgentTool:
+    """Return a tool that is one call of the admin or the control API; the declaration describes it to an agent."""
+
+    async def call(connection: ServiceConnection, arguments: Struct) -> ToolOutput:
+        client = connection.control if " /control/" in operation else connection.admin
+        return ToolOutput(await client.call(operation, **msgspec.to_builtins(arguments)))
+
+    return AgentTool(arguments_type, call, find_operation(operation).effect.partition("\n\n")[0], is_read_only)
+
+
+def _value(description: str, accepted: str, **limits: Any) -> Meta:
+    """Return the description of an argument for an agent, and the values that an error says are accepted."""
+    return Meta(description=description, extra={"accepted": accepted}, **limits)
+
+
+WaitSeconds = Annotated[int, Meta(ge=0, le=MAX_WAIT_S, description=f"Seconds to wait at most, 0 to {MAX_WAIT_S}.")]
+_COUNT: Final = "a whole number from 0 on"
+Amount = Annotated[int, _value("A part of the duration, a whole number.", _COUNT, ge=0)]
+_ID: Final = "an id such as 01a21f1b-48ed-7142-ae76-1a86b472aaf9, as send returns it, or wamid.HBgL…"
+MessageId = Annotated[str, _value("Our id of the message, or the operator's (wamid).", _ID, min_length=1)]
+_DIGITS: Final = "8 to 15 digits, such as 15550002001"
+Phone = Annotated[str, _value("Digits of a simulated phone. Default: DESTINATION of waypost-dev.env.", _DIGITS)]
+ButtonNumber = Annotated[int, _value("Number of the button, from 0.", _COUNT, ge=0)]
+Status = Annotated[
+    str,
+    _value(
+        "Only these. Default: all.",
+        ", ".join(TemplateStatus),
+        pattern=f"^({'|'.join(TemplateStatus)})$",
+        extra_json_schema={"enum": list(TemplateStatus)},
+    ),
+]
+TRIGGERED_EVENTS: Final = [name for group in list_events().values() for name in group]
+Event = Annotated[
+    str,
+    _value("Event of the callback, such as delivered, read, failed, text, quick_reply.", ", ".join(TRIGGERED_EVENTS)),
+]
+
+
+class SubscribeArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `subscribe`."""
+
+    url: Annotated[
+        str | None,
+        _value("URL of your receiver. Default: a receiver in this server.", "a URL such as http://127.0.0.1:3000/hook"),
+    ] = None
+    modes: Annotated[str, _value("Modes, separated by commas.", f"some of {ALL_MODES}")] = DEFAULT_MODES
+    tag: Annotated[str, _value("A name for the subscription of a url.", "a name such as shop", min_length=1)] = "mcp"
+
+
+@tool("subscribe")
+async def subscribe(connection: ServiceConnection, arguments: SubscribeArguments) -> ToolOutput:
+    """Subscribe to the app's callbacks; without a url, a receiver in this server accepts them until it ends.
+
+    wait_for_callback needs a subscription.
+    """
+    variables = connection.variables(*NEEDED)
+    if arguments.url is None:
+        subscription = await connection.receiver.subscribe(variables, arguments.modes)
+    else:
+        subscription = await subscribe_url(variables, arguments.url, arguments.modes, arguments.tag)
+    return ToolOutput({"subscription": subscription})
+
+
+class CreateTemplateArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `create_template`."""
+
+    name: Annotated[
+        str, _value("Element name: lower case letters, digits and _.", "a name such as order_ready", min_length=1)
+    ]
+    text: Annotated[
+        str,
+        _value("The text, with {{1}}, {{2}} for parameters.", "a text such as Hi {{1}}, it is ready.", min_length=1),
+    ]
+    examples: Annotated[
+        list[str], _value("What each parameter may be, in order.", 'a list of texts, such as ["Ann"]')
+    ] = []
+    buttons: Annotated[
+        list[str], _value("Texts of quick replies, in order.", 'a list of texts, such as ["Yes", "No"]')
+    ] = []
+    category: Annotated[Literal["UTILITY", "MARKETING", "AUTHENTICATION"], Meta(description="Its category.")] = (
+        "UTILITY"
+    )
+    language: Annotated[str, _value("Its language.", "a language such as en_US or de")] = "en_US"
+    fields: Annotated[
+        dict[str, Any],
+        _value("More fields of the partner API; they replace those made here.", 'fields such as {"footer": "Acme"}'),
+    ] = {}
+
+
+@tool("create_template")
+async def create(connection: ServiceConnection, arguments: CreateTemplateArguments) -> ToolOutput:
+    """Create a template and submit it for review: a text with parameters and quick replies; fields has everything else.
+
+    An existing template of the same name and text is returned. wait_for_template waits for its approval.
+    """
+    more = {"category": arguments.category, "languageCode": arguments.language, **arguments.fields}
+    form = template_form(arguments.name, arguments.text, arguments.examples, arguments.buttons, more)
+    return ToolOutput(_shorten(await create_template(connection.variables(*NEEDED), form, if_missing=True)))
+
+
+class ListTemplatesArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `list_templates`."""
+
+    status: Status | None = None
+
+
+@tool("list_templates", is_read_only=True)
+async def list_all_templates(connection: ServiceConnection, arguments: ListTemplatesArguments) -> ToolOutput:
+    """List the app's templates: name, id, status and text."""
+    filters = {"status": arguments.status} if arguments.status else {}
+    rows = await list_templates(connection.variables(*NEEDED), **filters)
+    return ToolOutput({"templates": [_shorten(row) for row in rows]})
+
+
+class WaitForTemplateArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `wait_for_template`."""
+
+    template: Annotated[str, _value("Its id or element name.", "an id or element name of list_templates", min_length=1)]
+    timeout_s: WaitSeconds = 30
+
+
+@tool("wait_for_template", is_read_only=True)
+async def wait_until_approved(connection: ServiceConnection, arguments: WaitForTemplateArguments) -> ToolOutput:
+    """Wait until a template is approved, and return it. One that is rejected is an error with the reason."""
+    row = await wait_for_template(connection.variables(*NEEDED), arguments.template, arguments.timeout_s)
+    return ToolOutput(_shorten(row))
+
+
+class SendArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `send`: exactly one of text, template and message."""
+
+    text: Annotated[
+        str | None, _value("A text; the recipient has written within 24 hours.", "a text such as Good morning")
+    ] = None
+    template: Annotated[
+        str | None, _value("A template: its id or element name.", "an id or element name of list_templates")
+    ] = None
+    params: Annotated[
+        list[str], _value("Parameters of the template, in order.", 'a list of texts, such as ["Ann", "4711"]')
+    ] = []
+    postbacks: Annotated[
+        list[str], _value("Texts that taps on its buttons return, in order.", 'a list of texts, such as ["yes", "no"]')
+    ] = []
+    message: Annotated[
+        dict[str, Any] | None,
+        _value("A session message of any type.", 'a message such as {"type": "text", "text": "Hi"}'),
+    ] = None
+    to: Annotated[str | None, _value("The recipient. Default: DESTINATION of waypost-dev.env.", _DIGITS)] = None
+
+
+@tool("send")
 async def send(connection: ServiceConnection, arguments: SendArguments) -> ToolOutput:
     """Send a message of the app: a text, a template with its parameters, or a session message of any type.
 
@@ -79,6 +252,19 @@ async def send(connection: ServiceConnection, arguments: SendArguments) -> ToolO
     return ToolOutput({"message_id": response["messageId"], "status": response["status"], "to": recipient})
 
 
+class TapArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `tap`: exactly one of text and index."""
+
+    text: Annotated[str | None, _value("The text on the button.", "a text such as Yes please")] = None
+    index: ButtonNumber | None = None
+    phone: Phone | None = None
+    message_id: Annotated[
+        str | None, _value("Id of the message, ours or the operator's. Default: the newest.", _ID)
+    ] = None
+    wait_s: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait for the message, 0 to 60.")] = 5
+
+
+@tool("tap")
 async def tap(connection: ServiceConnection, arguments: TapArguments) -> ToolOutput:
     """Tap a button on a simulated phone, by its text or its number; waits for the message to arrive."""
     if (arguments.text is None) == (arguments.index is None):
@@ -89,6 +275,23 @@ async def tap(connection: ServiceConnection, arguments: TapArguments) -> ToolOut
     return ToolOutput(await tap_button(variables, button, message_id=arguments.message_id, wait_s=arguments.wait_s))
 
 
+class TriggerArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `trigger`."""
+
+    event: Annotated[
+        str, _value("Name of the event.", ", ".join(TRIGGERED_EVENTS), extra_json_schema={"enum": TRIGGERED_EVENTS})
+    ]
+    changes: Annotated[
+        dict[str, Any],
+        _value("Members of the call by dotted name.", 'members such as {"text": "Hi"} or {"code": 131026}'),
+    ] = {}
+    phone: Phone | None = None
+    message_id: Annotated[str | None, _value("Id of a message, ours or the operator's. Default: a new one.", _ID)] = (
+        None
+    )
+
+
+@tool("trigger")
 async def trigger(connection: ServiceConnection, arguments: TriggerArguments) -> ToolOutput:
     """Cause an event at the simulator: the recipient writes (text, image, …), reads, reacts; a message fails; and others.
 
@@ -103,6 +306,101 @@ async def trigger(connection: ServiceConnection, arguments: TriggerArguments) ->
     return ToolOutput({"event": arguments.event, **result})
 
 
+class WaitForMessageArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `wait_for_message`."""
+
+    message_id: MessageId
+    state: Annotated[
+        Literal["enqueued", "sent", "delivered", "read", "failed"],
+        Meta(description="The state; a later one counts as reached, and failed only if it is named."),
+    ] = "delivered"
+    timeout_s: WaitSeconds = 30
+
+
+@tool("wait_for_message", is_read_only=True)
+async def wait_for_message(connection: ServiceConnection, arguments: WaitForMessageArguments) -> ToolOutput:
+    """Wait until a message has a state, and return the message. A failed one is an error with the operator's reason."""
+
+    async def read() -> dict[str, Any]:
+        return await connection.admin.call("GET /admin/messages/{message_id}", message_id=arguments.message_id)
+
+    message = await poll(read, lambda view: _has_ended(view["state"], arguments.state), arguments.timeout_s)
+    if _has_reached(message["state"], arguments.state):
+        return ToolOutput(message)
+    if message["state"] == _FAILED:
+        rule = f"the message has failed: {message['code']} {message['reason'] or ''}".rstrip()
+        raise ToolError("state", rule, "failed", message_id=message["id"], hint="explain_message shows the whole trace")
+    rule = f"the message is {message['state']} and not {arguments.state} after {arguments.timeout_s} s"
+    raise ToolError("state", rule, message["state"], message_id=message["id"], hint="a longer timeout_s")
+
+
+class WaitForCallbackArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `wait_for_callback`."""
+
+    event: Event | None = None
+    message_id: Annotated[
+        str | None,
+        _value(
+            "Our id of the message that it is about.",
+            "an id such as 01a21f1b-48ed-7142-ae76-1a86b472aaf9, as send returns it",
+        ),
+    ] = None
+    newer_than: Annotated[
+        str | None,
+        _value("Id of a callback; only newer ones count.", "the id of an earlier result of wait_for_callback"),
+    ] = None
+    delivered: Annotated[bool, Meta(description="Wait until the receiver has accepted it.")] = True
+    timeout_s: WaitSeconds = 30
+
+
+@tool("wait_for_callback", is_read_only=True)
+async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCallbackArguments) -> ToolOutput:
+    """Wait until a receiver gets a callback, and return it with its body and every attempt.
+
+    Without newer_than, an earlier callback that matches counts too.
+    """
+    app_id = connection.variables("APP_ID")["APP_ID"]
+    subscriptions = await connection.admin.call("GET /admin/subscriptions", app_id=app_id)
+    if not any(row["state"] in ("active", "failing") for row in subscriptions["subscriptions"]):
+        rule = "the app has no active callback subscription, so no callback will come"
+        raise ToolError("event", rule, "", hint="call subscribe first, or run `waypost listen`")
+    seen: set[str] = set()
+
+    async def read() -> list[dict[str, Any]]:
+        rows = (await connection.admin.call("GET /admin/apps/{app_id}/callbacks", app_id=app_id))["callbacks"]
+        seen.update(event_name(row["event"]) for row in rows)
+        return [row for row in rows if _is_match(row, arguments)]
+
+    def is_complete(rows: list[dict[str, Any]]) -> bool:
+        return any(row["delivered"] or not arguments.delivered for row in rows)
+
+    rows = await poll(read, is_complete, arguments.timeout_s)
+    ready = [row for row in rows if row["delivered"] or not arguments.delivered]
+    if ready:
+        oldest = min(ready, key=lambda row: row["id"])
+        view = await connection.admin.call("GET /admin/callbacks/{callback_id}", callback_id=oldest["id"])
+        return ToolOutput({**view, "body": _read_body(view["body"])})
+    if rows:
+        rule = f"the receiver has not accepted it after {arguments.timeout_s} s"
+        raise ToolError(
+            "delivered", rule, "false", callback_id=rows[0]["id"], hint="explain_message shows the attempts"
+        )
+    rule = f"there is no such callback after {arguments.timeout_s} s"
+    raise ToolError(
+        "event", rule, ", ".join(sorted(seen)), hint="cause it with trigger, or wait with a longer timeout_s"
+    )
+
+
+class AdvanceArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `advance_clock`: the sum of all parts."""
+
+    days: Amount = 0
+    hours: Amount = 0
+    minutes: Amount = 0
+    seconds: Amount = 0
+
+
+@tool("advance_clock")
 async def advance_clock(connection: ServiceConnection, arguments: AdvanceArguments) -> ToolOutput:
     """Advance the clock of service and simulator, stopping at each due time; it cannot be set back."""
     hours = arguments.days * 24 + arguments.hours
@@ -113,16 +411,52 @@ async def advance_clock(connection: ServiceConnection, arguments: AdvanceArgumen
     return ToolOutput(response, f"{clock_line(response)}; {due_times(response['steps'])} on the way")
 
 
-async def arm_fault(connection: ServiceConnection, arguments: FaultArguments) -> ToolOutput:
-    """Arm a fault of the simulated operator, such as a rejected call, a lost response or a late webhook."""
-    return ToolOutput(await connection.control.call("POST /control/faults", **msgspec.to_builtins(arguments)))
+class FaultArguments(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Arguments of `arm_fault`: the fault, as the control API reads it."""
+
+    on: Annotated[Literal["call", "webhook"], Meta(description="A call of the service, or a webhook to it.")]
+    what: Annotated[
+        dict[str, Any],
+        _value(
+            "What happens.",
+            'an object such as {"error": 131016, "status": 503}, {"delay_ms": 5000} or {"fail": 131026}',
+        ),
+    ]
+    call: Annotated[str | None, _value("Name of the call. Default: any.", "a call such as messages.send")] = None
+    webhook: Annotated[
+        str | None, _value("Name of the webhook. Default: any.", "a webhook such as delivered or messages")
+    ] = None
+    when: Annotated[
+        dict[str, Any] | None,
+        _value(
+            "When it fires. Default: always.", 'an object such as {"next": 2}, {"every": 3} or {"probability": 0.1}'
+        ),
+    ] = None
+    phone: Annotated[str | None, _value("Only for this phone, by its digits.", _DIGITS)] = None
+    template: Annotated[
+        str | None, _value("Only for this template, by its name.", "an element name of list_templates")
+    ] = None
+    number: Annotated[str | None, _value("Only for this business number.", "its digits, such as 15550001000")] = None
+    label: Annotated[str | None, _value("A name of your own for it.", "a text such as outage")] = None
 
 
-async def disarm_faults(connection: ServiceConnection, _arguments: NoArguments) -> ToolOutput:
-    """Disarm all faults."""
-    return ToolOutput(await connection.control.call("DELETE /control/faults"))
+TOOLS["arm_fault"] = call_tool("POST /control/faults", FaultArguments)
 
 
+class NoArguments(Struct, forbid_unknown_fields=True):
+    """A tool without arguments."""
+
+
+TOOLS["disarm_faults"] = call_tool("DELETE /control/faults", NoArguments)
+
+
+class ExplainMessageArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `explain_message`."""
+
+    message_id: MessageId
+
+
+@tool("explain_message", is_read_only=True)
 async def explain_message(connection: ServiceConnection, arguments: ExplainMessageArguments) -> ToolOutput:
     """Show a message's trace: request, queue, operator, events, callbacks with every attempt, and why it failed."""
     view = await connection.admin.call("GET /admin/trace/{message_id}", message_id=arguments.message_id)
@@ -130,6 +464,20 @@ async def explain_message(connection: ServiceConnection, arguments: ExplainMessa
     return ToolOutput(view, "\n".join(format_trace(view)))
 
 
+class ExplainRequestArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `explain_request`."""
+
+    request_id: Annotated[
+        str,
+        _value(
+            "The X-Request-Id of the response, or the id of the request log.",
+            "an id or request_id of list_requests",
+            min_length=1,
+        ),
+    ]
+
+
+@tool("explain_request", is_read_only=True)
 async def explain_request(connection: ServiceConnection, arguments: ExplainRequestArguments) -> ToolOutput:
     """Explain a failed request by the X-Request-Id of its response: the error, the field and what would be accepted."""
     entry = await connection.find_request(arguments.request_id)
@@ -140,27 +488,45 @@ async def explain_request(connection: ServiceConnection, arguments: ExplainReque
     return ToolOutput(entry)
 
 
-async def list_requests(connection: ServiceConnection, arguments: ListRequestsArguments) -> ToolOutput:
-    """List the newest requests of the request log: all that failed, and of the others all under `waypost dev`."""
-    return ToolOutput(await connection.admin.call("GET /admin/requests", **msgspec.structs.asdict(arguments)))
+class ListRequestsArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `list_requests`."""
+
+    status: StatusFilter | None = None
+    route: Annotated[str | None, _value("Part of method and path.", "a text such as /template/msg")] = None
+    app_id: Annotated[
+        str | None, _value("Only requests for this app.", "an app's id such as 01990000-0000-7000-8000-0000000000a1")
+    ] = None
+    limit: Annotated[int, Meta(ge=1, le=100, description="Number of requests, 1 to 100.")] = 10
 
 
-# fmt: off
-TOOLS: Final = {  # the name by which an agent calls it
-    "subscribe":         AgentTool(SubscribeArguments,       subscribe),
-    "create_template":   AgentTool(CreateTemplateArguments,  create),
-    "list_templates":    AgentTool(ListTemplatesArguments,   list_all_templates,  is_read_only=True),
-    "wait_for_template": AgentTool(WaitForTemplateArguments, wait_until_approved, is_read_only=True),
-    "send":              AgentTool(SendArguments,            send),
-    "tap":               AgentTool(TapArguments,             tap),
-    "trigger":           AgentTool(TriggerArguments,         trigger),
-    "wait_for_message":  AgentTool(WaitForMessageArguments,  wait_for_message,  is_read_only=True),
-    "wait_for_callback": AgentTool(WaitForCallbackArguments, wait_for_callback, is_read_only=True),
-    "advance_clock":     AgentTool(AdvanceArguments,         advance_clock),
-    "arm_fault":         AgentTool(FaultArguments,           arm_fault),
-    "disarm_faults":     AgentTool(NoArguments,              disarm_faults),
-    "explain_message":   AgentTool(ExplainMessageArguments,  explain_message,         is_read_only=True),
-    "explain_request":   AgentTool(ExplainRequestArguments,  explain_request,         is_read_only=True),
-    "list_requests":     AgentTool(ListRequestsArguments,    list_requests,           is_read_only=True),
-}
-# fmt: on
+TOOLS["list_requests"] = call_tool("GET /admin/requests", ListRequestsArguments, is_read_only=True)
+
+
+def _shorten(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in _SHOWN if name in row}
+
+
+def _has_reached(state: str, wanted: str) -> bool:
+    if _FAILED in (state, wanted):
+        return state == wanted
+    return _PROGRESS.index(state) >= _PROGRESS.index(wanted)
+
+
+def _has_ended(state: str, wanted: str) -> bool:
+    return state == _FAILED or _has_reached(state, wanted)
+
+
+def _is_match(row: dict[str, Any], arguments: WaitForCallbackArguments) -> bool:
+    return (
+        (arguments.event is None or event_name(row["event"]) == event_name(arguments.event))
+        and arguments.message_id in (None, row["message_id"])
+        and (arguments.newer_than is None or row["id"] > arguments.newer_than)
+    )
+
+
+def _read_body(body: Any) -> Any:
+    """Return the body of a callback as JSON; what is no JSON text stays as it is."""
+    try:
+        return json.loads(body)
+    except (TypeError, ValueError):
+        return body

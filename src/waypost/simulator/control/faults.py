@@ -58,7 +58,7 @@ async def list_fault_kinds() -> dict[str, Any]:
 
 @operation("POST", "/control/faults")
 async def arm_faults(services: SimulatorServices, request: Request) -> dict[str, Any]:
-    """Arm one fault, or all of a scenario; armed faults stay.
+    """Arm a fault, such as a rejected call, a lost response or a late webhook, or all of a scenario; armed faults stay.
 
     With `if_missing: true` those that are armed already are not armed again: `faults` has the new ones,
     and `existing` the others.
