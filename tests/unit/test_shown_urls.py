@@ -4,7 +4,7 @@ from typing import Final
 
 import pytest
 
-from waypost.cli.commands.config import setting_rows
+from waypost.cli.shown_settings import setting_rows
 from waypost.config import Settings
 
 SECRET: Final = "s3cr3t"

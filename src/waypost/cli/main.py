@@ -27,7 +27,6 @@ from waypost.cli.commands.accounts import account
 from waypost.cli.commands.apply import apply
 from waypost.cli.commands.callbacks import callbacks, replay
 from waypost.cli.commands.clock import clock, snapshot
-from waypost.cli.commands.config import ConfigFile, config
 from waypost.cli.commands.inspection import doctor, tail, trace
 from waypost.cli.commands.listen import listen
 from waypost.cli.commands.messages import send, tap
@@ -40,6 +39,7 @@ from waypost.cli.commands.trigger import trigger
 from waypost.cli.connections import ENV_FILE, EnvFile
 from waypost.cli.errors import EXIT_USAGE, fail, load_settings, log_process
 from waypost.cli.health import health
+from waypost.cli.shown_settings import ConfigFile, config
 from waypost.cli.variables import InvalidSetting, set_command_secrets
 
 app = typer.Typer(

@@ -11,10 +11,9 @@ from waypost.assembly.serve import InvalidConfiguration, WorkerIdentity, serve
 from waypost.assembly.workers import EXIT_STORE_UNAVAILABLE, READY_LINE, PrintLine
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.commands.config import describe_connections, describe_store
 from waypost.cli.errors import fail
+from waypost.cli.shown_settings import startup_lines
 from waypost.config import Settings
-from waypost.domain.rates import describe_rates
 from waypost.operations.tracing import TracingUnavailable
 from waypost.store.contract import StoreDamaged, StoreInUse, StoreUnavailable, WrongStore
 
@@ -62,10 +61,8 @@ def serve_in_process(settings: Settings, number: int | None, socket: int | None,
     worker = None if number is None or socket is None else WorkerIdentity(number, socket)
     clock = SystemClock()
     if worker is None:
-        print_line(f"store: {describe_store(settings)}")
-        if connections := describe_connections(settings):
-            print_line(f"connections to PostgreSQL: {connections}")
-        print_line(f"rates: {describe_rates(settings.rate_limits, on=settings.rates)}")
+        for line in startup_lines(settings):
+            print_line(line)
 
     def ready(address: str) -> None:
         if worker is None:

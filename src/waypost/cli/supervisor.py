@@ -8,10 +8,9 @@ import typer
 from waypost.assembly.http.sockets import PortInUse
 from waypost.assembly.serve import InvalidConfiguration, check_configuration
 from waypost.assembly.workers import PrintLine, WorkersFailed, WorkerSupervisor, worker_command
-from waypost.cli.commands.config import describe_connections, describe_store
 from waypost.cli.errors import fail
+from waypost.cli.shown_settings import startup_lines
 from waypost.config import Settings
-from waypost.domain.rates import describe_rates
 
 
 def supervise(settings: Settings, *, worker_options: Mapping[str, object], print_line: PrintLine) -> None:
@@ -35,10 +34,8 @@ def supervise(settings: Settings, *, worker_options: Mapping[str, object], print
 
     async def supervised() -> None:
         check_configuration(settings)
-        print_line(f"store: {describe_store(settings)}")
-        if connections := describe_connections(settings):
-            print_line(f"connections to PostgreSQL: {connections}")
-        print_line(f"rates: {describe_rates(settings.rate_limits, on=settings.rates)}")
+        for line in startup_lines(settings):
+            print_line(line)
         await WorkerSupervisor(settings, worker_command(options), print_line=print_line).run(ready=ready)
 
     try:

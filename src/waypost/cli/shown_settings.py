@@ -1,7 +1,7 @@
-"""`waypost config`: each setting, its value and its source; the place of the store without its password."""
+"""The settings as they are shown, without a secret: `waypost config`, and the first lines of a service."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
@@ -21,19 +21,17 @@ _DATABASE_URL: Final = re.compile(
 _SHOWN_PARAMETERS: Final = ("host", "hostaddr", "port", "dbname", "user")
 
 
-def describe_store(settings: "Settings") -> str:
-    """Return the place of the store: the SQLite file, or the PostgreSQL database without its password."""
-    if settings.database_url is None:
-        return f"SQLite file {settings.store_path.absolute()}"
-    return mask_database_url(settings.database_url)
+def startup_lines(settings: "Settings") -> Iterator[str]:
+    """Yield what a service prints before it listens: the place of its store, its connections, its rates."""
+    from waypost.domain.rates import describe_rates
 
-
-def describe_connections(settings: "Settings") -> str | None:
-    """Return how many connections the service opens to PostgreSQL; None for SQLite."""
     if settings.database_url is None:
-        return None
-    each = "" if settings.workers == 1 else f"{settings.workers} workers with "
-    return f"{each}{settings.connection_budget.describe()}"
+        yield f"store: SQLite file {settings.store_path.absolute()}"
+    else:
+        yield f"store: {mask_database_url(settings.database_url)}"
+        each = "" if settings.workers == 1 else f"{settings.workers} workers with "
+        yield f"connections to PostgreSQL: {each}{settings.connection_budget.describe()}"
+    yield f"rates: {describe_rates(settings.rate_limits, on=settings.rates)}"
 
 
 def mask_url(url: str) -> str:
