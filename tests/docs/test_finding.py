@@ -29,7 +29,7 @@ FACTS: Final = {  # what is looked for: where it stands, as page and text of tha
     "how long data of a person is stored": ("docs/how-to/personal-data.md", "`keep_bodies_days`"),
     "how to upgrade without downtime": ("docs/how-to/upgrade.md", "without downtime"),
     "where a part of the source is": ("ARCHITECTURE.md", "src/waypost/dispatch/"),
-    "which files an operation needs": ("docs/contributing/add-an-operation.md", "docs/reference/routes.md"),
+    "which files an operation needs": ("docs/contributing/add-an-operation.md", "`tests/wire/cases/`"),
     "why callbacks to a failing receiver wait": ("docs/decisions/callbacks.md", "0042: "),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Links and source paths in pages lead to existing files and headings."""
 
 import re
+from functools import cache
 from pathlib import Path
 from typing import Final
 from urllib.parse import unquote
@@ -51,6 +52,22 @@ def test_source_paths_named_in_the_page_exist(page: Path) -> None:
     missing = sorted(name for name in named if not any((home / name).exists() for home in (*HOMES, page.parent)))
 
     assert missing == []
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "contributing").glob("add-*.md")), ids=name_of)
+def test_names_of_code_in_the_page_are_in_the_source(page: Path) -> None:
+    """A page about a common change is followed step by step: a renamed table or class would end it."""
+    prose = re.sub(r"^ *```.*?^ *```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    named = set(re.findall(r"`([A-Z][A-Za-z]*[a-z][A-Z]\w*|[A-Z]+_[A-Z_]+)`", prose))
+
+    assert named - names_in_the_source() == set()
+
+
+@cache
+def names_in_the_source() -> set[str]:
+    """Return every word of the Python files that pages about changes name."""
+    paths = [path for folder in ("src", "tests") for path in (ROOT / folder).rglob("*.py")]
+    return {word for path in paths for word in re.findall(r"\w+", path.read_text(encoding="utf-8"))}
 
 
 def resolves(page: Path, link: str) -> bool:
