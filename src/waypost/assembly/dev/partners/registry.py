@@ -6,7 +6,7 @@ from functools import wraps
 from types import CoroutineType
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from waypost.assembly.dev.partners.creation import PartnerCreator, subscribe_inbox
+from waypost.assembly.dev.partners.creation import create_partner, subscribe_inbox
 from waypost.assembly.dev.partners.descriptions import describe_callback
 from waypost.assembly.dev.partners.explanations import (
     describe_partner,
@@ -71,11 +71,12 @@ class PartnerRegistry:
         to_service = InProcessTransport(service)
         admin = ApiClient(to_service, {"Authorization": f"Bearer {admin_token}"})
         self._clients = PartnerApiClients(admin, ApiClient(InProcessTransport(simulator), {}), to_service)
-        self._creator = PartnerCreator(self._clients, urls)
+        self._urls = urls
         self._clock = clock
         self._ids = RandomIds(clock)  # a seed for ids repeats the ids of tests that use no partner of their own
         self._partners: dict[str, PartnerForTest] = {}
         self._in_creation = 0
+        self._emails_in_creation: set[str] = set()
 
     def find_partner(self, partner_id: str) -> PartnerForTest | None:
         """Return a partner; None if there is none with this id."""
@@ -88,11 +89,19 @@ class PartnerRegistry:
             rule = f"there are {MAX_PARTNERS} partners at once"
             raise ControlApiError("partners", rule, "DELETE /control/partners/{partner_id} of others", status=409)
         visible_urls = BaseUrls(
-            api_url.rstrip("/") or self._creator.urls.base_url, graph_url.rstrip("/") or self._creator.urls.graph_url
+            api_url.rstrip("/") or self._urls.base_url, graph_url.rstrip("/") or self._urls.graph_url
         )
         self._in_creation += 1
         try:
-            partner = await self._creator.create(name, name or self._ids.secret(), visible_urls, self._clock.now_ms())
+            partner = await create_partner(
+                self._clients,
+                self._urls,
+                visible_urls,
+                name=name,
+                seed=name or self._ids.secret(),
+                now_ms=self._clock.now_ms(),
+                in_creation=self._emails_in_creation,
+            )
             self._partners[partner.id] = partner  # before a callback can arrive
             try:
                 await subscribe_inbox(partner)
