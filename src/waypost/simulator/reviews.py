@@ -10,8 +10,7 @@ from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
 from waypost.simulator.messages.held_messages import find_decided_templates, release_or_drop_all
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.actions import decide_action
-from waypost.simulator.templates.changes import change_category, end_pacing
+from waypost.simulator.templates.changes import change_category, decide_action, end_pacing
 from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
 from waypost.simulator.templates.text_variables import VARIABLE, component_texts, contains_any, variables
 
@@ -141,7 +140,7 @@ TIMERS: Final[
         lambda state, template: state.templates.apply_change(template, end_pacing()),
     ),
     (
-        lambda state, template: state.uses.archive_due_ms(template),
+        lambda state, template: state.templates.archive_due_ms(template),
         lambda state, template: state.templates.decide(template, decide_action("archive", template)),
     ),
     (lambda _, template: template.delete_due_ms, lambda state, template: state.templates.finish_deletion(template)),

@@ -28,16 +28,26 @@ from waypost.simulator.phones.phones import BlockLists
 from waypost.simulator.phones.scripts import Scripts
 from waypost.simulator.settings import SimulatorSettings
 from waypost.simulator.simulator_state import SimulatorState
-from waypost.simulator.templates.names import TemplateNames
+from waypost.simulator.templates.admission import NAME_LOCKS
 from waypost.simulator.templates.plans import TemplatePlans
-from waypost.simulator.templates.templates import Templates
-from waypost.simulator.templates.usage import TemplateUsage
+from waypost.simulator.templates.templates import TEMPLATE_USES, TEMPLATES, Templates
 from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
 from waypost.simulator.webhooks.webhooks import WebhookSender
 
 MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
 """Times of clicks on links of marketing messages: of a template, by the click's id."""
-STORED_KINDS: Final = (CALLS, CONFIGURATIONS, FLOWS, GROUPS, MARKETING_CLICKS, QR_CODES, SIGNUPS)
+STORED_KINDS: Final = (
+    CALLS,
+    CONFIGURATIONS,
+    FLOWS,
+    GROUPS,
+    MARKETING_CLICKS,
+    NAME_LOCKS,
+    QR_CODES,
+    SIGNUPS,
+    TEMPLATE_USES,
+    TEMPLATES,
+)
 """The values that are held in memory."""
 
 
@@ -73,11 +83,8 @@ class SimulatorServices(SimulatorState):
         self.scripts = Scripts(store, fleets, phones)
         self.blocks = BlockLists(store, clock, accounts, phones)
         self.references = references = References(settings_store, uploads, media, self.values(FLOWS))
-        usage_counts = self.usage_counts
-        names = TemplateNames(store, clock, settings_store, usage_counts)
-        self.templates = Templates(store, clock, ids, settings_store, outbox, references, names, accounts)
+        self.templates = Templates(self, references)
         self.template_plans = TemplatePlans()
-        self.uses = TemplateUsage(store, clock)
         self.throughput_limits = ThroughputLimits(clock)
         self.held_template_ids: set[str] = set()
         """The templates that have held messages."""

@@ -14,11 +14,12 @@ from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.node_tables import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.actions import ACTION_NAMES, decide_action
 from waypost.simulator.templates.changes import (
+    ACTION_NAMES,
     announce_category,
     change_category,
     change_quality,
+    decide_action,
     end_pacing,
     start_pacing,
 )

@@ -12,7 +12,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.actions import decide_action
+from waypost.simulator.templates.changes import decide_action
 from waypost.simulator.templates.filters import matches_query
 from waypost.simulator.templates.template import SimulatedTemplate
 

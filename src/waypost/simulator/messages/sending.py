@@ -103,13 +103,13 @@ async def accept_message(
     if request.get("to"):
         notes += state.phones.note_contact_statements(checked.phone, number.phone_number_id, message.at_ms)
     if checked.template is not None:
-        notes += state.uses.record_use(checked.template)
+        notes += state.templates.record_use(checked.template)
         accepted["message_status"] = "held_for_quality_assessment" if checked.template.is_paced else "accepted"
     attribution = TemplateAttribution()
     if checked.direct.category:
         attribution = await attribute_to_template(state, number.waba_id, checked.direct, checked.rendered)
         if attribution.template is not None:
-            notes += state.uses.record_use(attribution.template)
+            notes += state.templates.record_use(attribution.template)
     fail_code = attribution.fail_code if fail_code is None else fail_code
     if fail_code is None:
         fail_code = find_fail_code(state, number)

@@ -1,5 +1,6 @@
 """Tables of what phones will do and get: planned actions, step counts, and messages that wait for offline phones."""
 
+import sqlite3
 from typing import Final
 
 import msgspec
@@ -113,9 +114,11 @@ async def count_waiting(store: Store, first: str, last: str) -> int:
     return int(await store.value(f"SELECT count(*) FROM waiting WHERE {PHONE_RANGE}", first=first, last=last))
 
 
-async def has_undelivered(store: Store, waba_id: str, name: str, language: str) -> bool:
+def has_undelivered(connection: sqlite3.Connection, waba_id: str, name: str, language: str) -> bool:
     """True if a message sent with a template waits for its phone."""
-    return bool(await store.value(_UNDELIVERED, waba_id=waba_id, name=name, language=language))
+    values = {"waba_id": waba_id, "name": name, "language": language}
+    [[is_undelivered]] = connection.execute(_UNDELIVERED, values).fetchall()
+    return bool(is_undelivered)
 
 
 def postpone_actions(phone: str) -> Statement:

@@ -1,11 +1,12 @@
-"""Changes of a template besides a decision: each change, and its template events."""
+"""Changes of a template besides its review: a table of actions, the levels of quality pauses, and other changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from msgspec.structs import replace
 
-from waypost.simulator.templates.actions import decide_action
+from waypost.base.clock import HOUR_MS
 from waypost.simulator.templates.template import (
     SimulatedTemplate,
     TemplateDecision,
@@ -15,7 +16,7 @@ from waypost.simulator.templates.template import (
     status_update,
 )
 
-TemplateEvents = list[tuple[str, dict[str, Any]]]
+TemplateEvents = Sequence[tuple[str, dict[str, Any]]]
 """Webhook fields and their values."""
 
 TemplateChange = Callable[[SimulatedTemplate, int], tuple[SimulatedTemplate, TemplateEvents]]
@@ -24,6 +25,76 @@ TemplateChange = Callable[[SimulatedTemplate, int], tuple[SimulatedTemplate, Tem
 STATUS_FIELD: Final = "message_template_status_update"
 _QUALITY_FIELD: Final = "message_template_quality_update"
 _CATEGORY_FIELD: Final = "template_category_update"
+
+
+@dataclass(frozen=True)
+class TemplateAction:
+    """One row.
+
+    Args:
+        status: the template's new status; empty: unchanged.
+        event: of the webhook.
+        reason: of the webhook; None is null.
+        info: title and description of the webhook's `other_info`.
+    """
+
+    status: str
+    event: str
+    reason: str | None = "NONE"
+    info: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class PauseLevel:
+    """One level of quality pauses; the last level applies to all further pauses."""
+
+    status: str
+    title: str
+    description: str
+    resume_after_ms: int | None
+
+
+TEMPLATE_ACTIONS: Final = {  # Source: facts 3.1 to 3.3
+    # status, event, reason, info
+    "appeal": TemplateAction("IN_APPEAL", "IN_APPEAL"),
+    "disable": TemplateAction("DISABLED", "DISABLED", "NONE", ("DISABLED", "The template was disabled.")),
+    "flag": TemplateAction("", "FLAGGED"),
+    "reinstate": TemplateAction("APPROVED", "REINSTATED"),
+    "unpause": TemplateAction("APPROVED", "APPROVED", "NONE", ("UNPAUSE", "The pause is over.")),
+    "lock": TemplateAction("", "LOCKED", "NONE", ("RATE_LIMITING_PAUSE", "The template can't be edited now.")),
+    "archive": TemplateAction("ARCHIVED", "ARCHIVED"),
+    "unarchive": TemplateAction("APPROVED", "UNARCHIVED"),
+    "limit": TemplateAction("LIMIT_EXCEEDED", "LIMIT_EXCEEDED"),
+    "pending-deletion": TemplateAction("PENDING_DELETION", "PENDING_DELETION", None),
+    "pend": TemplateAction("PENDING", "PENDING"),
+}
+PAUSE_LEVELS: Final = (  # Source: facts 3.2: 3 hours, 6 hours, then disabled
+    # status, title, description, resume after
+    PauseLevel("PAUSED", "FIRST_PAUSE", "Your template is paused for 3 hours because of its quality.", 3 * HOUR_MS),
+    PauseLevel("PAUSED", "SECOND_PAUSE", "Your template is paused for 6 hours because of its quality.", 6 * HOUR_MS),
+    PauseLevel("DISABLED", "DISABLED", "Your template is disabled because of its quality.", None),
+)
+PACING_PAUSE: Final = PauseLevel("PAUSED", "RATE_LIMITING_PAUSE", "Your template is paused by pacing.", None)
+
+
+def decide_action(action: str, template: SimulatedTemplate) -> TemplateDecision:
+    """Return the decision that an action makes about a template.
+
+    Args:
+        action: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end
+            by itself.
+        template: in its current state.
+    """
+    if action in ("pause", "pacing-pause"):
+        level = PACING_PAUSE if action == "pacing-pause" else PAUSE_LEVELS[min(template.pauses, len(PAUSE_LEVELS) - 1)]
+        info = (level.title, level.description)
+        return TemplateDecision(level.status, info=info, resume_after_ms=level.resume_after_ms)
+    row = TEMPLATE_ACTIONS[action]
+    return TemplateDecision(row.status or template.status, row.reason, event=row.event, info=row.info)
+
+
+ACTION_NAMES: Final = ("pause", "pacing-pause", *TEMPLATE_ACTIONS)
+"""Every action that `decide_action` accepts."""
 
 
 def decision_events(template: SimulatedTemplate, decision: TemplateDecision, now_ms: int) -> TemplateEvents:
@@ -39,7 +110,7 @@ def change_quality(score: str) -> TemplateChange:
         changed = replace(template, quality=score, updated_ms=now_ms)
         if score == "RED" and changed.status == "APPROVED":
             changed, pause_events = apply_action("pause")(changed, now_ms)
-            events += pause_events
+            events = [*events, *pause_events]
         return changed, events
 
     return change
