@@ -1,4 +1,4 @@
-"""Whether a template may be created under its name, and whether it may be edited."""
+"""Checks of a new template's name, and of an edit: both depend on the account's other templates and the time."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
