@@ -70,7 +70,7 @@ from waypost.wire.errors import ERRORS
 FOLDER = Path(__file__).parent / "reference"
 SPECIFICATION = Path(__file__).parent / "sources" / "specification.md"
 PROMISES = Path(__file__).parent / "contributing" / "promises.md"
-GENERATED = "<!-- Generated from the tables in the code by `make reference`. Do not edit. -->"
+GENERATED = "<!-- Generated from {} by `make reference`. Do not edit. -->"
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
@@ -662,6 +662,7 @@ def promises_page() -> str:
         "with its row in `docs/sources/promises.toml` and a test. Tests in `tests/deployment` and `tests/operations/in_prometheus.py` "
         "are run by `make` targets of their own.",
         *promise_parts(table, _test_links),
+        source="`docs/sources/promises.toml`",
     )
 
 
@@ -682,6 +683,7 @@ def decisions_page() -> str:
         "page.",
         "Subjects: " + ", ".join(f"[{subject}]({name})" for name, subject in pages.items()) + ".",
         table(("Number", "Decision", "Subject"), rows),
+        source="the pages of this folder",
     )
 
 
@@ -697,12 +699,13 @@ def specification_page() -> str:
         "The statements of the specification, in our words, cited as `spec, Limits`. "
         "[Compatibility](../reference/compatibility.md) lists the tests of each.",
         *parts,
+        source="`statements.toml`",
     )
 
 
 def source_page(name: str) -> str:
     """Return a page of facts."""
-    return page(*source_parts(name, table))
+    return page(*source_parts(name, table), source=f"`{name}.toml`")
 
 
 def _test_links(names: list[str]) -> str:
@@ -742,9 +745,9 @@ PAGES_ELSEWHERE: dict[Path, Callable[[], str]] = {
 }
 
 
-def page(title: str, first: str, *parts: str) -> str:
-    """Return the text of one page."""
-    return "\n\n".join((f"# {title}", GENERATED, *map(wrapped, (first, *parts)))) + "\n"
+def page(title: str, first: str, *parts: str, source: str = "the tables in the code") -> str:
+    """Return the text of one page, which says from what it is generated."""
+    return "\n\n".join((f"# {title}", GENERATED.format(source), *map(wrapped, (first, *parts)))) + "\n"
 
 
 def wrapped(part: str) -> str:
