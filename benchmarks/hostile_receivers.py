@@ -27,9 +27,7 @@ from benchmarks.attacks import (
 )
 from benchmarks.hostile_responses import HOSTILE_RESPONSES, HostileResponder
 from benchmarks.processes import Child, cpu_s
-from waypost.assembly.dev.partners.creation import PartnerCreator
-from waypost.assembly.dev.partners.names import DerivedNames
-from waypost.assembly.dev.partners.partner import PartnerApiClients
+from waypost.assembly.dev.partners.partner import DerivedNames, PartnerApiClients, PartnerCreator
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.base.clock import SystemClock
 from waypost.client.api_client import ApiClient, HttpTransport

@@ -3,7 +3,7 @@
 import pytest
 
 from pytest_waypost.partner_setup import PartnerNames
-from waypost.assembly.dev.partners.names import DerivedNames
+from waypost.assembly.dev.partners.partner import DerivedNames
 
 
 def test_same_seed_gives_the_same_names() -> None:

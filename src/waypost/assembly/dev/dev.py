@@ -17,8 +17,7 @@ from waypost.assembly import snapshot
 from waypost.assembly.clock_file import open_stored_clock
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, written_env
-from waypost.assembly.dev.partners.receiver import PartnerCallbackReceiver
-from waypost.assembly.dev.partners.registry import PartnerRegistry
+from waypost.assembly.dev.partners.registry import PartnerCallbackReceiver, PartnerRegistry
 from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
 from waypost.assembly.http.host_check import HostCheck, accepted_hosts, graph_error, service_error
 from waypost.assembly.http.limits import graph_error_body, http_limits, raise_descriptor_limit, service_error_body

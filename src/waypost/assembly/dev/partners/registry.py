@@ -1,34 +1,274 @@
-"""The partners for tests of one `waypost dev`: what the control API's calls about them do."""
+"""The partners for tests of one `waypost dev`: what the control API's calls about them do.
 
+The receiver of the callbacks of partners for tests, on the simulator's port; it can forward them.
+
+Forwarding makes a test of an application exact: a callback counts as received once the application has
+responded, and the service gets that response, so that it retries a failed callback.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, replace
 from functools import wraps
 from types import CoroutineType
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from urllib.parse import urlsplit
 
-from waypost.assembly.dev.partners.creation import create_partner, subscribe_inbox
-from waypost.assembly.dev.partners.descriptions import describe_callback
+from starlette.requests import Request
+from starlette.responses import Response
+
 from waypost.assembly.dev.partners.explanations import (
+    button_labels,
+    describe_callback,
     describe_partner,
     explain_missing_callback,
     explain_missing_message,
+    explain_unmet_condition,
     explain_unwanted_callback,
 )
-from waypost.assembly.dev.partners.partner import PartnerApiClients, PartnerForTest
-from waypost.assembly.dev.partners.phones import (
-    add_named_phone,
-    read_chat,
-    read_chats,
-    resolve_phone,
-    wait_for_phone_message,
+from waypost.assembly.dev.partners.partner import (
+    INBOX_PATH,
+    PartnerApiClients,
+    PartnerForTest,
+    create_partner,
+    subscribe_inbox,
 )
-from waypost.assembly.dev.partners.templates import decide_on_template
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.base.clock import Clock
+from waypost.base.error_texts import error_text
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
+from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.dev_interfaces import CallbackFilter, NotReceived, PhoneMessageFilter
+
+# fmt: off
+TEMPLATE_STATUSES: Final = {
+    # action   status of the record after it
+    "approve": "APPROVED",
+    "reject":  "REJECTED",
+    "pause":   "PAUSED",
+    "disable": "DISABLED",
+}
+# fmt: on
+_REJECTED_STATUSES: Final = ("REJECTED", "FAILED")
+_TEMPLATE_POLL_INTERVAL_S: Final = 0.01
+
+
+async def decide_on_template(
+    partner: PartnerForTest, template: str, action: str, details: Mapping[str, str], timeout_ms: int
+) -> dict[str, Any]:
+    """Make the operator decide on a template, and return its record once that has the new status.
+
+    Args:
+        partner: the partner.
+        template: its name or the service's id; the application may still be submitting it.
+        action: a key of `TEMPLATE_STATUSES`.
+        details: body of the action in the control API.
+        timeout_ms: real time until it reaches the operator, and until its record has the status.
+
+    Raises:
+        NotReceived: one of both did not happen.
+        ControlApiError: there is no such action.
+        ApiResponseError: the simulator rejected the action.
+    """
+    if action not in TEMPLATE_STATUSES:
+        raise ControlApiError("action", "is not a decision", ", ".join(TEMPLATE_STATUSES), status=404)
+    timeout = f"within {timeout_ms / 1000:g} s"
+
+    async def find_submitted() -> dict[str, Any] | None:
+        record = await _find_template(partner, template)
+        is_submitted = record and (record["operator_template_id"] or record["status"] in _REJECTED_STATUSES)
+        return record if is_submitted else None
+
+    submitted = await _poll(partner, find_submitted, timeout_ms)
+    if submitted is None:
+        raise await _not_met(partner, f"no template {template} reached the operator {timeout}")
+    if not submitted["operator_template_id"]:
+        raise await _not_met(partner, f"template {template} was not reviewed: the operator rejected it at once")
+    path = f"/control/templates/{submitted['operator_template_id']}/{action}"
+    await partner.clients.control.json("POST", path, dict(details))
+    status = TEMPLATE_STATUSES[action]
+
+    async def find_decided() -> dict[str, Any] | None:
+        record = await _find_template(partner, template)
+        return record if record and record["status"] == status else None
+
+    decided = await _poll(partner, find_decided, timeout_ms)
+    if decided is None:
+        raise await _not_met(partner, f"template {template} did not become {status} {timeout}")
+    return decided
+
+
+async def _not_met(partner: PartnerForTest, text: str) -> NotReceived:
+    return NotReceived(await explain_unmet_condition(text, partner, {}))
+
+
+async def _find_template(partner: PartnerForTest, template: str) -> dict[str, Any] | None:
+    views = (await partner.clients.admin.json("GET", f"/admin/apps/{partner.app_id}/templates"))["templates"]
+    return next((view for view in views if template in (view["id"], view["element_name"])), None)
+
+
+async def _poll(
+    partner: PartnerForTest, lookup: Callable[[], Awaitable[dict[str, Any] | None]], timeout_ms: int
+) -> dict[str, Any] | None:
+    """Return the first result that is not None, or None after the timeout; looks at least once."""
+    loop = asyncio.get_running_loop()
+    ends_s = loop.time() + timeout_ms / 1000
+    while (found := await lookup()) is None and loop.time() < ends_s:
+        partner.check_exists()
+        await asyncio.sleep(_TEMPLATE_POLL_INTERVAL_S)
+    return found
+
+
+_FORWARD_TIMEOUT_S: Final = 10  # Source: docs/how-to/receive-callbacks.md
+_NOT_FORWARDED: Final = frozenset({"host", "connection", "content-length", "transfer-encoding"})
+
+
+class PartnerCallbackReceiver:
+    """An ASGI application: callbacks go to the partner's inbox, all other requests to the simulator.
+
+    Args:
+        simulator: its application.
+        find_partner: returns the partner with an id; None if there is none.
+    """
+
+    def __init__(self, simulator: Any, find_partner: Callable[[str], PartnerForTest | None]) -> None:
+        self._simulator = simulator
+        self._find_partner = find_partner
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        if scope["type"] == "http" and scope["path"].startswith(INBOX_PATH):
+            response = await self._receive_callback(Request(scope, receive))
+            await response(scope, receive, send)
+        else:
+            await self._simulator(scope, receive, send)
+
+    async def _receive_callback(self, request: Request) -> Response:
+        if request.method != "POST":
+            return Response("a callback is a POST", 405, {"allow": "POST"})
+        partner = self._find_partner(request.url.path.removeprefix(INBOX_PATH))
+        if partner is None:
+            return Response("there is no such partner", 410)
+        body, headers = await request.body(), dict(request.headers.items())
+        url = partner.options.forward_to
+        if not url:
+            partner.inbox.add(body, headers, partner.options.status, "")
+            return Response(status_code=partner.options.status)
+        status, content = await _forward(url, body, headers)
+        partner.inbox.add(body, headers, status, content.decode("utf-8", "replace"))
+        return Response(content, status or 502)
+
+
+async def _forward(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Return status and body of the application's response; without one, 0 and the reason."""
+    parts = urlsplit(url)
+    forwarded = {name.title(): text for name, text in headers.items() if name not in _NOT_FORWARDED}  # as sent
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    transport = HttpTransport(f"{parts.scheme}://{parts.netloc}", timeout_s=_FORWARD_TIMEOUT_S)
+    try:
+        response = await transport("POST", path, forwarded, body)
+    except ApiUnreachable as error:
+        return 0, f"your application at {url} did not respond: {error_text(error.__cause__ or error)}".encode()
+    return response.status, response.body
+
+
+_MAX_MESSAGES: Final = 1000
+_MAX_WAIT_MS: Final = 250
+"""A message may arrive before one that was sent earlier; the control API's own wait does not notice that."""
+_MAX_PHONES: Final = 1000
+
+
+async def add_named_phone(partner: PartnerForTest, name: str, number: str) -> str:
+    """Give a person a phone, and return its digits; the same ones for the same name.
+
+    Raises:
+        ControlApiError: the person has another number, or the partner has too many phones.
+    """
+    known = partner.phones.get(name)
+    digits = number.lstrip("+") or known or partner.names.phone(name, tuple(partner.phones.values()))
+    if known not in (None, digits):
+        raise ControlApiError("number", f"{name} has {known}", f"{known}, or another name", status=409)
+    if known is None and len(partner.phones) >= _MAX_PHONES:
+        raise ControlApiError("name", f"a partner has at most {_MAX_PHONES} named phones", "a known name", status=409)
+    await partner.clients.control.json("PUT", f"/control/phones/{digits}", {"name": name})
+    partner.phones[name] = digits
+    return digits
+
+
+def resolve_phone(partner: PartnerForTest, phone: str) -> tuple[str, str]:
+    """Return name and digits of a phone.
+
+    Args:
+        partner: the partner.
+        phone: digits, or the name of a person.
+
+    Raises:
+        ControlApiError: there is no such person.
+    """
+    if phone in partner.phones:
+        return phone, partner.phones[phone]
+    digits = phone.lstrip("+")
+    if not (digits.isascii() and digits.isdecimal() and 8 <= len(digits) <= 15):
+        names = ", ".join(list(partner.phones)[:20]) or "none yet"
+        raise ControlApiError(
+            "phone", "is not a phone of this partner", f"8 to 15 digits, or a name: {names}", status=404
+        )
+    name = next((name for name, number in partner.phones.items() if number == digits), "phone")
+    return name, digits
+
+
+async def read_chat(partner: PartnerForTest, digits: str, *, after: int = 0, wait_ms: int = 0) -> list[dict[str, Any]]:
+    """Return the messages between a phone and the partner's number, oldest first.
+
+    Args:
+        partner: the partner.
+        digits: of the phone.
+        after: only messages after this position.
+        wait_ms: real time to wait for one.
+    """
+    query = (
+        f"limit={_MAX_MESSAGES}&after={after}&wait_ms={wait_ms}&phone_number_id={partner.variables['PHONE_NUMBER_ID']}"
+    )
+    response = await partner.clients.control.json("GET", f"/control/phones/{digits}?{query}")
+    messages: list[dict[str, Any]] = response["messages"]
+    return messages
+
+
+async def read_chats(partner: PartnerForTest) -> dict[str, list[dict[str, Any]]]:
+    """Return the chat of each named phone, by its owner's name."""
+    return {name: await read_chat(partner, digits) for name, digits in partner.phones.items()}
+
+
+async def wait_for_phone_message(
+    partner: PartnerForTest, digits: str, wanted: PhoneMessageFilter, timeout_ms: int
+) -> dict[str, Any] | None:
+    """Return the first match that was not returned before, or None after the timeout; looks at least once."""
+    loop = asyncio.get_running_loop()
+    ends_s = loop.time() + timeout_ms / 1000
+    while True:
+        partner.check_exists()
+        chat = await read_chat(partner, digits)
+        for view in chat:
+            if view["wamid"] not in partner.returned_wamids and _is_match(view, wanted):
+                partner.returned_wamids.add(view["wamid"])
+                return view
+        left_ms = round((ends_s - loop.time()) * 1000)
+        if left_ms <= 0:
+            return None
+        last = max((int(view["position"]) for view in chat), default=0)
+        await read_chat(partner, digits, after=last, wait_ms=min(left_ms, _MAX_WAIT_MS))
+
+
+def _is_match(view: Mapping[str, Any], wanted: PhoneMessageFilter) -> bool:
+    return (
+        view["direction"] == "to_phone"
+        and wanted.text in str(view.get("text") or "")
+        and wanted.type in ("", view["type"])
+        and wanted.message_id in ("", view.get("callback_data"))
+        and (not wanted.button or wanted.button in button_labels(view))
+    )
+
 
 MAX_PARTNERS: Final = 1000
 """Partners at the same time."""
