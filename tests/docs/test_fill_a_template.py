@@ -12,7 +12,7 @@ from waypost.domain.templates.rendering import TemplateParameters, split_paramet
 from waypost.domain.templates.rules import check_draft
 from waypost.domain.templates.types import TemplateType
 from waypost.wire.forms import Form
-from waypost.wire.messages.template_forms import read_template_send
+from waypost.wire.message_forms import read_template_send
 from waypost.wire.templates.drafts import read_draft
 
 PAGE: Final = ROOT / "docs" / "how-to" / "fill-a-template.md"

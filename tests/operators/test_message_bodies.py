@@ -22,7 +22,7 @@ from waypost.domain.templates.buttons import VIEW_CATALOG_BUTTON, VIEW_ITEMS_BUT
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.operators.cloud.messages import message_body
 from waypost.wire.forms import Form
-from waypost.wire.messages.session_forms import read_session_message
+from waypost.wire.message_forms import read_session_message
 
 REPLY = TemplateButton(ButtonKind.QUICK_REPLY, "Yes")
 URL = TemplateButton(ButtonKind.URL, "Track", url="https://acme.test/{{1}}", example=("7",))

@@ -17,9 +17,8 @@ from waypost.operators.cloud.messages import message_body
 from waypost.store.encoding import content_kind, decode_content
 from waypost.wire.calling import CallEvent
 from waypost.wire.forms import Form
-from waypost.wire.messages.passthrough import PassthroughSend, read_event, read_passthrough
-from waypost.wire.messages.session_forms import is_about_products, read_session_message
-from waypost.wire.messages.template_forms import read_template_send
+from waypost.wire.message_forms import is_about_products, read_session_message, read_template_send
+from waypost.wire.passthrough import PassthroughSend, read_event, read_passthrough
 
 FULL_TEMPLATE = template(
     of=draft(

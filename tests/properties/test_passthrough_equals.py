@@ -26,7 +26,7 @@ from tests.support.callback_sink import CallbackSink
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.recording_operator_proxy import RecordedSends
-from waypost.wire.messages.passthrough import PASSTHROUGH_TYPES
+from waypost.wire.passthrough import PASSTHROUGH_TYPES
 
 TEST_EXAMPLES, FUZZ_EXAMPLES = 100, 10_000
 EXAMPLES: Final = FUZZ_EXAMPLES if "WAYPOST_FUZZ_EXAMPLES" in os.environ else TEST_EXAMPLES

@@ -205,7 +205,7 @@ async def test_rotation_is_rejected_while_a_process_does_not_have_the_new_key(
         rotated = await replace_key(context, KeyReplacement())
 
     assert "1 of 2 running processes do not have the new one" in rejected.value.explanation
-    assert rotated["changed"] is True
+    assert rotated.changed is True
 
 
 async def test_every_process_uses_the_new_key_after_a_rotation(store_location: StoreLocation, tmp_path: Path) -> None:
@@ -230,6 +230,6 @@ async def test_every_process_uses_the_new_key_after_a_rotation(store_location: S
 
         in_use = [waypost.admin_context.secret_box.in_use.fingerprint for waypost in running[1:]]
         assert in_use == [InstanceKey(new_key).fingerprint] * 2
-        assert rotated["secrets_encrypted_again"] == 1
+        assert rotated.secrets_encrypted_again == 1
         account = await running[2].directory.operator_account(OPERATOR.id)
     assert account == OPERATOR

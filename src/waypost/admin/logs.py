@@ -12,7 +12,7 @@ from waypost.admin.provisioning import AdminContext, check_filters
 from waypost.domain.errors import invalid_field, resource_not_found
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
-from waypost.wire.request_statuses import StatusFilter, statuses_of
+from waypost.wire.requests import StatusFilter, statuses_of
 
 MAX_ENTRIES: Final = 500
 

@@ -17,7 +17,7 @@ from waypost.store.accounts.partners import app_by_id
 from waypost.store.callbacks.receivers import pause_subscription
 from waypost.store.database import Database
 from waypost.wire.callbacks.kinds import PAUSED
-from waypost.wire.callbacks.subscription_events import paused_body
+from waypost.wire.callbacks.template_events import paused_body
 
 HTTP_GONE: Final = 410
 """The receiver reports that it no longer exists. Source: Standard Webhooks 1.0, "Deliverability and reliability"."""

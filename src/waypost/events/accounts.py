@@ -16,7 +16,7 @@ from waypost.store.apps.apps import apps_for_event, record_limit_event
 from waypost.store.apps.users import set_opt_in
 from waypost.store.messages.recipients import PersonNames, name_of_recipient
 from waypost.store.templates.templates import find_operator_template
-from waypost.wire.callbacks.account_v2 import account_body
+from waypost.wire.callbacks.callback_v2 import account_body
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, call_billing_body, change_body, read_number
 from waypost.wire.callbacks.kinds import (
     BILLED_EVENT,

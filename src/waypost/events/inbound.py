@@ -22,8 +22,7 @@ from waypost.store.messages.recipients import record_recipient_activity
 from waypost.store.queue.inbound_webhooks import NO_RECIPIENT, record_inbound_messages
 from waypost.store.templates.templates import template_by_id
 from waypost.wire.callbacks import callback_v3
-from waypost.wire.callbacks.callback_v2 import mismatch_body
-from waypost.wire.callbacks.inbound_v2 import inbound_body
+from waypost.wire.callbacks.callback_v2 import inbound_body, mismatch_body
 from waypost.wire.callbacks.kinds import GROUP_INBOUND, PROXY, event_name, inbound_kind
 
 REPLY_KINDS: Final = ("button_reply", "list_reply")

@@ -8,7 +8,8 @@ from waypost.base.ids import Ids
 from waypost.domain.app import App
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.store.accounts.partners import business_account_by_id
-from waypost.wire.callbacks import account_v2, callback_v3
+from waypost.wire.callbacks import callback_v2 as account_v2
+from waypost.wire.callbacks import callback_v3
 from waypost.wire.callbacks.kinds import LIVE
 
 

@@ -16,7 +16,7 @@ from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes
 from waypost.api.routes import ROUTES
 from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.wire.errors import ERRORS, ErrorRow
-from waypost.wire.operation_ids import make_operation_id
+from waypost.wire.requests import make_operation_id
 
 # fmt: off
 SAMPLES_BY_NAME: Final[Mapping[str, Any]] = {  # members whose sample shows more than their type

@@ -18,8 +18,7 @@ from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TEMPLATE_FIELDS, F
 from waypost.domain.templates.rules import TEMPLATE_RULES
 from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
-from waypost.wire.templates.changes import apply_edit
-from waypost.wire.templates.drafts import read_draft
+from waypost.wire.templates.drafts import apply_edit, read_draft
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 

@@ -4,7 +4,7 @@ import pytest
 
 from waypost.domain.event import StatusEvent
 from waypost.operators.cloud.webhook_items import status_event
-from waypost.wire.callbacks.billing import deductions
+from waypost.wire.callbacks.callback_v2 import deductions
 
 
 def status(billable: object) -> StatusEvent:

@@ -3,7 +3,8 @@
 from waypost.domain.callbacks import MODE_ALL, MODES
 from waypost.domain.message import MessageState
 from waypost.operators.cloud.webhook import CHANGES
-from waypost.wire.callbacks import account_v2, inbound_v2
+from waypost.wire.callbacks import callback_v2 as account_v2
+from waypost.wire.callbacks import callback_v2 as inbound_v2
 from waypost.wire.callbacks.kinds import (
     ACCOUNT_KINDS,
     CALLBACK_KINDS,

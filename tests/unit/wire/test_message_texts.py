@@ -9,8 +9,7 @@ from waypost.domain.errors import ApiError
 from waypost.domain.session_messages.choices import SessionList, SessionQuickReply
 from waypost.domain.session_messages.plain import SessionText
 from waypost.wire.forms import Form
-from waypost.wire.messages.session_forms import is_about_products, read_session_message
-from waypost.wire.messages.template_forms import read_template_send
+from waypost.wire.message_forms import is_about_products, read_session_message, read_template_send
 
 MESSAGE: Final = '{"type":"text","text":"Hi"}'
 BOM: Final = "\ufeff"

@@ -9,7 +9,7 @@ from waypost.base.encryption import TOKEN_PREFIX, UNIVERSAL_TOKEN_PREFIX, hash_s
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
-from waypost.wire.login import is_partner_token
+from waypost.wire.account import is_partner_token
 
 _OWN_APP_ERRORS: Final = {  # for a token of another of the partner's own apps, by the route's error for other apps. Source: ledger 0
     ErrorCode.APP_ID_UNKNOWN: ErrorCode.NO_PERMISSION,

@@ -26,7 +26,7 @@ from waypost.api.route import IdempotencyMode
 from waypost.domain.app import App, Hosting
 from waypost.domain.direct_calls import GetBusinessStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-from waypost.wire.messages.passthrough import ReadReceipt, read_passthrough
+from waypost.wire.passthrough import ReadReceipt, read_passthrough
 
 _ONBOARDED = "ONBOARDED"  # Source: ledger 1.9, `mmLiteStatus`
 

@@ -16,7 +16,7 @@ from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import list_app_subscriptions
-from waypost.wire.messages.passthrough import (
+from waypost.wire.passthrough import (
     MessageContext,
     PassthroughSend,
     ReadReceipt,
@@ -40,7 +40,7 @@ PASSTHROUGH_ERRORS: Final = (
 
 
 class PassthroughFields(Struct):
-    """A message in the operator's own format, or a read receipt; `wire/messages/passthrough.py` reads it."""
+    """A message in the operator's own format, or a read receipt; `wire/passthrough.py` reads it."""
 
     messaging_product: Annotated[str, Field("The product: whatsapp.", "whatsapp")] = ""
     recipient_type: Annotated[str, Field("The kind of recipient: individual or group.", "individual")] = ""

@@ -23,16 +23,19 @@ from waypost.domain.send_rules import operator_limit_error, postback_error, temp
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import type_row
 from waypost.wire.forms import Form
-from waypost.wire.messages.destinations import SendAddresses, read_addresses
-from waypost.wire.messages.message_records import submission_response
-from waypost.wire.messages.session_forms import MessageObject, is_about_products, read_session_message
-from waypost.wire.messages.template_forms import (
+from waypost.wire.message_forms import (
+    MessageObject,
     PostbackText,
+    SendAddresses,
     TemplateId,
     TemplateMessage,
+    is_about_products,
     is_location_sample,
     json_text,
+    read_addresses,
+    read_session_message,
     read_template_send,
+    submission_response,
 )
 
 MAX_UNAUTHENTICATED_BYTES: Final = 64 * 1024

@@ -20,15 +20,15 @@ from waypost.store.encoding import TEMPLATE_MESSAGE_KINDS
 from waypost.store.messages.messages import messages_by_ids
 from waypost.store.messages.received import find_inbound_message, find_inbound_with_sender
 from waypost.wire.calling import CallEvent, VoiceAction
-from waypost.wire.messages.message_records import message_record, received_record
-from waypost.wire.messages.passthrough import ReadMessage, ReadReceipt, read_event
+from waypost.wire.message_forms import message_record, received_record
+from waypost.wire.passthrough import ReadMessage, ReadReceipt, read_event
 
 operation = Operations("facts 9.1, read receipts")
 _MESSAGE: Final = f"{KEY_APP}/msg/{{message_id}}"
 
 
 class SentEvent(Struct):
-    """An event about a message or a call; `wire/messages/passthrough.py` reads it."""
+    """An event about a message or a call; `wire/passthrough.py` reads it."""
 
     type: Annotated[
         str, Field("The type of event: message-event or voice-event.", "message-event", is_required=True)

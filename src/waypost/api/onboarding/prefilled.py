@@ -13,7 +13,7 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.responses import Success, success
 from waypost.domain.app import App
 from waypost.domain.errors import ErrorCode
-from waypost.wire.prefilled import PREFILLED_FIELDS, prefilled_object, read_prefilled
+from waypost.wire.apps import PREFILLED_FIELDS, prefilled_object, read_prefilled
 
 operation = Operations("ledger 1.3", at_operator=False)
 Prefilled = defstruct(

@@ -21,8 +21,7 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.violations import RejectedBy, Violation, find_violations
 from waypost.store.templates.templates import templates_by_name
-from waypost.wire.templates.changes import apply_edit
-from waypost.wire.templates.drafts import read_draft
+from waypost.wire.templates.drafts import apply_edit, read_draft
 
 operation = Operations("ours; decision 0057", at_operator=False)
 

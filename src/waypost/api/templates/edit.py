@@ -31,7 +31,7 @@ from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
 from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_by_name
-from waypost.wire.templates.changes import apply_edit
+from waypost.wire.templates.drafts import apply_edit
 
 operation = Operations("facts 3.6", operator_errors=())
 _EDIT_ERRORS: Final = (

@@ -24,7 +24,7 @@ from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import canonical_language
 from waypost.store.templates.templates import adopt_template, find_operator_template, templates_by_name
-from waypost.wire.templates.library_buttons import LibraryButton, read_library_buttons
+from waypost.wire.templates.drafts import LibraryButton, read_library_buttons
 from waypost.wire.templates.record import TemplateRecord, template_record
 
 _FIELD_OF: Final = {field.name: field for field in TEMPLATE_FIELDS}

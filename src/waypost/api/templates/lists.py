@@ -17,8 +17,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.rendering import flatten_template
 from waypost.domain.templates.template import Template, TemplateFilter
 from waypost.store.templates.templates import find_templates
-from waypost.wire.templates.filters import read_partner_filter, read_self_serve_filter
-from waypost.wire.templates.record import TemplateRecord, template_record
+from waypost.wire.templates.record import TemplateRecord, read_partner_filter, read_self_serve_filter, template_record
 
 operation = Operations("facts 3.5", at_operator=False)
 ONE_TEMPLATE: Final = f"{APP}/templates/{{template_id}}"

@@ -6,7 +6,7 @@ import typer
 
 from waypost.base.clock import DAY_MS, SystemClock
 from waypost.cli.call_commands import call_command
-from waypost.wire.request_statuses import ACCEPTED_STATUSES, is_status_filter
+from waypost.wire.requests import ACCEPTED_STATUSES, is_status_filter
 
 Limit = Annotated[int, typer.Option(min=1, max=500)]
 

@@ -23,7 +23,7 @@ from waypost.client.operations import find_operation
 from waypost.client.simulated_events import add_simulated_events
 from waypost.domain.templates.template import TemplateStatus
 from waypost.wire.callbacks.kinds import event_name
-from waypost.wire.request_statuses import StatusFilter
+from waypost.wire.requests import StatusFilter
 
 Function = TypeVar("Function", bound="ToolFunction")
 

@@ -12,7 +12,7 @@ from waypost.console.page_tools import PageTools
 from waypost.console.requests.listing import visible_partner
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.store.requests.request_log import RequestLogEntry, read_request_entry
-from waypost.wire.operation_ids import make_operation_id
+from waypost.wire.requests import make_operation_id
 
 _CREDENTIAL_HEADERS: Final = {  # by the kind of credential that the route requires
     "partner token": '-H "Authorization: $PARTNER_TOKEN"',

@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.store.requests.request_log import RequestLogFilter, read_request_page
-from waypost.wire.request_statuses import is_status_filter, statuses_of
+from waypost.wire.requests import is_status_filter, statuses_of
 
 REQUESTS_PER_PAGE: Final = 50
 STATUS_CLASSES: Final = (  # query value, label

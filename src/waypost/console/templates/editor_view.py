@@ -31,8 +31,7 @@ from waypost.domain.templates.types import ADDED_BUTTON_TYPES, TEMPLATE_TYPES
 from waypost.domain.templates.variables import variable_context
 from waypost.store.templates.events import last_approved_draft
 from waypost.wire.forms import Form
-from waypost.wire.templates.changes import apply_edit
-from waypost.wire.templates.drafts import read_draft
+from waypost.wire.templates.drafts import apply_edit, read_draft
 
 CONDITIONAL_MAX_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
     # counter, maximum, its rule in domain/templates/rules.py

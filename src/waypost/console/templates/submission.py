@@ -18,7 +18,7 @@ from waypost.domain.templates.fields import (
 )
 from waypost.domain.templates.types import TemplateType
 from waypost.domain.templates.variables import parameter_names, variable_names
-from waypost.wire.templates.components import submitted_buttons, submitted_cards
+from waypost.wire.templates.record import submitted_buttons, submitted_cards
 
 _BUTTON_FIELD: Final = re.compile(r"(?:cards\[(\d+)\]\.)?buttons(?:\[(\d+)\](?:\.(.+))?)?")
 _CARD_FIELD: Final = re.compile(r"cards\[(\d+)\]\.(\w+)")

@@ -1,14 +1,39 @@
-"""Version 2 callback bodies: the envelope, and the events of a message."""
+"""Callback bodies of version 2: of messages, of received messages, and of accounts."""
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
 
 import msgspec
 
+from waypost.base.json_values import boolean_of, list_of, object_of
 from waypost.domain.app import App
-from waypost.domain.event import StatusEvent
+from waypost.domain.event import AccountEvent, InboundEvent, StatusEvent
 from waypost.domain.message import MessageKind, MessageState
-from waypost.wire.callbacks.billing import deductions
+from waypost.domain.phone_number import country_and_national
+from waypost.domain.postback import InboundContext
+
+
+def deductions(event: StatusEvent) -> dict[str, Any]:
+    """Return the `deductions` of a billing event: pricing model, category, and if it is billable.
+
+    Source: facts 6.7; operator's facts 7.3, pricing.
+    """
+    pricing = event.pricing or {}
+    category = pricing.get("category")
+    body: dict[str, Any] = {
+        "type": pricing.get("type") or category,
+        "model": pricing.get("pricing_model"),
+        "source": "whatsapp",
+        "billable": boolean_of(pricing.get("billable"), default=True),
+        "category": category,
+    }
+    origin = (event.conversation or {}).get("origin")
+    if isinstance(origin, dict) and origin.get("type") == "free_entry_point":  # pyright: ignore[reportUnknownMemberType]
+        body["conversationType"] = "FTC"
+    return body
+
 
 _encode_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 
@@ -144,3 +169,381 @@ def _pricing(pricing: dict[str, Any]) -> dict[str, Any]:
     if "type" in pricing:
         body["type"] = pricing["type"]
     return body
+
+
+Payload = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class InboundKind:
+    """A row of the table of inbound messages.
+
+    Attributes:
+        type: `payload.type` of the callback.
+        payload: returns the inner `payload`; None: there is none.
+        envelope_type: `type` of the callback.
+        context: returns members of `payload.context` in addition to those of a reply.
+    """
+
+    type: str
+    payload: Callable[[InboundEvent, InboundContext], Payload] | None
+    envelope_type: str = "message"
+    context: Callable[[InboundEvent], Payload] | None = None
+
+
+def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundContext) -> bytes | None:
+    """Return the body of a recipient's message; None where version 2 has no format for it.
+
+    Args:
+        app: the app of the number that received it.
+        at_ms: now; the operator's time has whole seconds and would run backwards.
+        event: the message.
+        context: our data about it.
+
+    Source: spec, "Events"; ledger row 36; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
+    """
+    kind = V2_INBOUND_KINDS.get(event.kind)
+    if kind is None:
+        return None
+    phone = event.sender or event.sender_user_id or ""
+    country_code, national = country_and_national(event.sender) if event.sender else ("", "")
+    payload: Payload = {"id": event.operator_message_id, "source": phone, "type": kind.type}
+    if kind.payload is not None:
+        payload["payload"] = kind.payload(event, context)
+    names = {"phone": phone, "name": event.sender_name, "country_code": country_code, "dial_code": national}
+    if app.preferences.user_ids and event.sender_user_id:
+        names["userId"] = event.sender_user_id
+    payload["sender"] = names
+    reply_context: Payload = {}
+    if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
+        reply_context = _context(event, context)
+    if kind.context is not None:
+        reply_context |= kind.context(event)
+    if reply_context:
+        payload["context"] = reply_context
+    if event.referral:
+        payload["referral"] = event.referral
+    return envelope(app, at_ms, kind.envelope_type, payload)
+
+
+def _context(event: InboundEvent, context: InboundContext) -> Payload:
+    payload: Payload = {}
+    if event.reply_to is not None:
+        payload["id"] = event.reply_to
+    if context.reply_target_id is not None:
+        payload["gsId"] = context.reply_target_id
+    payload["forwarded"] = event.forwarded
+    payload["frequently_forwarded"] = event.frequently_forwarded
+    return payload
+
+
+def _text(event: InboundEvent, _: InboundContext) -> Payload:
+    return {"text": event.text("body")}
+
+
+def _tap(event: InboundEvent, context: InboundContext) -> Payload:
+    payload: Payload = {"text": event.text("text"), "type": "button"}
+    if context.postback_text is not None:
+        payload["postbackText"] = context.postback_text
+    return payload
+
+
+def _choice(event: InboundEvent, context: InboundContext) -> Payload:
+    """Return the choice. Its `id` is the partner's `msgid`, empty without one. Source: facts 6.4."""
+    title, reply = event.text("title"), context.reply
+    number = None if reply is None else reply.number
+    payload: Payload = {
+        "title": title,
+        "id": reply.sender_id if reply else "",
+        "reply": title if number is None else f"{title} {number}",
+    }
+    if reply is not None and reply.postback_text is not None:
+        payload["postbackText"] = reply.postback_text
+    return payload
+
+
+def _list_choice(event: InboundEvent, context: InboundContext) -> Payload:
+    return {**_choice(event, context), "description": event.text("description")}
+
+
+def _medium(event: InboundEvent, context: InboundContext) -> Payload:
+    payload: Payload = {}
+    if event.text("caption"):
+        payload["caption"] = event.text("caption")
+    if event.kind == "document":
+        payload["name"] = event.text("filename")
+    if context.media is not None:
+        payload["url"] = context.media.url
+    payload["contentType"] = event.text("mime_type")
+    if context.media is not None:
+        payload["urlExpiry"] = context.media.until_ms
+    return payload
+
+
+def _location(event: InboundEvent, _: InboundContext) -> Payload:
+    """Return the location; degrees are texts, as in the sample. Source: facts 6.4."""
+    location = object_of(event.content)
+    payload: Payload = {name: str(location.get(name, "")) for name in ("longitude", "latitude")}
+    payload |= {name: location[name] for name in ("name", "address") if location.get(name)}
+    return payload
+
+
+def _contacts(event: InboundEvent, _: InboundContext) -> Payload:
+    cards = [object_of(card) for card in list_of(event.content)]
+    return {"contacts": [_card(card) for card in cards]}
+
+
+def _card(card: Payload) -> Payload:
+    """Return a contact card with every member that readers may expect, and others that it has.
+
+    Source: facts 6.4; ledger row 47.
+    """
+    addresses = [object_of(item) for item in list_of(card.get("addresses"))]
+    return {
+        "addresses": [
+            {**_select_members(address, "city", "country"), "countryCode": address.get("country_code", "")}
+            | _select_members(address, "state", "street", "type", "zip")
+            for address in addresses
+        ],
+        **_present_members(card, "birthday"),
+        "emails": [_select_members(object_of(item), "email", "type") for item in list_of(card.get("emails"))],
+        "ims": list_of(card.get("ims")),
+        "name": _card_part(card, "name"),
+        "org": _card_part(card, "org"),
+        "phones": [
+            _select_members(object_of(item), "phone", "type") | _present_members(object_of(item), "wa_id")
+            for item in list_of(card.get("phones"))
+        ],
+        "urls": [_select_members(object_of(item), "url", "type") for item in list_of(card.get("urls"))],
+    }
+
+
+def _card_part(card: Payload, name: str) -> Payload:
+    members, more = _CARD_PARTS[name]
+    part = object_of(card.get(name))
+    return _select_members(part, *members) | _present_members(part, *more)
+
+
+def _reaction(event: InboundEvent, context: InboundContext) -> Payload:
+    """Return the reaction; without an emoji it was removed."""
+    payload: Payload = {"emoji": event.text("emoji"), "id": event.text("message_id")}
+    if context.reply_target_id is not None:
+        payload["gsId"] = context.reply_target_id
+    return payload
+
+
+def _order_text(event: InboundEvent, _: InboundContext) -> Payload:
+    return {"text": event.text("text")}
+
+
+def _order_context(event: InboundEvent) -> Payload:
+    """Return the products of an order. Source: ledger row 49."""
+    items = [object_of(item) for item in list_of(object_of(event.content).get("product_items"))]
+    shown_items = [{name: item.get(given) for name, given in _ORDER_ITEM_MEMBERS.items()} for item in items]
+    return {"catalog": {"id": event.text("catalog_id"), "order": {"items": shown_items}}}
+
+
+def _select_members(value: Payload, *names: str) -> Payload:
+    return {name: value.get(name, "") for name in names}
+
+
+def _present_members(value: Payload, *names: str) -> Payload:
+    return {name: value[name] for name in names if value.get(name)}
+
+
+_CARD_PARTS: Final = {  # of a contact card: members that it always has, and further ones. Source: facts 6.4; ledger row 47
+    "name": (("first_name", "formatted_name", "last_name"), ("middle_name", "prefix", "suffix")),
+    "org": (("company",), ("department", "title")),
+}
+_ORDER_ITEM_MEMBERS: Final = {  # of a product, and the operator's names of them. Source: ledger row 49; operator's facts 7.4
+    "id": "product_retailer_id",
+    "currency": "currency",
+    "amount": "item_price",
+    "quantity": "quantity",
+}
+V2_INBOUND_KINDS: Final = {  # Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds not listed, have no format in version 2
+    # the operator's kind, `payload.type`, inner payload, `type`, more context
+    "text": InboundKind("text", _text),
+    "button": InboundKind("quick_reply", _tap),
+    "button_reply": InboundKind("button_reply", _choice),
+    "list_reply": InboundKind("list_reply", _list_choice),
+    "image": InboundKind("image", _medium),
+    "video": InboundKind("video", _medium),
+    "audio": InboundKind("audio", _medium),
+    "document": InboundKind("file", _medium),
+    "sticker": InboundKind("sticker", _medium),
+    "location": InboundKind("location", _location),
+    "contacts": InboundKind("contact", _contacts),
+    "reaction": InboundKind("reaction", _reaction),
+    "order": InboundKind("text", _order_text, "order", _order_context),
+    "request_welcome": InboundKind("request_welcome", None),
+}
+
+
+AccountValue = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AccountKind:
+    """A row of the table of account events.
+
+    Attributes:
+        type: of the callback.
+        inner_type: `payload.type`.
+        payload: returns the inner `payload`; None where version 2 has no format for the event.
+    """
+
+    type: str
+    inner_type: str
+    payload: Callable[[AccountValue, int], AccountValue | None]
+
+
+def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
+    """Return the body of an account event; None where version 2 has no format for it.
+
+    Source: facts 6.6, 6.8.
+    """
+    kind = V2_ACCOUNT_KINDS.get(event.field)
+    inner = None if kind is None else kind.payload(event.members, at_ms)
+    if kind is None or inner is None:
+        return None
+    if event.field == "user_preferences" and app.preferences.user_ids:
+        inner = _add_user_ids(inner, event.members)
+    return account_envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})
+
+
+def live_body(app: App, at_ms: int, namespace: str) -> bytes:
+    """Return the body for an app that is live now; `waId` is the business account. Source: ledger row 30."""
+    inner = {"status": "live", "waId": app.business_account_id, "namespace": namespace}
+    return account_envelope(app, at_ms, "onboarding-event", {"type": "docker-status-event", "payload": inner})
+
+
+def _review(value: AccountValue, at_ms: int) -> AccountValue:
+    """Return the decision in lower case, and its day. Source: ledger row 20."""
+    return {"status": _member_text(value, "decision").lower(), "actionDate": _date(at_ms)}
+
+
+def _date(at_ms: int) -> str:
+    """Return the day of a time by UTC, such as `January 31,2021`. Source: ledger row 20."""
+    day = datetime.fromtimestamp(at_ms / 1000, UTC)
+    return f"{MONTHS[day.month - 1]} {day.day},{day.year}"
+
+
+def _status(value: AccountValue, at_ms: int) -> AccountValue | None:
+    """Return the status of the account itself, with the names of version 2."""
+    event = _member_text(value, "event").upper()
+    ban = object_of(value.get("ban_info"))
+    state = _member_text(ban, "waba_ban_state").upper()
+    match event:
+        case "ACCOUNT_VIOLATION":
+            kind = _member_text(object_of(value.get("violation_info")), "violation_type")
+            return {"status": "ACCOUNT_VIOLATION", "violation_type": kind}
+        case "DISABLED_UPDATE":
+            status = BAN_STATES.get(state, "DISABLE")
+            return {"status": status, "actionDate": _member_text(ban, "waba_ban_date") or _date(at_ms)}
+        case "VERIFIED_ACCOUNT" | "ACCOUNT_VERIFIED":
+            return {"status": "ACCOUNT_VERIFIED"}
+        case "ACCOUNT_RESTRICTION" | "ACCOUNT_RESTRICTED":
+            restrictions = [object_of(item) for item in list_of(value.get("restriction_info"))]
+            shown_restrictions = [
+                {"restrictionType": _member_text(item, "restriction_type"), "expiration": item.get("expiration")}
+                for item in restrictions
+            ]
+            return {"status": "ACCOUNT_RESTRICTED", "restrictionInfo": shown_restrictions}
+        case "ACCOUNT_DELETED":
+            return {"status": "ACCOUNT_DISABLE", "actionDate": _date(at_ms)}
+        case "AD_ACCOUNT_LINKED":
+            linked = object_of(value.get("waba_info"))
+            names = ("waba_id", "owner_business_id", "ad_account_id")
+            return {"status": event, **{name: _member_text(linked, name) for name in names}}
+        case _:
+            return None
+
+
+def _display_name(value: AccountValue, _: int) -> AccountValue:
+    decision = _member_text(value, "decision").lower()
+    reason = _member_text(value, "rejection_reason")
+    payload: AccountValue = {"status": decision}
+    if reason and reason.upper() != "NONE":
+        payload["rejectedReason"] = reason
+    return payload
+
+
+def _tier(value: AccountValue, _: int) -> AccountValue:
+    return {
+        "event": _member_text(value, "event").lower(),
+        "oldLimit": _member_text(value, "old_limit"),
+        "currentLimit": _member_text(value, "current_limit"),
+    }
+
+
+def _capability(value: AccountValue, _: int) -> AccountValue:
+    return {
+        "maxDailyConversationPerPhone": _first_present(
+            value, "max_daily_conversation_per_phone", "max_daily_conversations_per_business"
+        ),
+        "maxPhoneNumbersPerBusiness": _first_present(
+            value, "max_phone_numbers_per_business", "max_phone_numbers_per_waba"
+        ),
+    }
+
+
+def _preferences(value: AccountValue, _: int) -> AccountValue:
+    """Return the preferences; a user without a number is named by the user id, as the sender of a message is."""
+    preferences = [object_of(item) for item in list_of(value.get("user_preferences"))]
+    return {"user_preferences": [_preference(item) for item in preferences]}
+
+
+def _preference(item: AccountValue) -> AccountValue:
+    names = ("detail", "category", "value", "timestamp")
+    return {"wa_id": item.get("wa_id") or item.get("user_id"), **{name: item.get(name) for name in names}}
+
+
+def _add_user_ids(inner: AccountValue, value: AccountValue) -> AccountValue:
+    """Return the payload of preferences with the user ids of the same items. Source: public page "BSUID"."""
+    items = [object_of(item) for item in list_of(value.get("user_preferences"))]
+    shown = [
+        shown_item | {name: item[given] for name, given in _USER_ID_MEMBERS.items() if item.get(given)}
+        for shown_item, item in zip(inner["user_preferences"], items, strict=True)
+    ]
+    return {"user_preferences": shown}
+
+
+def _first_present(value: AccountValue, *names: str) -> Any:
+    return next((value[name] for name in names if name in value), None)
+
+
+def _member_text(value: AccountValue, name: str) -> str:
+    member = value.get(name)
+    return "" if member is None else str(member)
+
+
+MONTHS: Final = (  # in English, whatever the language of the process
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+)
+_USER_ID_MEMBERS: Final = {"userid": "user_id", "parent_user_id": "parent_user_id"}  # Source: public page "BSUID"
+BAN_STATES: Final = {  # the operator's ban states. Source: facts 6.6, status-event; their pairing is ours
+    "SCHEDULE_FOR_DISABLE": "ACCOUNT_DISABLE",
+    "DISABLE": "DISABLE",
+    "REINSTATE": "REINSTATE",
+}
+V2_ACCOUNT_KINDS: Final = {  # Source: facts 6.6, 6.8
+    # the operator's field, type, inner type, payload
+    "account_review_update": AccountKind("account-event", "review-event", _review),
+    "account_update": AccountKind("account-event", "status-event", _status),
+    "phone_number_name_update": AccountKind("account-event", "pndn-event", _display_name),
+    "phone_number_quality_update": AccountKind("account-event", "tier-event", _tier),
+    "business_capability_update": AccountKind("account-event", "capability-event", _capability),
+    "user_preferences": AccountKind("preference-event", "user_preferences", _preferences),
+}

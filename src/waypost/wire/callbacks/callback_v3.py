@@ -1,11 +1,7 @@
-"""Version 3 callback bodies: the operator's own envelope, with our ids in addition to the operator's.
-
-A status or message is passed on as received, but our own data in it (callback data, references in button
-payloads) is removed, and the partner's own is restored.
-"""
+"""Callback bodies of version 3, and business-scoped user ids in them: included or left out, as the app has set."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -15,8 +11,47 @@ from waypost.domain.event import InboundEvent, OtherStatusEvent, PaymentEvent, S
 from waypost.domain.message import MessageState
 from waypost.domain.phone_number import parse_group_id
 from waypost.domain.postback import InboundContext, is_reference
-from waypost.wire.callbacks.billing import deductions
-from waypost.wire.callbacks.user_ids import FIELDS_WITH_USER_IDS, hide_user_ids
+from waypost.wire.callbacks.callback_v2 import deductions
+
+NUMBERS_OF_USER_IDS: Final = {  # members with a user id, and the member with the number of the same user. Source: ledger rows 36, 59, 73
+    "user_id": "wa_id",
+    "from_user_id": "from",
+    "to_user_id": "to",
+    "recipient_user_id": "recipient_id",
+}
+OTHER_USER_MEMBERS: Final = {  # removed in any case. Source: public page "BSUID"
+    "parent_user_id",
+    "from_parent_user_id",
+    "to_parent_user_id",
+    "recipient_parent_user_id",
+    "username",
+}
+FIELDS_WITH_USER_IDS: Final = {  # besides `messages`. Source: public page "BSUID"; the last three are ours
+    "user_preferences",
+    "calls",
+    "smb_message_echoes",
+    "history",
+    "group_participants_update",
+    "message_echoes",
+}
+
+
+def hide_user_ids(value: Any) -> Any:
+    """Return a value as received without user ids, except where there is no number."""
+    if isinstance(value, list):
+        return [hide_user_ids(item) for item in cast(list[Any], value)]
+    if not isinstance(value, dict):
+        return value
+    members = cast(dict[str, Any], value)
+    return {name: hide_user_ids(member) for name, member in members.items() if not _is_hidden(name, members)}
+
+
+def _is_hidden(name: str, members: Mapping[str, Any]) -> bool:
+    if name in OTHER_USER_MEMBERS:
+        return True
+    number = NUMBERS_OF_USER_IDS.get(name)
+    return number is not None and bool(members.get(number))
+
 
 _encode_v3_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _CALLBACK_DATA: Final = "biz_opaque_callback_data"

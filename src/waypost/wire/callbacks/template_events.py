@@ -1,8 +1,4 @@
-"""Callback bodies of template events: status, quality and category, in either version.
-
-The version is the first parameter. Version 3 passes on the operator's own change; an event of our own,
-such as a deletion, gets the operator's format.
-"""
+"""Bodies of events of a template or a subscription, which begin here and not at the operator."""
 
 from typing import Any, Final
 
@@ -12,6 +8,7 @@ from waypost.domain.lifecycle import QUALITIES
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.wire.callbacks.callback_v2 import envelope
 from waypost.wire.callbacks.callback_v3 import TEMPLATE_ID_MEMBER, change_body
+from waypost.wire.callbacks.kinds import PAUSED
 
 _STATUS_FIELD: Final = "message_template_status_update"
 _CATEGORY_FIELD: Final = "template_category_update"
@@ -111,3 +108,16 @@ def _v3_body(app: App, template: Template, raw: dict[str, Any], field: str, valu
     return change_body(
         app, name if isinstance(name, str) else field, {**value, TEMPLATE_ID_MEMBER: template.id}, time=raw.get("time")
     )
+
+
+def paused_body(
+    app: App, at_ms: int, version: int, *, subscription_id: str, tag: str, url: str, since_ms: int, reason: str
+) -> bytes | None:
+    """Return the body for a subscription that the service paused; None in version 3, which has only operator bodies.
+
+    Source: decision 0042; the names are those of subscription objects.
+    """
+    if version != 2:
+        return None
+    payload = {"id": subscription_id, "tag": tag, "url": url, "since": since_ms, "reason": reason}
+    return envelope(app, at_ms, PAUSED.type, {"type": PAUSED.inner_type, "payload": payload})

@@ -1,4 +1,4 @@
-"""Reads template forms as drafts."""
+"""Drafts of templates: read from forms, laid over stored ones, and buttons for templates of the library."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,9 +9,15 @@ import msgspec
 from waypost.domain.coercion import Flag, Text, coerce_text, read_flag, read_integer
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.templates.buttons import ButtonKind, Card, OtpType, SupportedApp, TemplateButton
-from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateDraft
+from waypost.domain.templates.fields import (
+    CHANGEABLE_FIELDS,
+    DRAFT_ATTRIBUTES,
+    TEMPLATE_FIELDS,
+    FieldFormat,
+    TemplateDraft,
+)
 from waypost.domain.templates.template import add_type_button
-from waypost.domain.templates.types import canonical_language
+from waypost.domain.templates.types import canonical_language, type_row
 from waypost.wire.forms import Form, read_json
 
 MAX_BUTTONS_READ: Final = 20  # that are read; the rule table limits how many a template may have
@@ -227,3 +233,94 @@ def _read_apps(button: SentButton) -> tuple[tuple[SupportedApp, ...], bool]:
 
 def _optional_flag(value: Flag | None, name: str) -> bool | None:
     return None if value is None else read_flag(value, name)
+
+
+_MEDIA: Final = ("header_type", "media_url", "media_id", "example_media")  # of a card
+_SAMPLES: Final = ("exampleMedia", "mediaId", "mediaUrl")  # one of them replaces the others
+_READER_FIELDS: Final = ("elementName", "languageCode", "vertical", "category", "templateType", "content")
+"""Fields of the draft that the form reader may need."""
+
+
+def apply_edit(before: TemplateDraft, form: Form) -> TemplateDraft:
+    """Return the draft with the fields of the form; a field that was sent empty is removed.
+
+    `check_draft` checks the rules.
+
+    Args:
+        before: the existing draft.
+        form: of the edit; unchangeable fields are ignored, as unknown ones are.
+
+    Raises:
+        ApiError: a field cannot be read, or the media of a carousel would change.
+    """
+    names = [name for name in CHANGEABLE_FIELDS if form.text(name) is not None]
+    submitted = read_draft(_fill_form(before, form))
+    if any(form.text(name) for name in _SAMPLES):
+        names += _SAMPLES
+    changes: dict[str, Any] = {DRAFT_ATTRIBUTES[name]: getattr(submitted, DRAFT_ATTRIBUTES[name]) for name in names}
+    after = replace(before, **changes)
+    if any(type_row(draft.template_type).has_cards for draft in (before, after)):
+        after = replace(after, cards=_edited_cards(before, after, form))
+    return add_type_button(after)
+
+
+def _fill_form(before: TemplateDraft, form: Form) -> Form:
+    """Return the form with its changeable fields, and the fields of the draft that its reader needs."""
+    pairs: list[tuple[str, str]] = []
+    for name in dict.fromkeys((*CHANGEABLE_FIELDS, *_READER_FIELDS)):
+        value = form.text(name) if name in CHANGEABLE_FIELDS else None
+        if value is None and name in _READER_FIELDS:
+            value = getattr(before, DRAFT_ATTRIBUTES[name])
+        if value is not None:
+            pairs.append((name, value))
+    return Form(pairs)
+
+
+def _edited_cards(before: TemplateDraft, after: TemplateDraft, form: Form) -> tuple[Card, ...]:
+    """Return the edited cards of a carousel with their present media, which cannot be changed.
+
+    Raises:
+        ApiError: the media would change. Source: facts 3.6.
+    """
+    old_cards, new_cards = before.cards or (), after.cards or ()
+    if before.template_type != after.template_type:
+        raise _carousel_media_error("templateType", f"stay {before.template_type}")
+    if len(old_cards) != len(new_cards) or any(form.text(name) for name in _SAMPLES):
+        raise _carousel_media_error("cards", f"be {len(old_cards)}")
+    cards: list[Card] = []
+    for index, (old, new) in enumerate(zip(old_cards, new_cards, strict=True)):
+        media = {name: getattr(old, name) for name in _MEDIA}
+        if any(getattr(new, name) not in (None, "", value) for name, value in media.items()):
+            raise _carousel_media_error(f"cards[{index}]", "keep its media")
+        cards.append(replace(new, **media))
+    return tuple(cards)
+
+
+def _carousel_media_error(field: str, requirement: str) -> ApiError:
+    explanation = f"{field} must {requirement}: the media of a carousel cannot be changed."
+    return ApiError(ErrorCode.FIELD_BROKEN, explanation, field=field)
+
+
+ACCEPTED: Final = '[{"type":"URL","url":{"base_url":"https://...","url_suffix_example":"https://..."}}]'
+
+
+class LibraryButton(msgspec.Struct, omit_defaults=True):
+    """The input for one button. Source: the operator's page "Template library"."""
+
+    type: str
+    url: dict[str, str] | None = None
+    phone_number: str | None = None
+
+
+_library_buttons: Final = msgspec.json.Decoder(list[LibraryButton])
+
+
+def read_library_buttons(text: str | None) -> list[LibraryButton]:
+    """Return the buttons in a JSON text; empty when there is none.
+
+    Raises:
+        ApiError: it is not JSON of this format.
+    """
+    if not text or not text.strip():
+        return []
+    return read_json(text, _library_buttons, name="buttons", accepted=ACCEPTED)

@@ -1,18 +1,118 @@
-"""The record of a template: the documented fields, with `data`, `meta` and `containerMeta`."""
+"""Templates in responses with their components, and the filters of their lists."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from waypost.domain.templates.buttons import button_codes
+from waypost.domain.errors import invalid_field
+from waypost.domain.lifecycle import SENDABLE
+from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton, button_codes
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.rendering import flatten_template, render_body, render_footer
-from waypost.domain.templates.template import CATEGORY_PRIORITIES, Category, Template, TemplateEdit
-from waypost.domain.templates.types import TemplateType
-from waypost.wire.templates.components import copy_buttons, copy_cards
+from waypost.domain.templates.template import (
+    CATEGORY_PRIORITIES,
+    Category,
+    Template,
+    TemplateEdit,
+    TemplateFilter,
+    TemplateStatus,
+)
+from waypost.domain.templates.types import TemplateType, canonical_language
+
+_CARD_MEDIA: Final = ("headerType", "mediaUrl", "mediaId", "exampleMedia")
+_NO_TEXT: Final = msgspec.Raw(b"null")
+_EMPTY_TEXTS: Final = (_NO_TEXT, msgspec.Raw(b'""'))
+_read_members: Final = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def copy_buttons(buttons: tuple[TemplateButton, ...]) -> list[Any]:
+    """Return the copy in `containerMeta`: buttons as they were sent; those that nobody sent, from the draft."""
+    made = submitted_buttons(buttons)
+    return [
+        msgspec.Raw(button.submitted.encode()) if button.submitted else members
+        for button, members in zip(buttons, made, strict=True)
+    ]
+
+
+def copy_cards(cards: tuple[Card, ...]) -> list[Any]:
+    """Return the copy in `containerMeta`: cards as they were sent, with the handles that were made of their media."""
+    return [_copy_card(card, members) for card, members in zip(cards, submitted_cards(cards), strict=True)]
+
+
+def _copy_card(card: Card, made: dict[str, Any]) -> dict[str, Any]:
+    if not card.submitted:
+        return made
+    sent = _read_members(card.submitted)
+    media = {name: made[name] for name in _CARD_MEDIA if name in made and sent.get(name, _NO_TEXT) in _EMPTY_TEXTS}
+    return {**sent, **media}
+
+
+def submitted_buttons(buttons: tuple[TemplateButton, ...]) -> list[dict[str, Any]]:
+    """Return buttons of a draft in the partner's format."""
+    return [_present(_button_members(button)) for button in buttons]
+
+
+def submitted_cards(cards: tuple[Card, ...]) -> list[dict[str, Any]]:
+    """Return cards of a draft in the partner's format."""
+    return [
+        _present(
+            {
+                "headerType": card.header_type,
+                "mediaUrl": card.media_url,
+                "mediaId": card.media_id,
+                "exampleMedia": card.example_media,
+                "body": card.body,
+                "sampleText": card.sample_text,
+                "buttons": submitted_buttons(card.buttons),
+            }
+        )
+        for card in cards
+    ]
+
+
+def _button_members(button: TemplateButton) -> dict[str, Any]:
+    members: dict[str, Any] = {"type": button.kind.value, "text": button.text}
+    match button.kind:
+        case ButtonKind.URL:
+            members |= {
+                "url": button.url,
+                "buttonValue": button.button_value,
+                "suffix": button.suffix,
+                "example": list(button.example),
+                "paymentLinkPreview": button.payment_link_preview,
+            }
+        case ButtonKind.PHONE_NUMBER:
+            members["phone_number"] = button.phone_number
+        case ButtonKind.COPY_CODE:
+            members["example"] = next(iter(button.example), "")
+        case ButtonKind.OTP:
+            members = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
+            members["autofill_text"] = button.autofill_text
+            members["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
+            apps = [
+                {"package_name": app.package_name, "signature_hash": app.signature_hash}
+                for app in button.supported_apps
+            ]
+            members |= apps[0] if button.is_flat else {"supported_apps": apps}
+        case ButtonKind.FLOW:
+            members |= {
+                "flow_id": button.flow_id,
+                "flow_action": button.flow_action,
+                "navigate_screen": button.navigate_screen,
+                "icon": button.icon,
+            }
+        case ButtonKind.QUICK_REPLY | ButtonKind.MPM | ButtonKind.CATALOG:
+            pass
+    return members
+
+
+def _present(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members that have a value."""
+    return {name: value for name, value in members.items() if value not in (None, "", [])}
 
 
 class EditRecord(Struct, rename="camel"):
@@ -108,7 +208,7 @@ def template_record(template: Template) -> dict[str, Any]:
         "reason": template.reason,
         "edit": None if template.edit is None else _edit(template, template.edit),
     }
-    return _present(record)
+    return _drop_none(record)
 
 
 def _edit(template: Template, edit: TemplateEdit) -> dict[str, Any]:
@@ -124,7 +224,7 @@ def _edit(template: Template, edit: TemplateEdit) -> dict[str, Any]:
         "meta": _json(_meta(edit.draft)),
         "containerMeta": _json(_container_meta(edited)),
     }
-    return _present(members)
+    return _drop_none(members)
 
 
 def _meta(draft: TemplateDraft) -> dict[str, Any]:
@@ -145,7 +245,7 @@ def _container_meta(template: Template) -> dict[str, Any]:
     """
     draft = template.draft
     extras = {name: value for extra in TEMPLATE_EXTRAS for name, value in extra.record_members(draft).items()}
-    return _present(
+    return _drop_none(
         {
             "appId": template.app_id,
             "data": draft.content or render_body(draft),
@@ -170,9 +270,109 @@ def _container_meta(template: Template) -> dict[str, Any]:
     )
 
 
-def _present(members: dict[str, Any]) -> dict[str, Any]:
+def _drop_none(members: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
 def _json(value: dict[str, Any]) -> str:
     return msgspec.json.encode(value).decode()
+
+
+QueryReader = Callable[[str], str | None]
+"""Returns a parameter of the query, or None."""
+
+DEFAULT_PAGE_SIZE: Final = 20
+"""The page size when only a page number is given."""
+MAX_PAGE_SIZE: Final = 1_000
+MAX_TIME_MS: Final = 2**53
+"""The latest time; larger numbers are not exact in every JSON reader."""
+
+_LISTED_STATUSES: Final = frozenset(status.value for status in TemplateStatus) - {"DELETED"}
+# fmt: off
+_SYNONYMS: Final = {  # Source: facts 3.4
+    "SUBMITTED":    TemplateStatus.PENDING.value,
+    "IN_REVIEW":    TemplateStatus.PENDING.value,
+    "APPEALED":     TemplateStatus.IN_APPEAL.value,
+    "REINSTATED":   TemplateStatus.APPROVED.value,
+    "DESACTIVATED": TemplateStatus.DISABLED.value,
+}
+# fmt: on
+
+
+def read_partner_filter(query: QueryReader) -> TemplateFilter:
+    """Read the query of the partner API's list.
+
+    Raises:
+        ApiError: a number or a boolean cannot be read.
+    """
+    statuses = _statuses(query("status"))
+    useable = _flag(query, "useable")
+    if useable is not None:
+        sendable = frozenset(status.value for status in SENDABLE)
+        allowed = sendable if useable else _LISTED_STATUSES - sendable
+        statuses = allowed if statuses is None else statuses & allowed
+    template_filter = TemplateFilter(
+        template_id=query("id") or None,
+        element_name=query("elementName") or None,
+        template_types=_split_list(query("templateType")),
+        statuses=statuses,
+        stages=_split_list(query("stages")) or _split_list(query("stage")),
+        from_ms=_number(query, "startTime", minimum=0, maximum=MAX_TIME_MS),
+        until_ms=_number(query, "endTime", minimum=0, maximum=MAX_TIME_MS),
+    )
+    return _add_page(query, template_filter)
+
+
+def read_self_serve_filter(query: QueryReader) -> TemplateFilter:
+    """Read the query of the self-serve API's list. Source: facts 3.5.
+
+    Raises:
+        ApiError: a number cannot be read.
+    """
+    template_filter = TemplateFilter(
+        template_types=_split_list(query("templateType")),
+        statuses=_statuses(query("templateStatus")),
+        categories=_split_list(query("templateCategory")),
+        qualities=_split_list(query("quality")),
+        language_code=canonical_language(query("languageCode") or "") or None,
+    )
+    return _add_page(query, template_filter)
+
+
+def _add_page(query: QueryReader, template_filter: TemplateFilter) -> TemplateFilter:
+    """Return the filter with its page. Pages are numbered from 1; 0 is ignored, because many clients send it."""
+    size = _number(query, "pageSize", minimum=0, maximum=MAX_PAGE_SIZE) or None
+    number = _number(query, "pageNo", minimum=0, maximum=10**9) or None
+    if size is None and number is None:
+        return template_filter
+    size = size or DEFAULT_PAGE_SIZE
+    return replace(template_filter, at_most=size, skipped=((number or 1) - 1) * size)
+
+
+def _split_list(text: str | None) -> frozenset[str] | None:
+    """Return the items of a comma-separated list in upper case; None without any."""
+    items = frozenset(item.strip().upper() for item in (text or "").split(","))
+    return (items - {""}) or None
+
+
+def _statuses(text: str | None) -> frozenset[str] | None:
+    names = _split_list(text)
+    return None if names is None else frozenset(_SYNONYMS.get(name, name) for name in names)
+
+
+def _number(query: QueryReader, name: str, *, minimum: int, maximum: int) -> int | None:
+    text = (query(name) or "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
+        return int(text)
+    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")
+
+
+def _flag(query: QueryReader, name: str) -> bool | None:
+    text = (query(name) or "").strip().lower()
+    if not text:
+        return None
+    if text not in ("true", "false"):
+        raise invalid_field(name, "true or false")
+    return text == "true"

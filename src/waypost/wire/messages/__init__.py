@@ -1,1 +1,0 @@
-"""Wire formats of messages: session forms, template forms and passthrough."""
