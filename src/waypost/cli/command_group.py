@@ -32,7 +32,7 @@ class SubjectGroup(TyperGroup):
     The subject of a command is its `rich_help_panel`. Help is plain text, so that it needs no further module.
     """
 
-    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write a section for each subject, with the first sentence of each command, uncut."""
         rows: dict[str, list[tuple[str, str]]] = {subject: [] for subject in SUBJECTS}
         for name in self.list_commands(ctx):

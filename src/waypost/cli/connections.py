@@ -57,8 +57,7 @@ def call_admin(operation: str, /, **values: Any) -> Any:
 async def use_admin_api(use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any:
     """Use the admin API of the running service; if none runs, the admin API on its store in this process.
 
-    Args:
-        use: gets a client, and whether the service runs.
+    The function gets a client, and whether the service runs.
     """
     given = load_settings_with_sources()
     settings = given.settings
@@ -76,12 +75,7 @@ async def use_admin_api(use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any
 
 
 def find_admin_api(settings: "Settings", env_file: Path = ENV_FILE) -> AdminApi | None:
-    """Return the admin API of a running service; None without an admin token.
-
-    Args:
-        settings: they have the token; without it and without a secret key, the file has it.
-        env_file: the variables of `waypost dev`.
-    """
+    """Return the admin API of a running service, by the settings or by the file; None without an admin token."""
     token, url = settings.admin_token, os.environ.get("WAYPOST_ADMIN_URL")
     if token is None and settings.secret_key is None:
         variables = dev_variables(env_file)

@@ -29,16 +29,7 @@ async def run_dev(
     seed: str | None,
     print_line: PrintLine,
 ) -> None:
-    """Start, print the addresses, and stop at a signal; with `until_stdin_ends`, also when standard input ends.
-
-    Raises:
-        PortInUse: a port is in use.
-        StoreInUse: another process has the store open.
-        WrongStore: the store is not the demonstration's.
-        SnapshotError: the snapshot to start from cannot be used.
-        InvalidScenario: the file of faults cannot be used.
-        EnvFileInUse: another `waypost dev` has written the file with the variables.
-    """
+    """Start, print the addresses, and stop at a signal; with `until_stdin_ends`, also when standard input ends."""
     stop_event = handle_stop_signals()
     if until_stdin_ends:
         watch_end_of_input(stop_event)

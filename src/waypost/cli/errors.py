@@ -65,10 +65,7 @@ def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
 def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "Settings":
     """Return the settings from a command's options, the environment and files; exit if one is invalid.
 
-    Args:
-        config: the TOML file that the command line names.
-        assignments: settings of the command line as `name=value`.
-        options: settings by name; None is not given.
+    An assignment is `name=value`; an option that is None is not given.
     """
     return load_settings_with_sources(config, assignments, **options).settings
 
@@ -89,10 +86,6 @@ def log_process(settings: "Settings", *, worker: int | None = None) -> Callable[
     """Set up the log of a process that serves; return a function that prints a line to standard output.
 
     With `log_format=json` everything that the process writes from now on is a record, errors that end it too.
-
-    Args:
-        settings: of the process.
-        worker: its number among several.
     """
     from waypost.base.clock import SystemClock
     from waypost.base.telemetry.logs import log, log_everything, set_up_logs
@@ -127,12 +120,7 @@ def report_api_errors(*foreseen: type[Exception], address: str, credential: str 
 
 
 def read_json_object(file: Path, option: str) -> dict[str, Any]:
-    """Return the JSON object in a file, or in standard input if it is -; exit if it is none.
-
-    Args:
-        file: the file.
-        option: that names it, for errors.
-    """
+    """Return the JSON object in a file, or in standard input if it is -; exit if it is none."""
     try:
         text = typer.get_text_stream("stdin").read() if str(file) == "-" else file.read_text(encoding="utf-8")
         value = json.loads(text)

@@ -1,4 +1,4 @@
-"""`waypost health`: a probe for containers. It uses the standard library's client, because it runs every few seconds."""
+"""`waypost health`: a probe for containers, with the standard library's client: it runs every few seconds."""
 
 import http.client
 from typing import Annotated
@@ -50,14 +50,7 @@ def health(
 
 
 def request_probe(host: str, port: int, path: str, timeout_s: float) -> tuple[int, str]:
-    """Return the status and the beginning of the body; exit with one line if there is no response.
-
-    Args:
-        host: name or address.
-        port: of the service.
-        path: of the probe.
-        timeout_s: of the connect, and of the whole response.
-    """
+    """Return the status and the beginning of the body; exit with one line if there is no response in time."""
     connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
     connection.response_class = BlockingResponse
     try:

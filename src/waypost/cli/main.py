@@ -211,9 +211,13 @@ app.command("audit", rich_help_panel=INSPECT)(audit)
 app.command(rich_help_panel=STORE)(move)
 
 
-@app.command(rich_help_panel=EXCHANGE)
+@app.command(
+    rich_help_panel=EXCHANGE,
+    help="Serve tools for agents over standard input and output: send, tap, wait, advance the clock, arm faults, "
+    "explain.",
+)
 def mcp(env_file: EnvFile = ENV_FILE) -> None:
-    """Serve tools for agents over standard input and output: send, tap, wait, advance the clock, arm faults, explain."""
+    """Serve the tools until standard input ends."""
     from waypost.base.extras import install_command
 
     try:

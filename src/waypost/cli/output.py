@@ -35,11 +35,7 @@ REWRITE: Final = "\r\x1b[K"
 
 
 class ProgressLine:
-    """The line; without a terminal it writes nothing.
-
-    Args:
-        stream: to write to.
-    """
+    """The line; without a terminal it writes nothing."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -47,12 +43,7 @@ class ProgressLine:
         self._next_s = 0.0
 
     def show(self, text: str, *, at_once: bool = False) -> None:
-        """Replace the line, unless it has just been written.
-
-        Args:
-            text: the new line.
-            at_once: write it in any case, because what follows takes long.
-        """
+        """Replace the line, unless it has just been written and need not be replaced at once."""
         if not self._is_shown or (monotonic() < self._next_s and not at_once):
             return
         self._next_s = monotonic() + INTERVAL_S
@@ -68,11 +59,7 @@ class ProgressLine:
 
 @contextmanager
 def show_progress(text: str = "") -> Generator[ProgressLine]:
-    """Show progress on standard error, and delete the line at the end.
-
-    Args:
-        text: the first line; empty: none yet.
-    """
+    """Show progress on standard error, and delete the line at the end."""
     progress = ProgressLine(sys.stderr)
     if text:
         progress.show(text, at_once=True)

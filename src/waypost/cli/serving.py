@@ -22,12 +22,7 @@ STARTUP_ERRORS: Final = (PortInUse, StoreInUse, WrongStore, InvalidConfiguration
 
 
 def run_until_stopped(work: Coroutine[Any, Any, None], *foreseen: type[Exception]) -> None:
-    """Run to the end, on uvloop if it is installed; print as one line what prevents a start, and exit.
-
-    Args:
-        work: of the command.
-        foreseen: further errors that prevent a start; their texts have a fix hint too.
-    """
+    """Run to the end, on uvloop if it is installed; print as one line what prevents a start, and exit."""
     try:
         import uvloop
 
@@ -50,14 +45,7 @@ def run_until_stopped(work: Coroutine[Any, Any, None], *foreseen: type[Exception
 
 
 def serve_in_process(settings: Settings, number: int | None, socket: int | None, *, print_line: PrintLine) -> None:
-    """Serve in this process.
-
-    Args:
-        settings: of the service.
-        print_line: prints a line.
-        number: of this worker among several; None if it is the only one.
-        socket: the descriptor on which such a worker listens.
-    """
+    """Serve in this process: alone, or as a worker with a number and the descriptor of its socket."""
     worker = None if number is None or socket is None else WorkerIdentity(number, socket)
     clock = SystemClock()
     if worker is None:

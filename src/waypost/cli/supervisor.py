@@ -16,11 +16,7 @@ from waypost.config import Settings
 def supervise(settings: Settings, *, worker_options: Mapping[str, object], print_line: PrintLine) -> None:
     """Serve with several processes; print as one line what prevents a start, and exit.
 
-    Args:
-        settings: of the service.
-        worker_options: options of this process that a worker needs too; None is not set. A worker reads all
-            other settings as this process did.
-        print_line: prints a line.
+    A worker gets the options of this process that are not None, and reads all other settings as this process did.
     """
     options = [
         part

@@ -8,17 +8,7 @@ from typing import Any, Final, cast
 
 EMPTY: Final = "-"
 """A field without a value."""
-_TIMES: Final = (
-    "_on_ms",
-    "_at_ms",
-    "_due_ms",
-    "_from_ms",
-    "_to_ms",
-    "_since_ms",
-    "_now_ms",
-    "_until_ms",
-    "_attempt_ms",
-)
+_TIMES: Final = tuple(f"_{name}_ms" for name in ["on", "at", "due", "from", "to", "since", "now", "until", "attempt"])
 """Endings of the names of times, each a whole word; other milliseconds are durations."""
 _BODY: Final = "body"
 _MAX_BODY_CHARS: Final = 40
@@ -46,72 +36,32 @@ class Columns:
     members: tuple[str, ...] = ()
 
 
-TABLES: Final[tuple[tuple[str, Columns], ...]] = (  # the first of a name whose columns occur is used
-    # name of the list    columns, each with its heading if that is not its name
-    (
-        "templates",
-        Columns(
-            ("elementName:name", "status", "category", "templateType:type", "languageCode:language", "reason", "id")
-        ),
+_COLUMNS: Final = {  # by the name of the list, each column with its heading if that is not its name
+    "templates": "elementName:name, status, category, templateType:type, languageCode:language, reason, id",
+    "attempts": "at_ms:at, kind, status, error, duration_ms:ms, response_body:response",
+    "partners": "id, name, email, contact_name, phone_number, admin",
+    "client_secrets": "id, created_on_ms, expires_on_ms, expired",
+    "api_keys": "id, name, created_on_ms",
+    "apps": (
+        "id, name, partner_id:partner, phone_number, phone_number_id, business_account_id:business account, live, "
+        "hosting"
     ),
-    ("attempts", Columns(("at_ms:at", "kind", "status", "error", "duration_ms:ms", "response_body:response"))),
-    ("partners", Columns(("id", "name", "email", "contact_name", "phone_number", "admin"))),
-    ("client_secrets", Columns(("id", "created_on_ms", "expires_on_ms", "expired"))),
-    ("api_keys", Columns(("id", "name", "created_on_ms"))),
-    (
-        "apps",
-        Columns(
-            (
-                "id",
-                "name",
-                "partner_id:partner",
-                "phone_number",
-                "phone_number_id",
-                "business_account_id:business account",
-                "live",
-                "hosting",
-            )
-        ),
+    "rates": "rate, per, in_force, source, documented, service, app",
+    "operator_accounts": (
+        "id, kind, version, base_url, business_accounts.id:business account, business_accounts.partner_id:partner, "
+        "apps.name:app, apps.phone_number:phone number"
     ),
-    ("rates", Columns(("rate", "per", "in_force", "source", "documented", "service", "app"))),
-    (
-        "operator_accounts",
-        Columns(
-            (
-                "id",
-                "kind",
-                "version",
-                "base_url",
-                "business_accounts.id:business account",
-                "business_accounts.partner_id:partner",
-                "apps.name:app",
-                "apps.phone_number:phone number",
-            ),
-            ("business_accounts", "apps"),
-        ),
+    "numbers": (
+        "id, display_phone_number, verified_name, status, quality_rating, name_status, throughput.level:throughput"
     ),
-    (
-        "numbers",
-        Columns(
-            (
-                "id",
-                "display_phone_number",
-                "verified_name",
-                "status",
-                "quality_rating",
-                "name_status",
-                "throughput.level:throughput",
-            )
-        ),
-    ),
-    ("dead_letters", Columns(("position", "queue", "ref", "defects", "note"))),
-    ("subscriptions", Columns(("id", "app_id", "tag", "state", "circuit", "waiting", "replaying", "url"))),
-    (
-        "requests",
-        Columns(("at_ms:at", "status", "route", "app_id:app", "credential", "error", "field", "took_ms:ms", "id")),
-    ),
-    ("entries", Columns(("id", "at_ms", "actor", "partner_id:partner", "action", "subject", "status", "detail"))),
-)
+    "dead_letters": "position, queue, ref, defects, note",
+    "subscriptions": "id, app_id, tag, state, circuit, waiting, replaying, url",
+    "requests": "at_ms:at, status, route, app_id:app, credential, error, field, took_ms:ms, id",
+    "entries": "id, at_ms, actor, partner_id:partner, action, subject, status, detail",
+}
+_MEMBERS: Final = {"operator_accounts": ("business_accounts", "apps")}
+TABLES: Final = {name: Columns(tuple(text.split(", ")), _MEMBERS.get(name, ())) for name, text in _COLUMNS.items()}
+"""Used if the rows have all of the columns."""
 
 
 def format_view(view: View) -> Iterator[str]:
@@ -165,9 +115,9 @@ def align_columns(lines: Sequence[Sequence[str]]) -> Iterator[str]:
 
 def choose_columns(name: str, rows: Sequence[View]) -> Columns:
     """Return the columns of a list by its name; otherwise every field with a single value, in the order of the rows."""
-    for of_list, table in TABLES:
-        if of_list == name and all(_outer_name(column) in rows[0] for column in table.columns if "." not in column):
-            return table
+    table = TABLES.get(name)
+    if table and all(column.partition(":")[0] in rows[0] for column in table.columns if "." not in column):
+        return table
     names = dict.fromkeys(field for row in rows for field, value in _flatten(row) if not _is_list_of_objects(value))
     return Columns(tuple(names))
 
@@ -206,10 +156,6 @@ def _rows_by_name(view: View) -> list[View]:
     if not is_uniform or any(isinstance(value, (dict, list)) for row in rows for value in row.values()):
         return []
     return [{"name": name.replace("_", " "), **row} for name, row in zip(view, rows, strict=True)]
-
-
-def _outer_name(column: str) -> str:
-    return column.partition(":")[0]
 
 
 def _flatten(view: View, prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -44,11 +44,7 @@ class InvalidSetting(Exception):
 
 
 def read_secret_file(path: str, named_by: str) -> str:
-    """Return the secret in a file, without line breaks at its end.
-
-    Args:
-        path: of the file, relative to the working folder.
-        named_by: the variable or member that names the file, for errors.
+    """Return the secret in a file, without line breaks at its end; `named_by` is its variable or member, for errors.
 
     Raises:
         InvalidSetting: the file cannot be read, or is empty.

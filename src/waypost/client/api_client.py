@@ -64,11 +64,9 @@ __all__ = (
 
 
 class ApiClient:
-    """A client of one API, with its credential.
+    """A client of one API, whose headers have its credential.
 
-    Args:
-        transport: sends the requests.
-        headers: of every request, the credential among them.
+    Every call raises ApiResponseError for a status other than 2xx, and ApiUnreachable if there is no response.
     """
 
     def __init__(self, transport: Transport, headers: Mapping[str, str]) -> None:
@@ -81,37 +79,17 @@ class ApiClient:
         Args:
             operation: method and path as declared, such as `GET /admin/partners/{partner_id}/quotas`.
             values: of its parameters and fields, by name.
-
-        Raises:
-            ApiResponseError: any status but 2xx.
-            ApiUnreachable: there is no response.
         """
         return await self.json(*operation_request(operation, values))
 
     async def json(self, method: str, path: str, body: Any = None) -> Any:
-        """Send a JSON body and return the JSON response.
-
-        Raises:
-            ApiResponseError: any status but 2xx.
-            ApiUnreachable: there is no response.
-        """
+        """Send a JSON body and return the JSON response."""
         headers = {**self._headers, "Content-Type": "application/json"}
         content = None if body is None else encode_json(body)
         return read_json_response(await self._transport(method, path, headers, content), f"{method} {path}")
 
     async def file(self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str) -> Any:
-        """Upload a file as the field `file` of a multipart form; return the JSON response.
-
-        Args:
-            path: of the POST.
-            content: the bytes, or a file that is read in chunks.
-            name: of the file.
-            media_type: its content type.
-
-        Raises:
-            ApiResponseError: any status but 2xx.
-            ApiUnreachable: there is no response.
-        """
+        """Upload a file as the field `file` of a multipart form; return the JSON response."""
         boundary = f"waypost-{await digest_of(content)}"  # a text cannot hold its own digest
         file_name = re.sub(r'["\r\n]', "_", name)
         content_type = re.sub(r"[\r\n]", "", media_type)
@@ -124,22 +102,12 @@ class ApiClient:
         return read_json_response(await self._transport("POST", path, headers, body), f"POST {path}")
 
     async def plain_file(self, path: str, content: RereadableFile) -> Any:
-        """Upload a file as the body itself, in chunks; return the JSON response.
-
-        Raises:
-            ApiResponseError: any status but 2xx.
-            ApiUnreachable: there is no response.
-        """
+        """Upload a file as the body itself, in chunks; return the JSON response."""
         headers = {**self._headers, "Content-Type": "application/octet-stream"}
         response = await self._transport("POST", path, headers, file_chunks(content))
         return read_json_response(response, f"POST {path}")
 
     async def form(self, method: str, path: str, fields: Mapping[str, str]) -> Any:
-        """Send a form and return the JSON response.
-
-        Raises:
-            ApiResponseError: any status but 2xx.
-            ApiUnreachable: there is no response.
-        """
+        """Send a form and return the JSON response."""
         headers = {**self._headers, "Content-Type": "application/x-www-form-urlencoded"}
         return read_json_response(await self._transport(method, path, headers, urlencode(fields).encode()))

@@ -55,11 +55,7 @@ class OperationRequest(NamedTuple):
 
 
 def find_operation(name: str) -> DeclaredOperation:
-    """Return an operation by method and path, such as `GET /admin/partners/{partner_id}/quotas`.
-
-    Raises:
-        LookupError: there is none.
-    """
+    """Return an operation by method and path, such as `GET /admin/partners/{partner_id}/quotas`."""
     return _operations()[name]
 
 

@@ -67,11 +67,7 @@ class ApiUnreachable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ClientResponse:
-    """A response of an API.
-
-    Attributes:
-        headers: names in lower case.
-    """
+    """A response of an API; names of headers are in lower case."""
 
     status: int
     body: bytes

@@ -13,12 +13,7 @@ SIMULATOR_TIMEOUT_S: Final = 1
 
 
 async def add_simulated_events(control: Callable[[], ApiClient], trace: dict[str, Any]) -> None:
-    """Add the events to a trace; none if no simulator responds, or it does not have the message.
-
-    Args:
-        control: returns a client of the simulator's control API.
-        trace: with the operator's id, and the events that the store has.
-    """
+    """Add the events to a trace; none if no simulator responds in time, or it does not have the message."""
     if trace["operator_message_id"] is None:
         return
     try:

@@ -24,12 +24,6 @@ class StreamedResponse:
     Attributes:
         status: of the response.
         headers: names in lower case.
-
-    Args:
-        status: of the response.
-        headers: names in lower case.
-        chunks: the body; raises ApiUnreachable if it ends early.
-        close: closes its source.
     """
 
     def __init__(
@@ -58,11 +52,7 @@ class StreamedResponse:
 
 
 class InProcessCall:
-    """One request to an application in this process; the application continues when its output has been read.
-
-    Args:
-        body: of the request.
-    """
+    """One request to an application in this process; the application continues when its output has been read."""
 
     def __init__(self, body: ClientRequestBody) -> None:
         self._complete_body: list[bytes] = []
@@ -108,11 +98,7 @@ class InProcessCall:
             raise OSError("the reader has disconnected")
 
     async def next_message(self) -> AsgiMessage | None:
-        """Return the application's next message; None if it has ended.
-
-        Raises:
-            Exception: the exception of the application.
-        """
+        """Return the application's next message, None if it has ended; raise its exception if it has failed."""
         while not self._sent:
             if self._task is not None and self._task.done():
                 self._task.result()

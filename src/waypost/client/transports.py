@@ -42,12 +42,7 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Sends requests over HTTP.
-
-    Args:
-        base_url: paths are appended to it.
-        timeout_s: for a complete response; for a streamed one, for each chunk.
-    """
+    """Sends requests over HTTP; the timeout is for a complete response, and of a streamed one for each chunk."""
 
     def __init__(self, base_url: str, *, timeout_s: float = 15) -> None:
         self._base_url = base_url.rstrip("/")

@@ -15,13 +15,7 @@ STDIN = Path("-")
 
 
 def read_secret(value: str | None, file: Path | None, *, name: str, prompt: bool) -> str | None:
-    """Return a secret: the value given, else a line of the file, else what is typed at a prompt.
-
-    Args:
-        value: from the option or the environment.
-        file: its first line is the secret; `-` is standard input, where each secret takes one line.
-        name: of the secret, for the prompt and for errors.
-        prompt: whether to prompt on a terminal if there is no other source.
+    """Return a secret: the value given, else a line of the file (`-` is standard input), else what is typed.
 
     Raises:
         typer.BadParameter: the file cannot be read, or its line is empty.

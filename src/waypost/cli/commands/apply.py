@@ -67,10 +67,7 @@ def read_document(file: Path) -> dict[str, Any]:
 def resolve_references(value: Any, *, base: Path, path: str = "") -> Any:
     """Return a value of the document with each `{ env = "NAME" }` and `{ file = "PATH" }` replaced by its text.
 
-    Args:
-        value: the value.
-        base: the folder that relative paths of files start from.
-        path: of the value, for errors.
+    Relative paths of files start from `base`; `path` names the value in errors.
     """
     name = path.rpartition(".")[2]
     if isinstance(value, Mapping):

@@ -215,12 +215,7 @@ def tail(
 
 
 class ChangeReader:
-    """Reads the newest messages and callbacks of an app, and returns those that changed since the time before.
-
-    Args:
-        client: of the admin API.
-        app_id: the app.
-    """
+    """Reads the newest messages and callbacks of an app, and returns those that changed since the time before."""
 
     def __init__(self, client: ApiClient, app_id: str) -> None:
         self._client = client

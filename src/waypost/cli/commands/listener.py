@@ -74,17 +74,9 @@ async def listen(
     print_line: Callable[[str], None],
     ready_fd: int | None = None,
 ) -> None:
-    """Receive callbacks of one app until a signal.
-
-    Args:
-        variables: of the running `waypost dev`.
-        options: of the command.
-        print_line: prints a line.
-        ready_fd: a pipe that gets one byte, and is closed, once the subscription is active.
+    """Receive callbacks of one app until a signal; `ready_fd` gets one byte once the subscription is active.
 
     Raises:
-        ApiResponseError: the subscription was rejected.
-        ApiUnreachable: the service does not respond.
         PortInUse: the port is in use.
     """
     bound = bind_socket("127.0.0.1", options.port, option="--port")
@@ -107,12 +99,7 @@ async def listen(
 
 
 async def find_listener(variables: Mapping[str, str], options: ListenOptions) -> tuple[str, int] | None:
-    """Return the URL and the process id of a listener of this app that prints the same to the same place; else None.
-
-    Raises:
-        ApiResponseError: the service rejects the token.
-        ApiUnreachable: the service does not respond.
-    """
+    """Return the URL and the process id of a listener of this app that prints the same to the same place; else None."""
     for row in await ListenerSubscription(variables, {}).rows():
         port = str(row["tag"]).removeprefix(_TAG_PREFIX)
         url = f"http://127.0.0.1:{port}/callbacks"
@@ -131,14 +118,10 @@ async def find_listener(variables: Mapping[str, str], options: ListenOptions) ->
 
 
 async def delete_abandoned_subscriptions(variables: Mapping[str, str]) -> None:
-    """Delete the app's subscriptions of receivers on this machine that were killed: few are allowed, and all would count.
+    """Delete the app's subscriptions of killed receivers on this machine: few are allowed, and all would count.
 
     Only those that `waypost listen` and `waypost mcp` create, by tag and URL, and of which nobody has the port: a
     connection to it fails at once. Only of a service on this machine: another one's receivers are on another machine.
-
-    Raises:
-        ApiResponseError: the service rejects the token.
-        ApiUnreachable: the service does not respond.
     """
     if not is_loopback(hostname_of(variables["PARTNER_URL"])):
         return
@@ -174,12 +157,7 @@ def listen_in_background(options: Sequence[str], *, print_line: Callable[[str], 
 
 
 class ListenerSubscription:
-    """The subscription of a listener. It is created again when the service no longer has it.
-
-    Args:
-        variables: of the running `waypost dev`.
-        fields: of the subscription.
-    """
+    """The subscription of a listener. It is created again when the service no longer has it."""
 
     def __init__(self, variables: Mapping[str, str], fields: Mapping[str, str]) -> None:
         self._client = partner_client(variables)
@@ -191,28 +169,17 @@ class ListenerSubscription:
             self._list_path = f"/admin/subscriptions?app_id={variables['APP_ID']}"
 
     async def create(self) -> None:
-        """Subscribe.
-
-        Raises:
-            ApiResponseError: the subscription was rejected.
-            ApiUnreachable: the service does not respond.
-        """
+        """Subscribe."""
         await self._client.form("POST", self._path, self._fields)
 
     async def rows(self) -> list[dict[str, Any]]:
-        """Return the app's subscriptions.
-
-        Raises:
-            ApiResponseError: the service rejects the token.
-            ApiUnreachable: the service does not respond.
-        """
+        """Return the app's subscriptions."""
         return (await self._reader.json("GET", self._list_path))["subscriptions"]
 
     async def keep(self, stop_event: asyncio.Event, print_line: Callable[[str], None]) -> bool:
-        """Subscribe again whenever the subscription is missing, and print it, until the event is set.
+        """Subscribe again whenever the subscription is missing, and print it, until the event is set; return True.
 
-        Returns:
-            False if it ended earlier, because the service is another one now: it does not know the token.
+        Return False earlier if the service is another one now: it does not know the token.
         """
         printed = ""
         while not await _is_set_within(stop_event, _CHECK_INTERVAL_S):
@@ -244,18 +211,13 @@ class ListenerSubscription:
         return "Subscribed again: the service no longer had the subscription, as after a reset or a snapshot"
 
     async def delete(self) -> None:
-        """Unsubscribe, unless the service no longer has the subscription.
-
-        Raises:
-            ApiResponseError: the service does not delete it.
-            ApiUnreachable: the service does not respond.
-        """
+        """Unsubscribe, unless the service no longer has the subscription."""
         subscription_id = self._id_in((await self._client.json("GET", self._path))["subscriptions"])
         if subscription_id is not None:
             await self._client.json("DELETE", f"{self._path}/{subscription_id}")
 
     def _id_in(self, rows: Sequence[Mapping[str, Any]]) -> Any:
-        """Return the id of our subscription by tag and URL, as another one may have its former id; None: it is missing."""
+        """Return the id of our subscription, by tag and URL: another may have its former id; None: it is missing."""
         return next(
             (row["id"] for row in rows if all(row[name] == self._fields[name] for name in ("tag", "url"))), None
         )
@@ -271,12 +233,7 @@ async def _is_set_within(event: asyncio.Event, timeout_s: float) -> bool:
 
 
 class ListeningReceiver:
-    """The ASGI application that receives callbacks.
-
-    Args:
-        options: of the command.
-        print_line: prints a line.
-    """
+    """The ASGI application that receives callbacks."""
 
     def __init__(self, options: ListenOptions, print_line: Callable[[str], None]) -> None:
         self._options = options
@@ -338,11 +295,7 @@ def _is_ping(callback: Mapping[str, Any]) -> bool:
 
 
 async def _forward(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str, int]:
-    """Post a callback to an application: the same bytes, its signature among the headers.
-
-    Returns:
-        The status, None without a response; the error, empty with one; the duration in ms.
-    """
+    """Post a callback to an application, bytes and signature unchanged; return status or None, error, ms taken."""
     parts = urlsplit(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     transport = HttpTransport(f"{parts.scheme}://{parts.netloc}", timeout_s=FORWARD_TIMEOUT_S)

@@ -30,17 +30,7 @@ _OPERATOR_PREFIX: Final = "wamid."
 
 
 async def find_operator_id(variables: Mapping[str, str], message_id: str) -> str:
-    """Return the operator's id of a message once it has one.
-
-    Args:
-        variables: of the environment file.
-        message_id: ours, or the operator's.
-
-    Raises:
-        CommandError: the operator does not accept the message.
-        ApiResponseError: there is no such message.
-        ApiUnreachable: the service does not respond.
-    """
+    """Return the operator's id of a message, by our id or its own, once it has one."""
     if message_id.startswith(_OPERATOR_PREFIX):
         return message_id
     admin = admin_client(variables)
@@ -93,26 +83,16 @@ def send(
 
 
 async def send_content(variables: Mapping[str, str], recipient: str, content: Any) -> Any:
-    """Send a session message and return the response.
-
-    Raises:
-        ApiResponseError: it was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Send a session message and return the response."""
     return await _post(
         variables, f"{_MESSAGES_PATH}/msg", recipient, {"channel": "whatsapp", "message": json.dumps(content)}
     )
 
 
 async def send_template_by_id(
-    variables: Mapping[str, str], recipient: str, template_id: str, params: list[str], postbacks: Sequence[str] = ()
+    variables: Mapping[str, str], recipient: str, template_id: str, params: Sequence[str], postbacks: Sequence[str] = ()
 ) -> Any:
-    """Send a template message and return the response; arguments as `send_template`.
-
-    Raises:
-        ApiResponseError: it was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Send a template message and return the response."""
     fields = {"template": json.dumps({"id": template_id, "params": params})}
     if postbacks:
         fields["postbackTexts"] = json.dumps([{"index": index, "text": text} for index, text in enumerate(postbacks)])
@@ -125,22 +105,9 @@ async def _post(variables: Mapping[str, str], path: str, recipient: str, fields:
 
 
 async def send_template(
-    variables: Mapping[str, str], recipient: str, name: str, params: list[str], postbacks: list[str]
+    variables: Mapping[str, str], recipient: str, name: str, params: Sequence[str], postbacks: Sequence[str]
 ) -> Any:
-    """Send a template message by the template's id or element name, and return the response.
-
-    Args:
-        variables: of the environment file.
-        recipient: the phone number.
-        name: of the template.
-        params: its parameters, in order.
-        postbacks: the texts that taps on its buttons return, in order.
-
-    Raises:
-        CommandError: there is no such template.
-        ApiResponseError: it was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Send a template message by the template's id or element name, and return the response."""
     template = await find_template(variables, name)
     return await send_template_by_id(variables, recipient, template["id"], params, postbacks)
 
@@ -177,18 +144,13 @@ def tap(
 async def tap_button(
     variables: Mapping[str, str], button: Mapping[str, Any], *, message_id: str | None, wait_s: int
 ) -> dict[str, Any]:
-    """Tap a button, and return the simulator's response.
+    """Tap a button on the phone DESTINATION, and return the simulator's response.
 
     Args:
-        variables: of the environment file; DESTINATION is the phone.
+        variables: of the environment file.
         button: its text or index, and its card; what is None is not given.
         message_id: ours or the operator's; None: the newest message with a button.
         wait_s: longest time to wait for the message.
-
-    Raises:
-        CommandError: the operator does not accept the message.
-        ApiResponseError: there is no such button or message.
-        ApiUnreachable: service or simulator do not respond.
     """
     body = {name: value for name, value in button.items() if value is not None} | {"wait_ms": wait_s * 1000}
     if message_id is not None:

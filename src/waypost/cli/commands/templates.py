@@ -26,17 +26,7 @@ _DEFAULTS: Final = {"category": "UTILITY", "templateType": "TEXT", "languageCode
 
 
 async def list_templates(variables: Mapping[str, str], **filters: str) -> list[dict[str, Any]]:
-    """Return the templates of the app.
-
-    Args:
-        variables: of the environment file.
-        filters: of the partner API's list, such as `status`.
-
-    Raises:
-        CommandError: the status is unknown.
-        ApiResponseError: the call was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Return the templates of the app; filters are those of the partner API, such as `status`."""
     status = filters.get("status", "").upper()
     if status and status not in TemplateStatus.__members__:
         raise CommandError("status", f"there is no status {status} of a template", ", ".join(TemplateStatus))
@@ -45,13 +35,7 @@ async def list_templates(variables: Mapping[str, str], **filters: str) -> list[d
 
 
 async def find_template(variables: Mapping[str, str], name: str) -> dict[str, Any]:
-    """Return a template by its element name or id; of several languages, an approved one.
-
-    Raises:
-        CommandError: there is none; the error lists the approved ones.
-        ApiResponseError: the call was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Return a template by its element name or id; of several languages, an approved one."""
     rows = [row for row in await list_templates(variables, elementName=name) if row["elementName"] == name]
     rows = rows or await list_templates(variables, id=name)
     if not rows:
@@ -68,18 +52,7 @@ def template_form(
     buttons: Sequence[str] = (),
     fields: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the fields of a template's creation.
-
-    Args:
-        name: its element name.
-        content: the text, with {{1}}, {{2}} … for its parameters.
-        examples: a value for each parameter, in order.
-        buttons: the texts of its quick replies.
-        fields: further fields, which replace those made here.
-
-    Raises:
-        CommandError: there are too few examples, or too many.
-    """
+    """Return the fields of a new template: parameters are {{1}}, {{2}} …, and `fields` replace those made here."""
     names = list(dict.fromkeys(_PLACEHOLDER.findall(content)))
     if len(examples) != len(names):
         accepted = f"one for each of {', '.join(f'{{{{{each}}}}}' for each in names)}" if names else "none"
@@ -95,18 +68,7 @@ def template_form(
 async def create_template(
     variables: Mapping[str, str], form: Mapping[str, Any], *, if_missing: bool = False
 ) -> dict[str, Any]:
-    """Create a template and return it.
-
-    Args:
-        variables: of the environment file.
-        form: fields of the partner API; a value that is no text is sent as JSON.
-        if_missing: return the existing template of this name and language, if there is one.
-
-    Raises:
-        CommandError: it exists with another text.
-        ApiResponseError: it was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Create a template and return it, or with `if_missing` the existing one of its name, language and text."""
     fields = {name: value if isinstance(value, str) else json.dumps(value) for name, value in form.items()}
     if if_missing:
         language = fields.get("languageCode", _DEFAULTS["languageCode"])
@@ -118,18 +80,7 @@ async def create_template(
 
 
 async def wait_for_template(variables: Mapping[str, str], name: str, within_s: float) -> dict[str, Any]:
-    """Wait until a template is approved, and return it.
-
-    Args:
-        variables: of the environment file.
-        name: its element name or id.
-        within_s: longest time to wait.
-
-    Raises:
-        CommandError: there is no such template, it is not approved, or the time has passed.
-        ApiResponseError: a call was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Wait until a template is approved, and return it; one that is not is an error."""
     row = await find_template(variables, name)
     path = f"{_path(variables)}/{row['id']}"
 

@@ -79,21 +79,16 @@ def _print_events(*, as_json: bool) -> None:
 async def cause_event(
     variables: Mapping[str, str], event: TriggerEvent, changes: Mapping[str, Any], *, message: str | None = None
 ) -> dict[str, Any]:
-    """Cause an event: send the message that it needs, then make its call.
+    """Cause an event: send the message that it needs, unless one is named, then make its call.
 
     Args:
         variables: of the environment file.
         event: the event.
         changes: members of the call's body by dotted name; they replace those of the table.
-        message: id of the message, ours or the operator's; None: one is sent if the event needs it.
+        message: id of the message, ours or the operator's.
 
     Returns:
         The id of the message, if one was sent or named, and the simulator's response.
-
-    Raises:
-        CommandError: the operator does not accept the message, or there is no approved template.
-        ApiResponseError: a call was rejected.
-        ApiUnreachable: service or simulator do not respond.
     """
     control = control_client(variables)
     if event.before_delivery and message is None:

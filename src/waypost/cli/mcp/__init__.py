@@ -1,1 +1,1 @@
-"""`waypost mcp`: tools for agents, by the Model Context Protocol; the SDK is an extra and loaded by this command only."""
+"""`waypost mcp`: tools for agents, by the Model Context Protocol; its SDK is an extra that only this command loads."""

@@ -27,12 +27,7 @@ class ToolReceiver:
         self._subscription: tuple[Mapping[str, str], str] | None = None
 
     async def subscribe(self, variables: Mapping[str, str], modes: str) -> dict[str, Any]:
-        """Subscribe to the callbacks of the app with these modes, instead of an earlier subscription of its own.
-
-        Raises:
-            ApiResponseError: the subscription was rejected.
-            ApiUnreachable: the service does not respond.
-        """
+        """Subscribe to the callbacks of the app with these modes, instead of an earlier subscription of its own."""
         if not self._is_started:
             await self._server.start()
             self._is_started = True
@@ -59,12 +54,7 @@ class ToolReceiver:
 
 
 async def subscribe_url(variables: Mapping[str, str], url: str, modes: str, tag: str) -> dict[str, Any]:
-    """Subscribe a URL to the callbacks of the app, and return the subscription.
-
-    Raises:
-        ApiResponseError: the subscription was rejected.
-        ApiUnreachable: the service does not respond.
-    """
+    """Subscribe a URL to the callbacks of the app, and return the subscription."""
     path = f"/partner/app/{variables['APP_ID']}/subscription"
     fields = {"modes": modes, "tag": tag, "url": url, "version": "2"}
     return (await partner_client(variables).form("POST", path, fields))["subscription"]
@@ -78,12 +68,7 @@ _NOT_FOUND: Final = 404
 
 
 class ServiceConnection:
-    """The running service and the simulator; credentials are read for each call, so a restarted one is found.
-
-    Args:
-        settings: of the command; they have the admin token.
-        env_file: the variables of `waypost dev`.
-    """
+    """The running service and the simulator; credentials are read for each call, so a restarted one is found."""
 
     def __init__(self, settings: "Settings", env_file: Path) -> None:
         self._settings = settings
@@ -103,20 +88,12 @@ class ServiceConnection:
             await self._receiver.close()
 
     def variables(self, *names: str) -> dict[str, str]:
-        """Return the variables of `waypost dev`.
-
-        Raises:
-            MissingVariable: there is no such file, or it lacks one of these names.
-        """
+        """Return the variables of `waypost dev`."""
         return read_environment(self._env_file, *names)
 
     @property
     def admin(self) -> ApiClient:
-        """Return a client of the admin API.
-
-        Raises:
-            MissingVariable: there is no admin token.
-        """
+        """Return a client of the admin API."""
         admin_api = find_admin_api(self._settings, self._env_file)
         if admin_api is None:
             raise MissingVariable(
@@ -127,11 +104,7 @@ class ServiceConnection:
 
     @property
     def control(self) -> ApiClient:
-        """Return a client of the simulator's control API.
-
-        Raises:
-            MissingVariable: there is no simulator.
-        """
+        """Return a client of the simulator's control API."""
         return find_control_api(self._env_file)
 
     async def find_request(self, request_id: str, within_s: float = REQUEST_LOG_DELAY_S) -> dict[str, Any] | None:

@@ -80,17 +80,13 @@ def describe_tools() -> list[Tool]:
 
 
 async def run_tool(connection: ServiceConnection, name: str, values: Any) -> CallToolResult:
-    """Return the result of a tool.
-
-    Raises:
-        ToolError: the tool or an argument is invalid, or an API rejects the call.
-    """
+    """Return the result of a tool; any invalid name or argument, or rejected call, is a ToolError."""
     tool = TOOLS.get(name)
     if tool is None:
         raise ToolError("name", f"there is no tool {name}", ", ".join(TOOLS))
     arguments = read_arguments(values, tool.arguments_type)
     try:
-        output = await tool.function(connection, arguments)
+        output = await tool.function(connection, **msgspec.structs.asdict(arguments))
     except REPORTED_ERRORS as error:
         raise await describe_error(connection, error) from error
     text = output.text or json.dumps(output.value, ensure_ascii=False)

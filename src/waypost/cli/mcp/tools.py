@@ -5,6 +5,7 @@ A tool that is one call is a row: its operation, and its arguments.
 
 import json
 from collections.abc import Awaitable, Callable
+from inspect import signature
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_type_hints
 
 import msgspec
@@ -25,8 +26,6 @@ from waypost.domain.templates.template import TemplateStatus
 from waypost.wire.callbacks.kinds import event_name
 from waypost.wire.requests import StatusFilter
 
-Function = TypeVar("Function", bound="ToolFunction")
-
 MAX_WAIT_S: Final = 300
 _SHOWN = ("id", "elementName", "status", "category", "templateType", "languageCode", "data", "reason")
 _PROGRESS: Final = ("accepted", "uncertain", "enqueued", "sent", "delivered", "read", "deleted")
@@ -46,48 +45,54 @@ class ToolOutput(NamedTuple):
     text: str = ""
 
 
-ToolFunction = Callable[[ServiceConnection, Any], Awaitable[ToolOutput]]
-
-
 class AgentTool(NamedTuple):
     """A tool.
 
     Attributes:
         arguments_type: of its arguments.
-        function: carries it out.
+        function: carries it out; it takes the arguments by name.
         description: what it does, for an agent.
         is_read_only: True if it changes nothing.
     """
 
     arguments_type: type[Struct]
-    function: ToolFunction
+    function: Callable[..., Awaitable[ToolOutput]]
     description: str
     is_read_only: bool
 
 
+Function = TypeVar("Function", bound=Callable[..., Awaitable[ToolOutput]])
 TOOLS: Final[dict[str, AgentTool]] = {}
 """By the name by which an agent calls it."""
 
 
 def tool(name: str, *, is_read_only: bool = False) -> Callable[[Function], Function]:
-    """Declare a tool beside the function that carries it out; the docstring describes it to an agent."""
+    """Declare a tool beside its function: its parameters are the arguments, and its docstring describes it."""
 
     def declare(function: Function) -> Function:
-        description = " ".join((function.__doc__ or "").split())
-        TOOLS[name] = AgentTool(get_type_hints(function)["arguments"], function, description, is_read_only)
+        types = get_type_hints(function, include_extras=True)
+        _, *parameters = signature(function).parameters.values()
+        fields = [
+            (one.name, types[one.name]) if one.default is one.empty else (one.name, types[one.name], one.default)
+            for one in parameters
+        ]
+        arguments_type = msgspec.defstruct(name, fields, forbid_unknown_fields=True)
+        TOOLS[name] = AgentTool(arguments_type, function, " ".join((function.__doc__ or "").split()), is_read_only)
         return function
 
     return declare
 
 
-def call_tool(operation: str, arguments_type: type[Struct], *, is_read_only: bool = False) -> AgentTool:
+def call_tool(operation: str, arguments_type: type[Struct] | None = None, *, is_read_only: bool = False) -> AgentTool:
     """Return a tool that is one call of the admin or the control API; the declaration describes it to an agent."""
 
-    async def call(connection: ServiceConnection, arguments: Struct) -> ToolOutput:
+    async def call(connection: ServiceConnection, **arguments: Any) -> ToolOutput:
         client = connection.control if " /control/" in operation else connection.admin
-        return ToolOutput(await client.call(operation, **msgspec.to_builtins(arguments)))
+        sent = {name: value for name, value in arguments.items() if value is not None}
+        return ToolOutput(await client.call(operation, **sent))
 
-    return AgentTool(arguments_type, call, find_operation(operation).effect.partition("\n\n")[0], is_read_only)
+    given = arguments_type or msgspec.defstruct("NoArguments", (), forbid_unknown_fields=True)
+    return AgentTool(given, call, find_operation(operation).effect.partition("\n\n")[0], is_read_only)
 
 
 def _value(description: str, accepted: str, **limits: Any) -> Meta:
@@ -119,242 +124,223 @@ Event = Annotated[
 ]
 
 
-class SubscribeArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `subscribe`."""
-
+@tool("subscribe")
+async def subscribe(
+    connection: ServiceConnection,
+    *,
     url: Annotated[
         str | None,
         _value("URL of your receiver. Default: a receiver in this server.", "a URL such as http://127.0.0.1:3000/hook"),
-    ] = None
-    modes: Annotated[str, _value("Modes, separated by commas.", f"some of {ALL_MODES}")] = DEFAULT_MODES
-    tag: Annotated[str, _value("A name for the subscription of a url.", "a name such as shop", min_length=1)] = "mcp"
-
-
-@tool("subscribe")
-async def subscribe(connection: ServiceConnection, arguments: SubscribeArguments) -> ToolOutput:
+    ] = None,
+    modes: Annotated[str, _value("Modes, separated by commas.", f"some of {ALL_MODES}")] = DEFAULT_MODES,
+    tag: Annotated[str, _value("A name for the subscription of a url.", "a name such as shop", min_length=1)] = "mcp",
+) -> ToolOutput:
     """Subscribe to the app's callbacks; without a url, a receiver in this server accepts them until it ends.
 
     wait_for_callback needs a subscription.
     """
     variables = connection.variables(*NEEDED)
-    if arguments.url is None:
-        subscription = await connection.receiver.subscribe(variables, arguments.modes)
+    if url is None:
+        subscription = await connection.receiver.subscribe(variables, modes)
     else:
-        subscription = await subscribe_url(variables, arguments.url, arguments.modes, arguments.tag)
+        subscription = await subscribe_url(variables, url, modes, tag)
     return ToolOutput({"subscription": subscription})
 
 
-class CreateTemplateArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `create_template`."""
-
+@tool("create_template")
+async def create(
+    connection: ServiceConnection,
+    *,
     name: Annotated[
         str, _value("Element name: lower case letters, digits and _.", "a name such as order_ready", min_length=1)
-    ]
+    ],
     text: Annotated[
         str,
         _value("The text, with {{1}}, {{2}} for parameters.", "a text such as Hi {{1}}, it is ready.", min_length=1),
-    ]
+    ],
     examples: Annotated[
-        list[str], _value("What each parameter may be, in order.", 'a list of texts, such as ["Ann"]')
-    ] = []
+        tuple[str, ...], _value("What each parameter may be, in order.", 'a list of texts, such as ["Ann"]')
+    ] = (),
     buttons: Annotated[
-        list[str], _value("Texts of quick replies, in order.", 'a list of texts, such as ["Yes", "No"]')
-    ] = []
+        tuple[str, ...], _value("Texts of quick replies, in order.", 'a list of texts, such as ["Yes", "No"]')
+    ] = (),
     category: Annotated[Literal["UTILITY", "MARKETING", "AUTHENTICATION"], Meta(description="Its category.")] = (
         "UTILITY"
-    )
-    language: Annotated[str, _value("Its language.", "a language such as en_US or de")] = "en_US"
+    ),
+    language: Annotated[str, _value("Its language.", "a language such as en_US or de")] = "en_US",
     fields: Annotated[
-        dict[str, Any],
+        dict[str, Any] | None,
         _value("More fields of the partner API; they replace those made here.", 'fields such as {"footer": "Acme"}'),
-    ] = {}
-
-
-@tool("create_template")
-async def create(connection: ServiceConnection, arguments: CreateTemplateArguments) -> ToolOutput:
+    ] = None,
+) -> ToolOutput:
     """Create a template and submit it for review: a text with parameters and quick replies; fields has everything else.
 
     An existing template of the same name and text is returned. wait_for_template waits for its approval.
     """
-    more = {"category": arguments.category, "languageCode": arguments.language, **arguments.fields}
-    form = template_form(arguments.name, arguments.text, arguments.examples, arguments.buttons, more)
+    more = {"category": category, "languageCode": language, **(fields or {})}
+    form = template_form(name, text, examples, buttons, more)
     return ToolOutput(_shorten(await create_template(connection.variables(*NEEDED), form, if_missing=True)))
 
 
-class ListTemplatesArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `list_templates`."""
-
-    status: Status | None = None
-
-
 @tool("list_templates", is_read_only=True)
-async def list_all_templates(connection: ServiceConnection, arguments: ListTemplatesArguments) -> ToolOutput:
+async def list_all_templates(connection: ServiceConnection, *, status: Status | None = None) -> ToolOutput:
     """List the app's templates: name, id, status and text."""
-    filters = {"status": arguments.status} if arguments.status else {}
+    filters = {"status": status} if status else {}
     rows = await list_templates(connection.variables(*NEEDED), **filters)
     return ToolOutput({"templates": [_shorten(row) for row in rows]})
 
 
-class WaitForTemplateArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `wait_for_template`."""
-
-    template: Annotated[str, _value("Its id or element name.", "an id or element name of list_templates", min_length=1)]
-    timeout_s: WaitSeconds = 30
-
-
 @tool("wait_for_template", is_read_only=True)
-async def wait_until_approved(connection: ServiceConnection, arguments: WaitForTemplateArguments) -> ToolOutput:
+async def wait_until_approved(
+    connection: ServiceConnection,
+    *,
+    template: Annotated[
+        str, _value("Its id or element name.", "an id or element name of list_templates", min_length=1)
+    ],
+    timeout_s: WaitSeconds = 30,
+) -> ToolOutput:
     """Wait until a template is approved, and return it. One that is rejected is an error with the reason."""
-    row = await wait_for_template(connection.variables(*NEEDED), arguments.template, arguments.timeout_s)
+    row = await wait_for_template(connection.variables(*NEEDED), template, timeout_s)
     return ToolOutput(_shorten(row))
 
 
-class SendArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `send`: exactly one of text, template and message."""
-
+@tool("send")
+async def send(
+    connection: ServiceConnection,
+    *,
     text: Annotated[
         str | None, _value("A text; the recipient has written within 24 hours.", "a text such as Good morning")
-    ] = None
+    ] = None,
     template: Annotated[
         str | None, _value("A template: its id or element name.", "an id or element name of list_templates")
-    ] = None
+    ] = None,
     params: Annotated[
-        list[str], _value("Parameters of the template, in order.", 'a list of texts, such as ["Ann", "4711"]')
-    ] = []
+        tuple[str, ...], _value("Parameters of the template, in order.", 'a list of texts, such as ["Ann", "4711"]')
+    ] = (),
     postbacks: Annotated[
-        list[str], _value("Texts that taps on its buttons return, in order.", 'a list of texts, such as ["yes", "no"]')
-    ] = []
+        tuple[str, ...],
+        _value("Texts that taps on its buttons return, in order.", 'a list of texts, such as ["yes", "no"]'),
+    ] = (),
     message: Annotated[
         dict[str, Any] | None,
         _value("A session message of any type.", 'a message such as {"type": "text", "text": "Hi"}'),
-    ] = None
-    to: Annotated[str | None, _value("The recipient. Default: DESTINATION of waypost-dev.env.", _DIGITS)] = None
-
-
-@tool("send")
-async def send(connection: ServiceConnection, arguments: SendArguments) -> ToolOutput:
+    ] = None,
+    to: Annotated[str | None, _value("The recipient. Default: DESTINATION of waypost-dev.env.", _DIGITS)] = None,
+) -> ToolOutput:
     """Send a message of the app: a text, a template with its parameters, or a session message of any type.
 
     Returns its id; a message that is not accepted is an error with the field, the rule and what is accepted.
     """
-    given = [name for name in ("text", "template", "message") if getattr(arguments, name) is not None]
+    contents = {"text": text, "template": template, "message": message}
+    given = [name for name, content in contents.items() if content is not None]
     if len(given) != 1:
         raise ToolError(" and ".join(given) or "text", "is not the only content", "one of text, template and message")
     variables = connection.variables(*NEEDED_TO_SEND)
-    recipient = arguments.to or variables.get("DESTINATION")
+    recipient = to or variables.get("DESTINATION")
     if not recipient:
         raise ToolError("to", "is missing", "8 to 15 digits, such as 15550002001")
-    if arguments.template is not None:
-        response = await send_template(variables, recipient, arguments.template, arguments.params, arguments.postbacks)
+    if template is not None:
+        response = await send_template(variables, recipient, template, params, postbacks)
     else:
-        content = arguments.message or {"type": "text", "text": arguments.text}
+        content = message or {"type": "text", "text": text}
         response = await send_content(variables, recipient, content)
     return ToolOutput({"message_id": response["messageId"], "status": response["status"], "to": recipient})
 
 
-class TapArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `tap`: exactly one of text and index."""
-
-    text: Annotated[str | None, _value("The text on the button.", "a text such as Yes please")] = None
-    index: ButtonNumber | None = None
-    phone: Phone | None = None
+@tool("tap")
+async def tap(
+    connection: ServiceConnection,
+    *,
+    text: Annotated[str | None, _value("The text on the button.", "a text such as Yes please")] = None,
+    index: ButtonNumber | None = None,
+    phone: Phone | None = None,
     message_id: Annotated[
         str | None, _value("Id of the message, ours or the operator's. Default: the newest.", _ID)
-    ] = None
-    wait_s: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait for the message, 0 to 60.")] = 5
-
-
-@tool("tap")
-async def tap(connection: ServiceConnection, arguments: TapArguments) -> ToolOutput:
+    ] = None,
+    wait_s: Annotated[int, Meta(ge=0, le=60, description="Seconds to wait for the message, 0 to 60.")] = 5,
+) -> ToolOutput:
     """Tap a button on a simulated phone, by its text or its number; waits for the message to arrive."""
-    if (arguments.text is None) == (arguments.index is None):
+    if (text is None) == (index is None):
         raise ToolError("text", "a button has one description", "one of text and index")
     variables = connection.variables(*NEEDED_TO_TAP)
-    variables |= {"DESTINATION": arguments.phone} if arguments.phone else {}
-    button = {"text": arguments.text, "index": arguments.index}
-    return ToolOutput(await tap_button(variables, button, message_id=arguments.message_id, wait_s=arguments.wait_s))
-
-
-class TriggerArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `trigger`."""
-
-    event: Annotated[
-        str, _value("Name of the event.", ", ".join(TRIGGERED_EVENTS), extra_json_schema={"enum": TRIGGERED_EVENTS})
-    ]
-    changes: Annotated[
-        dict[str, Any],
-        _value("Members of the call by dotted name.", 'members such as {"text": "Hi"} or {"code": 131026}'),
-    ] = {}
-    phone: Phone | None = None
-    message_id: Annotated[str | None, _value("Id of a message, ours or the operator's. Default: a new one.", _ID)] = (
-        None
-    )
+    variables |= {"DESTINATION": phone} if phone else {}
+    button = {"text": text, "index": index}
+    return ToolOutput(await tap_button(variables, button, message_id=message_id, wait_s=wait_s))
 
 
 @tool("trigger")
-async def trigger(connection: ServiceConnection, arguments: TriggerArguments) -> ToolOutput:
-    """Cause an event at the simulator: the recipient writes (text, image, …), reads, reacts; a message fails; and others.
+async def trigger(
+    connection: ServiceConnection,
+    *,
+    event: Annotated[
+        str, _value("Name of the event.", ", ".join(TRIGGERED_EVENTS), extra_json_schema={"enum": TRIGGERED_EVENTS})
+    ],
+    changes: Annotated[
+        dict[str, Any] | None,
+        _value("Members of the call by dotted name.", 'members such as {"text": "Hi"} or {"code": 131026}'),
+    ] = None,
+    phone: Phone | None = None,
+    message_id: Annotated[str | None, _value("Id of a message, ours or the operator's. Default: a new one.", _ID)] = (
+        None
+    ),
+) -> ToolOutput:
+    """Cause an event at the simulator: the recipient writes (text, image, …), reads or reacts; a message fails; …
 
     A message is sent first if the event needs one. An unknown event is an error that lists all.
     """
-    event = EVENTS.get(arguments.event)
-    if event is None:
-        raise ToolError("event", f"there is no event {arguments.event}", ", ".join(TRIGGERED_EVENTS))
+    if event not in EVENTS:
+        raise ToolError("event", f"there is no event {event}", ", ".join(TRIGGERED_EVENTS))
     variables = connection.variables(*NEEDED_TO_TRIGGER)
-    variables |= {"DESTINATION": arguments.phone} if arguments.phone else {}
-    result = await cause_event(variables, event, arguments.changes, message=arguments.message_id)
-    return ToolOutput({"event": arguments.event, **result})
-
-
-class WaitForMessageArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `wait_for_message`."""
-
-    message_id: MessageId
-    state: Annotated[
-        Literal["enqueued", "sent", "delivered", "read", "failed"],
-        Meta(description="The state; a later one counts as reached, and failed only if it is named."),
-    ] = "delivered"
-    timeout_s: WaitSeconds = 30
+    variables |= {"DESTINATION": phone} if phone else {}
+    result = await cause_event(variables, EVENTS[event], changes or {}, message=message_id)
+    return ToolOutput({"event": event, **result})
 
 
 @tool("wait_for_message", is_read_only=True)
-async def wait_for_message(connection: ServiceConnection, arguments: WaitForMessageArguments) -> ToolOutput:
+async def wait_for_message(
+    connection: ServiceConnection,
+    *,
+    message_id: MessageId,
+    state: Annotated[
+        Literal["enqueued", "sent", "delivered", "read", "failed"],
+        Meta(description="The state; a later one counts as reached, and failed only if it is named."),
+    ] = "delivered",
+    timeout_s: WaitSeconds = 30,
+) -> ToolOutput:
     """Wait until a message has a state, and return the message. A failed one is an error with the operator's reason."""
 
     async def read() -> dict[str, Any]:
-        return await connection.admin.call("GET /admin/messages/{message_id}", message_id=arguments.message_id)
+        return await connection.admin.call("GET /admin/messages/{message_id}", message_id=message_id)
 
-    message = await poll(read, lambda view: _has_ended(view["state"], arguments.state), arguments.timeout_s)
-    if _has_reached(message["state"], arguments.state):
+    message = await poll(read, lambda view: view["state"] == _FAILED or _has_reached(view["state"], state), timeout_s)
+    if _has_reached(message["state"], state):
         return ToolOutput(message)
     if message["state"] == _FAILED:
         rule = f"the message has failed: {message['code']} {message['reason'] or ''}".rstrip()
         raise ToolError("state", rule, "failed", message_id=message["id"], hint="explain_message shows the whole trace")
-    rule = f"the message is {message['state']} and not {arguments.state} after {arguments.timeout_s} s"
+    rule = f"the message is {message['state']} and not {state} after {timeout_s} s"
     raise ToolError("state", rule, message["state"], message_id=message["id"], hint="a longer timeout_s")
 
 
-class WaitForCallbackArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `wait_for_callback`."""
-
-    event: Event | None = None
+@tool("wait_for_callback", is_read_only=True)
+async def wait_for_callback(
+    connection: ServiceConnection,
+    *,
+    event: Event | None = None,
     message_id: Annotated[
         str | None,
         _value(
             "Our id of the message that it is about.",
             "an id such as 01a21f1b-48ed-7142-ae76-1a86b472aaf9, as send returns it",
         ),
-    ] = None
+    ] = None,
     newer_than: Annotated[
         str | None,
         _value("Id of a callback; only newer ones count.", "the id of an earlier result of wait_for_callback"),
-    ] = None
-    delivered: Annotated[bool, Meta(description="Wait until the receiver has accepted it.")] = True
-    timeout_s: WaitSeconds = 30
-
-
-@tool("wait_for_callback", is_read_only=True)
-async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCallbackArguments) -> ToolOutput:
+    ] = None,
+    delivered: Annotated[bool, Meta(description="Wait until the receiver has accepted it.")] = True,
+    timeout_s: WaitSeconds = 30,
+) -> ToolOutput:
     """Wait until a receiver gets a callback, and return it with its body and every attempt.
 
     Without newer_than, an earlier callback that matches counts too.
@@ -369,49 +355,49 @@ async def wait_for_callback(connection: ServiceConnection, arguments: WaitForCal
     async def read() -> list[dict[str, Any]]:
         rows = (await connection.admin.call("GET /admin/apps/{app_id}/callbacks", app_id=app_id))["callbacks"]
         seen.update(event_name(row["event"]) for row in rows)
-        return [row for row in rows if _is_match(row, arguments)]
+        return [row for row in rows if is_match(row)]
+
+    def is_match(row: dict[str, Any]) -> bool:
+        return (
+            (event is None or event_name(row["event"]) == event_name(event))
+            and message_id in (None, row["message_id"])
+            and (newer_than is None or row["id"] > newer_than)
+        )
 
     def is_complete(rows: list[dict[str, Any]]) -> bool:
-        return any(row["delivered"] or not arguments.delivered for row in rows)
+        return any(row["delivered"] or not delivered for row in rows)
 
-    rows = await poll(read, is_complete, arguments.timeout_s)
-    ready = [row for row in rows if row["delivered"] or not arguments.delivered]
+    rows = await poll(read, is_complete, timeout_s)
+    ready = [row for row in rows if row["delivered"] or not delivered]
     if ready:
         oldest = min(ready, key=lambda row: row["id"])
         view = await connection.admin.call("GET /admin/callbacks/{callback_id}", callback_id=oldest["id"])
         return ToolOutput({**view, "body": _read_body(view["body"])})
     if rows:
-        rule = f"the receiver has not accepted it after {arguments.timeout_s} s"
+        rule = f"the receiver has not accepted it after {timeout_s} s"
         raise ToolError(
             "delivered", rule, "false", callback_id=rows[0]["id"], hint="explain_message shows the attempts"
         )
-    rule = f"there is no such callback after {arguments.timeout_s} s"
+    rule = f"there is no such callback after {timeout_s} s"
     raise ToolError(
         "event", rule, ", ".join(sorted(seen)), hint="cause it with trigger, or wait with a longer timeout_s"
     )
 
 
-class AdvanceArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `advance_clock`: the sum of all parts."""
-
-    days: Amount = 0
-    hours: Amount = 0
-    minutes: Amount = 0
-    seconds: Amount = 0
-
-
 @tool("advance_clock")
-async def advance_clock(connection: ServiceConnection, arguments: AdvanceArguments) -> ToolOutput:
+async def advance_clock(
+    connection: ServiceConnection, *, days: Amount = 0, hours: Amount = 0, minutes: Amount = 0, seconds: Amount = 0
+) -> ToolOutput:
     """Advance the clock of service and simulator, stopping at each due time; it cannot be set back."""
-    hours = arguments.days * 24 + arguments.hours
-    ms = ((hours * 60 + arguments.minutes) * 60 + arguments.seconds) * 1000
+    hours = days * 24 + hours
+    ms = ((hours * 60 + minutes) * 60 + seconds) * 1000
     if not ms:
         raise ToolError("hours", "the duration is 0", "at least one of days, hours, minutes and seconds above 0")
     response = await connection.control.call("POST /control/clock/advance", ms=ms)
     return ToolOutput(response, f"{clock_line(response)}; {due_times(response['steps'])} on the way")
 
 
-class FaultArguments(Struct, forbid_unknown_fields=True, omit_defaults=True):
+class FaultArguments(Struct, forbid_unknown_fields=True):
     """Arguments of `arm_fault`: the fault, as the control API reads it."""
 
     on: Annotated[Literal["call", "webhook"], Meta(description="A call of the service, or a webhook to it.")]
@@ -443,30 +429,21 @@ class FaultArguments(Struct, forbid_unknown_fields=True, omit_defaults=True):
 TOOLS["arm_fault"] = call_tool("POST /control/faults", FaultArguments)
 
 
-class NoArguments(Struct, forbid_unknown_fields=True):
-    """A tool without arguments."""
-
-
-TOOLS["disarm_faults"] = call_tool("DELETE /control/faults", NoArguments)
-
-
-class ExplainMessageArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `explain_message`."""
-
-    message_id: MessageId
+TOOLS["disarm_faults"] = call_tool("DELETE /control/faults")
 
 
 @tool("explain_message", is_read_only=True)
-async def explain_message(connection: ServiceConnection, arguments: ExplainMessageArguments) -> ToolOutput:
+async def explain_message(connection: ServiceConnection, *, message_id: MessageId) -> ToolOutput:
     """Show a message's trace: request, queue, operator, events, callbacks with every attempt, and why it failed."""
-    view = await connection.admin.call("GET /admin/trace/{message_id}", message_id=arguments.message_id)
+    view = await connection.admin.call("GET /admin/trace/{message_id}", message_id=message_id)
     await add_simulated_events(lambda: connection.control, view)
     return ToolOutput(view, "\n".join(format_trace(view)))
 
 
-class ExplainRequestArguments(Struct, forbid_unknown_fields=True):
-    """Arguments of `explain_request`."""
-
+@tool("explain_request", is_read_only=True)
+async def explain_request(
+    connection: ServiceConnection,
+    *,
     request_id: Annotated[
         str,
         _value(
@@ -474,13 +451,10 @@ class ExplainRequestArguments(Struct, forbid_unknown_fields=True):
             "an id or request_id of list_requests",
             min_length=1,
         ),
-    ]
-
-
-@tool("explain_request", is_read_only=True)
-async def explain_request(connection: ServiceConnection, arguments: ExplainRequestArguments) -> ToolOutput:
+    ],
+) -> ToolOutput:
     """Explain a failed request by the X-Request-Id of its response: the error, the field and what would be accepted."""
-    entry = await connection.find_request(arguments.request_id)
+    entry = await connection.find_request(request_id)
     if entry is None:
         newest = await connection.admin.call("GET /admin/requests", limit=5)
         accepted = ", ".join(entry["request_id"] or entry["id"] for entry in newest["requests"])
@@ -510,18 +484,6 @@ def _has_reached(state: str, wanted: str) -> bool:
     if _FAILED in (state, wanted):
         return state == wanted
     return _PROGRESS.index(state) >= _PROGRESS.index(wanted)
-
-
-def _has_ended(state: str, wanted: str) -> bool:
-    return state == _FAILED or _has_reached(state, wanted)
-
-
-def _is_match(row: dict[str, Any], arguments: WaitForCallbackArguments) -> bool:
-    return (
-        (arguments.event is None or event_name(row["event"]) == event_name(arguments.event))
-        and arguments.message_id in (None, row["message_id"])
-        and (arguments.newer_than is None or row["id"] > arguments.newer_than)
-    )
 
 
 def _read_body(body: Any) -> Any:
