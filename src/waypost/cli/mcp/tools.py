@@ -284,7 +284,7 @@ async def trigger(
         None
     ),
 ) -> ToolOutput:
-    """Cause an event at the simulator: the recipient writes (text, image, …), reads or reacts; a message fails; …
+    """Cause an event at the simulator: the recipient writes (text, …), reads or reacts; a message fails; and others.
 
     A message is sent first if the event needs one. An unknown event is an error that lists all.
     """
