@@ -5,7 +5,6 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
-from waypost.store import bulk_statements
+from waypost.store.bulk_statements import SqliteBulkStatements
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 """First words of the statements that have a plan."""
@@ -52,10 +51,12 @@ class Statements:
         self._ends = ExitStack()
         event.listen(Engine, "before_cursor_execute", self._record_sqlite)
         self._ends.callback(event.remove, Engine, "before_cursor_execute", self._record_sqlite)
-        get_driver = bulk_statements.driver_connection
-        patch = partial(_RecordingDriver, self._record_bulk, get_driver)
-        self._ends.callback(setattr, bulk_statements, "driver_connection", get_driver)
-        setattr(bulk_statements, "driver_connection", patch)  # noqa: B010
+        recording = property(
+            lambda statements: _RecordingDriver(self._record_bulk, vars(statements)["driver"]),
+            lambda statements, driver: vars(statements).update(driver=driver),
+        )
+        setattr(SqliteBulkStatements, "driver", recording)  # noqa: B010
+        self._ends.callback(delattr, SqliteBulkStatements, "driver")
         if find_spec("psycopg") is not None:
             self._patch_psycopg()
 
@@ -105,8 +106,8 @@ class Statements:
         if self._store in (None, connection.engine.url.database):
             self._record(text, parameters[0] if many else parameters)
 
-    def _record_bulk(self, connection: Connection, text: str, parameters: Any) -> None:
-        if self._store in (None, connection.engine.url.database):
+    def _record_bulk(self, store: str, text: str, parameters: Any) -> None:
+        if self._store in (None, store):
             self._record(text, parameters)
 
     def _record(self, text: str, parameters: Any) -> None:
@@ -133,22 +134,17 @@ class Statements:
 class _RecordingDriver:
     """Records what the bulk statements of SQLite execute at the driver, and executes it."""
 
-    def __init__(
-        self,
-        record: Callable[[Connection, str, Any], None],
-        get_driver: Callable[[Connection], Any],
-        connection: Connection,
-    ) -> None:
+    def __init__(self, record: Callable[[str, str, Any], None], driver: Any) -> None:
         self._record = record
-        self._connection = connection
-        self._driver = get_driver(connection)
+        self._driver = driver
+        self._store: str = driver.execute("PRAGMA database_list").fetchone()[2]
 
     def execute(self, text: str, parameters: Any = ()) -> Any:
-        self._record(self._connection, text, parameters)
+        self._record(self._store, text, parameters)
         return self._driver.execute(text, parameters)
 
     def executemany(self, text: str, rows: Any) -> Any:
-        self._record(self._connection, text, rows[0] if rows else ())
+        self._record(self._store, text, rows[0] if rows else ())
         return self._driver.executemany(text, rows)
 
 

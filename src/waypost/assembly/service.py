@@ -324,10 +324,18 @@ class Waypost:
         )
         public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=secret_box, clock=clock)
         stages = (
-            StageWorker(self.queue, QueueName.OUTBOUND, dispatch.prepare, pace=self._operator_circuits.check_pace),
+            StageWorker(
+                self.queue,
+                QueueName.OUTBOUND,
+                dispatch.prepare,
+                pace=self._operator_circuits.check_pace,
+                release=dispatch.release,
+            ),
             StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
             StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
-            StageWorker(self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace),
+            StageWorker(
+                self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace, release=callbacks.release
+            ),
             StageWorker(self.queue, QueueName.MEDIA, media_fetch.prepare),
         )
         self._stages = tuple(stage for stage in stages if stage.queue_name in queues_of_stages(settings.stages))

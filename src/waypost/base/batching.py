@@ -111,10 +111,20 @@ class GroupCommit:
         self._executor.submit(self._commit, self._loop, batch)
 
     def _finish_batch(self, outcomes: list[ItemOutcome]) -> None:
-        _resolve_futures(outcomes)
+        for future, result, error in outcomes:
+            if future.done():  # its caller was cancelled; the work is committed all the same
+                continue
+            if error is None:
+                future.set_result(result)
+            else:
+                # The frames of the writer's thread have ended. They refer to the batch, whose futures refer to
+                # the error.
+                traceback.clear_frames(error.__traceback__)
+                future.set_exception(error)
         self._busy = False
-        self._start()
-        if not self._busy:
+        if self._waiting:
+            self._start()
+        else:
             self._idle.set()
 
     def _commit(self, loop: asyncio.AbstractEventLoop, batch: list[WaitingItem]) -> None:
@@ -136,18 +146,20 @@ class GroupCommit:
         del batch, outcomes  # this frame may still run when the others are cleared
 
     def _run_batch(self, batch: list[WaitingItem]) -> list[ItemOutcome]:
-        kinds: dict[CommitWork, list[tuple[Any, asyncio.Future[Any]]]] = {}
+        kinds: dict[CommitWork, tuple[list[Any], list[asyncio.Future[Any]]]] = {}
         for work, item, future in batch:
-            kinds.setdefault(work, []).append((item, future))
+            items, futures = kinds.setdefault(work, ([], []))
+            items.append(item)
+            futures.append(future)
         if self._first_work is not None and self._first_work in kinds:
             kinds = {self._first_work: kinds.pop(self._first_work), **kinds}
         outcomes: list[ItemOutcome] = []
 
         def run_all(connection: Any) -> None:
             outcomes.clear()  # a transaction that conflicted with another is run again
-            for work, waiting in kinds.items():
-                results = work(connection, [item for item, _ in waiting])
-                outcomes.extend((future, result, None) for (_, future), result in zip(waiting, results, strict=True))
+            for work, (items, futures) in kinds.items():
+                for future, result in zip(futures, work(connection, items), strict=True):
+                    outcomes.append((future, result, None))
 
         began_s = time.perf_counter()
         self._transaction(run_all)
@@ -161,15 +173,3 @@ class GroupCommit:
         except Exception as error:  # noqa: BLE001  returned to the caller at fault
             self.counts.failed += 1
             return waiting_item[2], None, error
-
-
-def _resolve_futures(outcomes: list[ItemOutcome]) -> None:
-    for future, result, error in outcomes:
-        if future.done():  # its caller was cancelled; the work is committed all the same
-            continue
-        if error is None:
-            future.set_result(result)
-        else:
-            # The frames of the writer's thread have ended. They refer to the batch, whose futures refer to the error.
-            traceback.clear_frames(error.__traceback__)
-            future.set_exception(error)

@@ -76,6 +76,7 @@ class CallbackSender:
         self._chance = chance
         self._order_hold_ms = order_hold_ms
         self._slots = ConcurrencySlots(clock, self._clear_not_before)
+        self.release = self._slots.release
         self._marks = InFlightMarks(queue)
         self._reads = 0
         self.metrics = AttemptMetrics()
@@ -124,12 +125,7 @@ class CallbackSender:
         self._reads += 1
         read_number = self._reads
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
-        try:
-            batch = await self._reader.read(jobs, set(filter(self._must_be_read, subscription_ids)))
-        except BaseException:
-            for job in jobs:
-                self._slots.release(job)
-            raise
+        batch = await self._reader.read(jobs, set(filter(self._must_be_read, subscription_ids)))
         for subscription_id in batch.read_ids:
             self._update_receiver(subscription_id, batch, read_number)
         return [(job, self._work_of(job, batch)) for job in jobs]
@@ -153,49 +149,46 @@ class CallbackSender:
         return partial(self._deliver, job, batch)
 
     async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
+        subscription_id = group_subscription_id(job.concurrency_group)
+        row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
+        if row is None or subscription is None:
+            await self._end_undeliverable(job, row)
+            return
+        # Else another process may have gone on: an older callback must not come later.
+        receiver = self._slots.receivers[subscription_id]
+        if job.was_in_flight:
+            await self._record_interrupted(job, row, subscription, receiver)
+            return
+        if not self._queue.is_lease_held(job) or not receiver.may_be_called(job.position):
+            self._queue.abandon(job)
+            return
+        is_probe = receiver.probe_position == job.position
+        is_lease_held = partial(self._queue.is_lease_held, job)
+        keys = batch.keys[subscription_id]
+        callback = Callback(
+            row.id, subscription.id, subscription.url, subscription.headers, row.sequence, row.body, keys
+        )
+        if receiver.has_responded and not is_probe:
+            self._marks.begin(job)
+        elif not await self._marks.mark(job):
+            self._queue.abandon(job)
+            return
         try:
-            subscription_id = group_subscription_id(job.concurrency_group)
-            row, subscription = batch.callbacks.get(job.subject.id), batch.subscriptions.get(subscription_id)
-            if row is None or subscription is None:
-                await self._end_undeliverable(job, row)
-                return
-            # Else another process may have gone on: an older callback must not come later.
-            receiver = self._slots.receivers[subscription_id]
-            if job.was_in_flight:
-                await self._record_interrupted(job, row, subscription, receiver)
-                return
-            if not self._queue.is_lease_held(job) or not receiver.may_be_called(job.position):
-                self._queue.abandon(job)
-                return
-            is_probe = receiver.probe_position == job.position
-            is_lease_held = partial(self._queue.is_lease_held, job)
-            keys = batch.keys[subscription_id]
-            callback = Callback(
-                row.id, subscription.id, subscription.url, subscription.headers, row.sequence, row.body, keys
-            )
-            if receiver.has_responded and not is_probe:
-                self._marks.begin(job)
-            elif not await self._marks.mark(job):
-                self._queue.abandon(job)
-                return
-            try:
-                attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
-            finally:
-                await self._marks.end(job)
-            if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
-                self._queue.abandon(job)
-                return
-            receiver.has_responded = receiver.has_responded or attempt.status is not None
-            receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
-            if attempt.delivered:
-                await self._record_delivered(job, row, receiver, attempt)
-            else:
-                retry_after_ms = parse_retry_after_ms(attempt.response_headers, self._clock.now_ms())
-                await self._record_failed(
-                    job, row, subscription, receiver, attempt, is_probe=is_probe, retry_after_ms=retry_after_ms
-                )
+            attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
         finally:
-            self._slots.release(job)
+            await self._marks.end(job)
+        if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
+            self._queue.abandon(job)
+            return
+        receiver.has_responded = receiver.has_responded or attempt.status is not None
+        receiver.was_slow = attempt.duration_ms >= SLOW_RESPONSE_MS
+        if attempt.delivered:
+            await self._record_delivered(job, row, receiver, attempt)
+        else:
+            retry_after_ms = parse_retry_after_ms(attempt.response_headers, self._clock.now_ms())
+            await self._record_failed(
+                job, row, subscription, receiver, attempt, is_probe=is_probe, retry_after_ms=retry_after_ms
+            )
 
     async def _end_undeliverable(self, job: Job, row: CallbackRow | None) -> None:
         """End a callback that is too old and has been deleted, or whose subscription was: there is no URL to send to."""

@@ -94,16 +94,7 @@ class MessageSender:
         batch.media.update(zip((job.position for job in jobs), copies, strict=True))
 
     async def send_job(self, job: Job, batch: OutboundBatch) -> None:
-        """Send the message of a job whose batch is prepared, or retry it later."""
-        is_parked = False
-        try:
-            is_parked = await self._run_job(job, batch)
-        finally:
-            if not is_parked:
-                self._circuits.release(job)
-
-    async def _run_job(self, job: Job, batch: OutboundBatch) -> bool:
-        """Work a job; return True if it is parked until the uploads that it needs have ended."""
+        """Send the message of a job whose batch is prepared, retry it later, or park it until its media are uploaded."""
         row = batch.messages[job.subject.id]
         failure = batch.failures.get(job.position)
         if job.position in batch.account_pauses:
@@ -112,10 +103,8 @@ class MessageSender:
             await self._apply_upload_failure(job, row, failure)
         elif batch.media.get(job.position, NO_COPIES).missing:
             self._upload_first(job, row, batch)
-            return True
         else:
             await self._send_once(job, row, batch)
-        return False
 
     async def _abandon_paused(self, job: Job, row: MessageRow, cause: OperatorUnavailable) -> None:
         """Abandon a job whose operator account is paused or away, or fail it if it has waited for all its lifetime.

@@ -16,7 +16,7 @@ from waypost.domain.message import reply_target_id
 from waypost.domain.templates.template import Template
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import JobWork, PreparedJobs, failing_work
+from waypost.queue.worker import PreparedJobs, failing_work
 from waypost.store.database import Database
 from waypost.store.directory import Directory
 from waypost.store.encoding import decode_content
@@ -53,6 +53,12 @@ class OutboundDispatcher:
         """Messages sent to the operator, by outcome and class of the operator's code."""
         return self._sender.counts
 
+    def release(self, job: Job) -> None:
+        """Return what a job took when it was admitted: it has ended, or is parked."""
+        if not job.is_parked:
+            self._circuits.release(job)
+        self._slots.release(job)
+
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Mark the jobs to be sent as in flight, on disk, and return the work of each job.
 
@@ -60,22 +66,6 @@ class OutboundDispatcher:
         read by its recipient and is not sent again; one that was merely claimed was never sent (decision
         0006).
         """
-        try:
-            prepared = await self._prepare(jobs)
-        except BaseException:
-            for job in jobs:
-                self._circuits.release(job)
-                self._slots.release(job)
-            raise
-        return [(job, partial(self._run_in_slot, job, work)) for job, work in prepared]
-
-    async def _run_in_slot(self, job: Job, work: JobWork) -> None:
-        try:
-            await work()
-        finally:
-            self._slots.release(job)
-
-    async def _prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         ids = {job.subject.id for job in jobs}
         untouched = {job.subject.id for job in jobs if _is_untouched(job)}
         known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
@@ -113,12 +103,7 @@ class OutboundDispatcher:
                 for job in marked:
                     tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
         return [
-            (
-                job,
-                self._failing_work(job, unready[job.position])
-                if job.position in unready
-                else self._work_of(job, batch),
-            )
+            (job, failing_work(unready[job.position]) if job.position in unready else self._work_of(job, batch))
             for job in jobs
         ]
 
@@ -145,15 +130,10 @@ class OutboundDispatcher:
         if job.subject.kind in TEMPLATE_KINDS:
             failure = batch.failures.get(job.position)
             return lambda: self._template_actions.run_job(job, batch.templates[job.subject.id], failure)
-        return lambda: self._sender.send_job(job, batch)
-
-    def _failing_work(self, job: Job, error: Exception) -> JobWork:
-        self._circuits.release(job)
-        return failing_work(error)
+        return partial(self._sender.send_job, job, batch)
 
     async def _abandon_lost(self, job: Job) -> None:
         """Abandon a job that another process works now: the lease ran out before it could be sent."""
-        self._circuits.release(job)
         self._queue.abandon(job)
 
 

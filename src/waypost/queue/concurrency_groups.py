@@ -157,7 +157,7 @@ class ConcurrencyGroup:
         Where positions are committed out of order it stays for a minute, because it knows how far it is
         complete: to read from a group's beginning again costs as much as all that was deleted there lately.
         """
-        return self.is_empty and not self._complete.is_known
+        return not (self._keys or self._more or self.is_reading or self._complete.is_known)
 
     def allow_read(self) -> None:
         """Note that the store may hold jobs that have not been read."""

@@ -21,6 +21,7 @@ class Job:
         is_detached: the other jobs of its ordering key no longer wait for it.
         is_replay: a callback that is sent once more.
         in_flight: it is being sent right now.
+        is_parked: it waits for something in this process.
         blocking_since_ms: when this process first saw it fail; not stored.
     """
 
@@ -36,6 +37,7 @@ class Job:
     is_detached: bool = False
     is_replay: bool = False
     in_flight: bool = False
+    is_parked: bool = False
     blocking_since_ms: int | None = None
 
     @property

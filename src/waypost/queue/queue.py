@@ -110,9 +110,13 @@ class JobQueue:
         return sum(group.jobs_in_memory for group in self._schedulers[queue_name].groups.values())
 
     async def wait(self, queue_name: QueueName) -> None:
-        """Return when there may be something to claim."""
+        """Return when there may be something to claim that was not there at the last claim."""
         due_ms = self._schedulers[queue_name].next_due_ms(self.plans[queue_name].share)
         await self._clock.wait(self._wake_events[queue_name], until_ms=due_ms, poll_ms=POLL_MS)
+
+    def has_more_to_read(self, queue_name: QueueName) -> bool:
+        """True if the store has more jobs of a group of which the last claim has read some."""
+        return self._schedulers[queue_name].has_more_to_read
 
     def is_idle(self, queue_name: QueueName) -> bool:
         """True if the queue has been scanned and nothing has been enqueued since."""
@@ -292,11 +296,13 @@ class JobQueue:
         if group is None:
             self._end_job(job, is_retry=True)
             return
+        job.is_parked = True
         group.park()
         self._notify_end(job, group)
 
     def unpark(self, job: Job) -> bool:
         """Let a parked job be claimed again; return False where another process works its group now."""
+        job.is_parked = False
         group = self._schedulers[job.queue].group_of(job)
         if group is None:
             return False
@@ -330,7 +336,8 @@ class JobQueue:
     def _notify_end(self, job: Job, group: ConcurrencyGroup | None) -> None:
         if group is None or not group.in_flight:
             self.shards.renew_if_leaving(job.queue, job.concurrency_group)
-        self._wake_events[job.queue].set()
+        if group is None or group.ready or group.needs_read:
+            self._wake_events[job.queue].set()
 
     def _fence(self, job: Job) -> ShardFence:
         shard = None if self._database.is_exclusive else shard_of(job.concurrency_group)

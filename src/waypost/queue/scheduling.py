@@ -96,13 +96,25 @@ class QueueScheduler:
         """Return the groups of which more should be read."""
         return [group for group in self.groups.values() if group.needs_read]
 
+    @property
+    def has_more_to_read(self) -> bool:
+        """True if another read is to be made before what is in memory is all that can be claimed."""
+        return any(group.needs_read for group in self.groups.values())
+
     def claim_due(self, *, at_most: int, share: int, now_ms: int, pace: PaceCheck | None) -> list[Job]:
         """Return due heads, one of each group in turn, no group beyond its share.
 
         Where not all that is due can be claimed, the groups that were claimed from are last the next time.
         """
         claimed: list[Job] = []
-        open_groups = [group for group in self.groups.values() if group.ready and not group.is_leaving]
+        open_groups: list[ConcurrencyGroup] = []
+        unused: list[str] = []
+        for group in self.groups.values():
+            if group.ready:
+                if not group.is_leaving:
+                    open_groups.append(group)
+            elif group.can_be_dropped:
+                unused.append(group.name)
         while open_groups and len(claimed) < at_most:
             still_open: list[ConcurrencyGroup] = []
             for group in open_groups:
@@ -116,15 +128,16 @@ class QueueScheduler:
         if len(claimed) >= at_most:
             for name in {job.concurrency_group: None for job in claimed}:
                 self.groups[name] = self.groups.pop(name)
-        for name in [name for name, group in self.groups.items() if group.can_be_dropped]:
+        for name in unused:
             del self.groups[name]
         return claimed
 
     def next_due_ms(self, share: int) -> int | None:
         """Return when the next head is due, among the groups that have free slots."""
-        dues = [
-            group.next_due_ms
-            for group in self.groups.values()
-            if group.in_flight < share and group.ready and not group.is_leaving
-        ]
-        return min((due for due in dues if due is not None), default=None)
+        earliest_ms: int | None = None
+        for group in self.groups.values():
+            if group.ready and group.in_flight < share and not group.is_leaving:
+                due_ms = group.next_due_ms
+                if due_ms is not None and (earliest_ms is None or due_ms < earliest_ms):
+                    earliest_ms = due_ms
+        return earliest_ms

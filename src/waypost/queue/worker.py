@@ -33,15 +33,29 @@ class StageWorker:
     """Works one queue until it is stopped.
 
     A defect belongs to its job: that job is retried later and the loop continues.
+
+    Args:
+        queue: all queues.
+        queue_name: the one that it works.
+        prepare: prepares a batch.
+        pace: decides whether a job may start; None: every one may.
+        release: called with each job that has been started, once its work has ended.
     """
 
     def __init__(
-        self, queue: JobQueue, queue_name: QueueName, prepare: PrepareJobs, *, pace: PaceCheck | None = None
+        self,
+        queue: JobQueue,
+        queue_name: QueueName,
+        prepare: PrepareJobs,
+        *,
+        pace: PaceCheck | None = None,
+        release: Callable[[Job], None] = lambda _: None,
     ) -> None:
         self._queue = queue
         self._queue_name = queue_name
         self._prepare = prepare
         self._pace = pace
+        self._release = release
         self._max_in_flight = queue.plans[queue_name].in_flight
         self._active_jobs = 0
         self._slot_freed = asyncio.Event()  # set when a job has ended
@@ -121,40 +135,49 @@ class StageWorker:
             for job in jobs:
                 self._queue.abandon(job)
             return
-        if not jobs:
+        if jobs:
+            self._active_jobs += len(jobs)
+            # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
+            # queries and the mark of a batch are shared by more jobs the more there is to do.
+            await asyncio.wait([self._start_task(self._run_batch(jobs))])
+        if len(jobs) < room and not self._queue.has_more_to_read(self._queue_name):
             self._step_began_s = None
             await self._queue.wait(self._queue_name)
-            return
-        self._active_jobs += len(jobs)
-        # One batch is prepared at a time; what becomes due meanwhile is the next batch, so that the
-        # queries and the mark of a batch are shared by more jobs the more there is to do.
-        await asyncio.wait([self._start_task(self._run_batch(jobs))])
 
     async def _run_batch(self, jobs: Sequence[Job]) -> None:
         try:
             prepared = await self._prepare(jobs)
-        except StoreUnavailable:  # not a defect, and nothing of it has been sent
+        except BaseException as error:
             for job in jobs:
-                self._start_task(self._abandon(job))
-            return
-        except Exception as error:  # noqa: BLE001  a defect belongs to its jobs
+                self._release(job)
+            if not isinstance(error, Exception):
+                raise
             for job in jobs:
-                self._start_task(self._retry_after_defect(job, error))
+                self._start_task(self._end_failed(job, error))
             return
-        working = {id(job) for job, _ in prepared}
-        self._active_jobs -= sum(id(job) not in working for job in jobs)
+        self._active_jobs -= len(jobs) - len(prepared)
         for job, work in prepared:
             self._start_task(self._run_job(job, work))
 
     async def _run_job(self, job: Job, work: JobWork) -> None:
+        failure: Exception | None = None
         try:
             await work()
-        except StoreUnavailable:
-            await self._abandon(job)
         except Exception as error:  # noqa: BLE001  a defect belongs to its job
-            await self._retry_after_defect(job, error)
-        else:
+            failure = error
+        finally:
+            self._release(job)
+        if failure is None:
             self._release_slot()
+        else:
+            await self._end_failed(job, failure)
+
+    async def _end_failed(self, job: Job, error: Exception) -> None:
+        """End a job whose work, or whose batch, has raised an error: a store that is away is not a defect."""
+        if isinstance(error, StoreUnavailable):
+            await self._abandon(job)
+        else:
+            await self._retry_after_defect(job, error)
 
     async def _abandon(self, job: Job) -> None:
         """Return a job that could not be worked because the store is unreachable."""
@@ -177,7 +200,6 @@ class StageWorker:
         if self._step_began_s is not None:
             self._step_began_s = time.monotonic()
         self._slot_freed.set()
-        self._queue.wake_worker(self._queue_name)
 
     def _start_task(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)

@@ -5,7 +5,7 @@ statement is made once for each engine, and rows are tuples that go to the drive
 unchanged. The engine decides how they are sent: see `BulkStatements`.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
 
@@ -46,7 +46,7 @@ class BulkInsert:
         Returns:
             The position of each row, if the table has positions and the engine returns them.
         """
-        return _get_bulk_statements(connection).insert(connection, self, rows) if rows else ()
+        return connection.info[BULK_STATEMENTS].insert(connection, self, rows) if rows else ()
 
 
 class BulkInsertNew:
@@ -65,7 +65,7 @@ class BulkInsertNew:
 
     def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
         """Insert the rows in order; return the returned columns of those that were new, in any order."""
-        return _get_bulk_statements(connection).insert_new(connection, self, rows) if rows else []
+        return connection.info[BULK_STATEMENTS].insert_new(connection, self, rows) if rows else []
 
 
 class BulkUpdate:
@@ -82,7 +82,7 @@ class BulkUpdate:
     def run(self, connection: Connection, rows: Rows) -> None:
         """Update each row; no key may occur twice."""
         if rows:
-            _get_bulk_statements(connection).update(connection, self, rows)
+            connection.info[BULK_STATEMENTS].update(connection, self, rows)
 
 
 class BulkDelete:
@@ -99,7 +99,7 @@ class BulkDelete:
         An engine whose store has a single process returns all keys: the process that holds a job there
         is the only one that can delete it.
         """
-        return _get_bulk_statements(connection).delete(connection, self, keys) if keys else set()
+        return connection.info[BULK_STATEMENTS].delete(connection, self, keys) if keys else set()
 
 
 class BulkCount:
@@ -126,7 +126,7 @@ class BulkCount:
         Returns:
             Each key with its new count, in any order.
         """
-        return _get_bulk_statements(connection).count(connection, self, rows) if rows else []
+        return connection.info[BULK_STATEMENTS].count(connection, self, rows) if rows else []
 
 
 class BulkSelect(Generic[RowTuple]):
@@ -168,16 +168,13 @@ class BulkSelect(Generic[RowTuple]):
         """Return the rows with a value of each list; none if a list is empty."""
         if not all(lists):
             return []
-        rows = _get_bulk_statements(connection).select(connection, self, lists)
-        return list(map(self._make, self._read_flags(rows) if self._flags else rows))
-
-    def _read_flags(self, rows: Iterable[Sequence[Any]]) -> Iterable[list[Any]]:
-        """Yield rows with booleans where the engine has numbers."""
-        for row in rows:
-            values = list(row)
-            for n in self._flags:
-                values[n] = bool(values[n]) if values[n] is not None else None
-            yield values
+        rows = connection.info[BULK_STATEMENTS].select(connection, self, lists)
+        if self._flags:
+            rows = list(map(list, rows))
+            for values in rows:
+                for n in self._flags:  # the engine may have numbers
+                    values[n] = bool(values[n]) if values[n] is not None else None
+        return list(map(self._make, rows))
 
 
 class BulkFilter:
@@ -192,7 +189,7 @@ class BulkFilter:
 
     def run(self, connection: Connection, members: Collection[str]) -> set[str]:
         """Return the members for which it is true."""
-        return _get_bulk_statements(connection).filter(connection, self, members) if members else set()
+        return connection.info[BULK_STATEMENTS].filter(connection, self, members) if members else set()
 
 
 class BulkStatements(Protocol):
@@ -246,9 +243,14 @@ class BulkStatements(Protocol):
 
 
 class SqliteBulkStatements:
-    """Bulk statements of an in-process engine: a statement prepared once, run for each row."""
+    """Bulk statements of one connection to an in-process engine: a statement prepared once, run for each row.
 
-    def __init__(self) -> None:
+    Attributes:
+        driver: the driver's own connection.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.driver: Any = connection.connection.driver_connection
         self._texts: dict[Any, str] = {}
 
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
@@ -262,7 +264,7 @@ class SqliteBulkStatements:
             names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
             text = f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}){skip_existing(statement)}"  # noqa: S608
             self._texts[statement] = text
-        driver = driver_connection(connection)
+        driver = self.driver
         if statement.positions is None:
             driver.executemany(text, rows)
             return None
@@ -283,7 +285,7 @@ class SqliteBulkStatements:
             text = self._texts[statement] = (
                 f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}) {return_new(statement)}"  # noqa: S608
             )
-        driver = driver_connection(connection)
+        driver = self.driver
         return [new for row in rows if (new := driver.execute(text, row).fetchone()) is not None]
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
@@ -293,12 +295,12 @@ class SqliteBulkStatements:
             assigned = ", ".join(f"{_quote(name)} = ?" for name in statement.columns)
             table, key = statement.table.name, _quote(statement.key)
             text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"  # noqa: S608
-        driver_connection(connection).executemany(text, rows)
+        self.driver.executemany(text, rows)
 
     def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows."""
         text = f"DELETE FROM {statement.table.name} WHERE {_quote(statement.key)} = ?"  # noqa: S608
-        driver_connection(connection).executemany(text, [(key,) for key in keys])
+        self.driver.executemany(text, [(key,) for key in keys])
         return set(keys)
 
     def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
@@ -309,7 +311,7 @@ class SqliteBulkStatements:
                 f"{upsert_counter(statement)} VALUES ({', '.join('?' * (len(statement.key) + 1))}) "
                 f"{raise_counter(statement)}"
             )
-        driver = driver_connection(connection)
+        driver = self.driver
         return [driver.execute(text, row).fetchone() for row in rows]
 
     def select(
@@ -324,21 +326,21 @@ class SqliteBulkStatements:
                 conditions.append(_quote(statement.condition))
             table = statement.table.name + (f" INDEXED BY {statement.index}" if statement.index else "")
             text = self._texts[statement] = f"SELECT {names} FROM {table} WHERE {' AND '.join(conditions)}"  # noqa: S608
-        return driver_connection(connection).execute(text, list(map(_encode_list, lists))).fetchall()
+        return self.driver.execute(text, [_encode_json([*values]).decode() for values in lists]).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
         """Return the members for which the condition is true."""
         text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"  # noqa: S608
-        return {value for (value,) in driver_connection(connection).execute(text, (_encode_list(members),))}
+        return {value for (value,) in self.driver.execute(text, (_encode_list(members),))}
 
     def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
         """Return the shards whose lease this holder has."""
-        rows = driver_connection(connection).execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
+        rows = self.driver.execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
         return {shard for (shard,) in rows}
 
     def next_position(self, connection: Connection) -> int:
         """Return the position of a new job."""
-        return _reserve_positions(driver_connection(connection), 1)[0]
+        return _reserve_positions(self.driver, 1)[0]
 
     def lock_rare_writes(self, connection: Connection) -> None:
         """Do nothing: there is no other process."""
@@ -346,11 +348,6 @@ class SqliteBulkStatements:
     def now_ms(self, connection: Connection) -> int | None:
         """Return None: the clock of the one process is as good."""
         return None
-
-
-def driver_connection(connection: Connection) -> Any:
-    """Return the driver's own connection."""
-    return connection.connection.driver_connection
 
 
 def skip_existing(statement: BulkInsert) -> str:
@@ -396,10 +393,6 @@ def _quote(name: str) -> str:
 
 def _encode_list(values: Collection[Any]) -> str:
     return _encode_json(list(values)).decode()
-
-
-def _get_bulk_statements(connection: Connection) -> BulkStatements:
-    return connection.info[BULK_STATEMENTS]
 
 
 _encode_json = msgspec.json.Encoder().encode

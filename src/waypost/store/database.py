@@ -37,10 +37,17 @@ class Database:
 
     A write is a plain function of a connection and of all items that wait for it; everything that
     waits at one moment is one transaction. A read is a plain function of a connection.
+
+    Attributes:
+        is_exclusive: no other process can have this store open.
+        commits_in_order: a row with a higher number is never visible before one with a lower.
+        cache: newly written rows.
     """
 
     def __init__(self, engine: StoreEngine) -> None:
         self._engine = engine
+        self.is_exclusive = engine.is_exclusive
+        self.commits_in_order = engine.commits_in_order
         self.cache = WriteThroughCache()
         self._failed_reads = 0
         self._readers = ThreadPool(engine.readers, "store-reader")
@@ -61,11 +68,6 @@ class Database:
         self._commit_listeners: list[Callable[[], None]] = []
 
     @property
-    def is_exclusive(self) -> bool:
-        """True if no other process can have this store open."""
-        return self._engine.is_exclusive
-
-    @property
     def engine(self) -> str:
         """Name of the engine."""
         return self._engine.name
@@ -78,11 +80,6 @@ class Database:
     async def find_damage(self, within_s: float) -> DamageSearch:
         """Look for damage, as far as the time allows."""
         return await asyncio.to_thread(self._engine.find_damage, within_s)
-
-    @property
-    def commits_in_order(self) -> bool:
-        """True if a row with a higher number is never visible before one with a lower."""
-        return self._engine.commits_in_order
 
     @property
     def busy(self) -> bool:
@@ -194,9 +191,9 @@ class Database:
         work = partial(self._engine.compact, tables)
         await (self._writers[-1].run(work) if self.is_exclusive else self._readers.run(work))
 
-    async def read(self, query: Callable[..., StoreResult], *args: Any) -> StoreResult:
+    def read(self, query: Callable[..., StoreResult], *args: Any) -> asyncio.Future[StoreResult]:
         """Run a read on a reader's thread."""
-        return await self._readers.run(self._run_read, query, args)
+        return self._readers.run(self._run_read, query, args)
 
     def _run_read(self, query: Callable[..., StoreResult], args: tuple[Any, ...]) -> StoreResult:
         """Retry once when the store was unavailable: an idle connection may have broken."""

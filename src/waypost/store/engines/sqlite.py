@@ -100,12 +100,12 @@ class SqliteEngine:
         event.listen(self._pool, "connect", _set_up)
         event.listen(self._pool, "begin", _begin_immediate)
         self._writer = self._pool.connect()
-        self._writer.info.update({BULK_STATEMENTS: SqliteBulkStatements(), IS_WRITER: True})
+        self._writer.info.update({BULK_STATEMENTS: SqliteBulkStatements(self._writer), IS_WRITER: True})
         with self.write() as connection:
             create_or_check_schema(connection, upgrade=self._upgrade)
         for _ in range(self.readers):
             reader = self._pool.connect().execution_options(reader=True)
-            reader.info[BULK_STATEMENTS] = SqliteBulkStatements()
+            reader.info[BULK_STATEMENTS] = SqliteBulkStatements(reader)
             self._open_readers.append(reader)
             self._idle.put(reader)
 
