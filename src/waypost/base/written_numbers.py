@@ -1,11 +1,12 @@
 """JSON whose numbers keep their spelling: what a control call gives within a free object is shown as it was written.
 
-A form's value 7.50 reaches the business as 7.50, and not as 7.5. Members with a declared type are ordinary numbers.
+A form's value 7.50 reaches the business as 7.50, and not as 7.5, and so does a price of the operator's webhook.
+Members with a declared type are ordinary numbers.
 """
 
 import re
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -42,7 +43,12 @@ def _encode_number(value: object) -> msgspec.Raw:
     return msgspec.Raw(value.text.encode())
 
 
-encode_json: Final = msgspec.json.Encoder(enc_hook=_encode_number).encode
+def json_encoder(*, order: Literal["sorted"] | None = None) -> msgspec.json.Encoder:
+    """Return an encoder of values that `json_decoder` has read."""
+    return msgspec.json.Encoder(enc_hook=_encode_number, order=order)
+
+
+encode_json: Final = json_encoder().encode
 
 
 def ascii_json(value: Any) -> str:

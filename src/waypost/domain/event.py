@@ -1,7 +1,7 @@
 """Events that an operator reports in its webhooks, decoded; the body of a webhook as received, and the items in it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, cast
@@ -265,6 +265,7 @@ class WebhookItem(NamedTuple):
             the mark and a body with this item alone, its bytes unchanged, to be split once more.
         defect: why the item cannot be read; None for one that can.
         is_undated: nothing in it says when it happened, so that an equal one much later is another event.
+        read_event: returns the event of the payload, where what it says has been read already.
     """
 
     dedupe_key: str
@@ -274,6 +275,7 @@ class WebhookItem(NamedTuple):
     payload: bytes
     defect: str | None = None
     is_undated: bool = False
+    read_event: Callable[[], "Event"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,10 @@ class EventIngester:
         adapter = self._operators.adapter(account)
         for item in webhook.items:
             try:
-                yield None if item.defect is not None else adapter.read(item.payload)
+                if item.defect is not None:
+                    yield None
+                else:
+                    yield item.read_event() if item.read_event is not None else adapter.read(item.payload)
             except Exception as error:  # noqa: BLE001  a defect belongs to its job
                 self._log.error("an item of a webhook could not be read", path=item.path, exc_info=error)
                 yield None

@@ -7,11 +7,12 @@ surrogate pair, and no name that is too long for an index.
 import hashlib
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import msgspec
 
+from waypost.base.written_numbers import WrittenNumber
 from waypost.domain.outcome import MAX_OPERATOR_ID_CHARS
 
 MAX_NAME_CHARS: Final = MAX_OPERATOR_ID_CHARS
@@ -27,10 +28,25 @@ MAX_REPAIRED_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 100
 """Maximum number of nested values in a part of a damaged text; the operator's deepest documented content has 12."""
 
-_decode_json: Final = msgspec.json.Decoder().decode
+_decode_json: Final[Callable[[bytes], Any]] = msgspec.json.Decoder().decode
 
 
-def decode(text: bytes) -> Any:
+def _read_number(text: str) -> WrittenNumber:
+    number = WrittenNumber(text)
+    if not math.isfinite(number):
+        raise msgspec.DecodeError("a number is out of range")
+    return number
+
+
+_decode_written: Final[Callable[[bytes], Any]] = msgspec.json.Decoder(float_hook=_read_number).decode
+
+
+def decode_webhook(text: bytes) -> Any:
+    """Do as `decode`, but each number with a point or an exponent is a `WrittenNumber`: it is passed on as it came."""
+    return decode(text, _decode_written)
+
+
+def decode(text: bytes, decode_json: Callable[[bytes], Any] = _decode_json) -> Any:
     """Return the value of a JSON text, with U+FFFD in place of what a text of ours cannot contain.
 
     This is U+0000, which PostgreSQL cannot hold, half a surrogate pair, and each byte that is not UTF-8. A number that
@@ -40,16 +56,16 @@ def decode(text: bytes) -> Any:
         msgspec.DecodeError, RecursionError, ValueError: not a JSON text, not even after repairs.
     """
     try:
-        value = _decode_json(text)
+        value = decode_json(text)
     except (msgspec.DecodeError, UnicodeError):
         if len(text) > MAX_REPAIRED_BYTES or text.lstrip().startswith(b"<"):
             raise
         text = _repair_texts(text)
         try:
-            value = _decode_json(text)
+            value = decode_json(text)
         except msgspec.DecodeError:
             text = _STRING_OR_NUMBER.sub(_repair_value, text)
-            value = _decode_json(text)
+            value = decode_json(text)
     # A zero has no other spelling: unescaped, it is not allowed in a JSON text.
     return _replace_zeros(value) if b"\\u0000" in text else value
 
@@ -63,7 +79,7 @@ def decode_parts(text: bytes, levels: int) -> Any:
     """
     try:
         if not is_too_deep(text):
-            return decode(text)
+            return decode_webhook(text)
     except NOT_JSON:
         pass
     parts = _divide(text) if levels else None

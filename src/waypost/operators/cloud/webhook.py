@@ -4,12 +4,14 @@ import hashlib
 import hmac
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from waypost.base.json_values import list_of, list_or_none, object_of, object_or_none
+from waypost.base.written_numbers import encode_json
 from waypost.domain.app import OperatorAccount
 from waypost.domain.event import (
     AccountEvent,
@@ -25,8 +27,8 @@ from waypost.domain.event import (
 from waypost.domain.phone_number import read_phone_number
 from waypost.operators.cloud.tolerant_json import (
     NOT_JSON,
-    decode,
     decode_parts,
+    decode_webhook,
     is_too_deep,
     parse_name,
     parse_seconds,
@@ -129,7 +131,6 @@ _ITEM_LEVELS: Final = 7
 """Containers around a message or a status: body, entry, its object, changes, its object, value, messages."""
 _TIME: Final = re.compile(rb'"(time|timestamp|[a-z_]+_time|[a-z_]+_timestamp)":"?[0-9]')
 """A member that says when an item happened. Source: operator's facts 7.2."""
-_encode_item: Final = msgspec.json.Encoder().encode
 
 
 def is_signed(account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
@@ -165,7 +166,7 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
     An item that cannot be read costs no other one: each part of the body is read alone then.
     """
     try:
-        items = _split_body(account, body, decode(body), is_damaged=False)
+        items = _split_body(account, body, decode_webhook(body), is_damaged=False)
     except NOT_JSON:
         items = None
     if items is None or any(is_too_deep(item.payload) for item in items):
@@ -175,7 +176,7 @@ def split(account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
 
 def read(item: bytes) -> Event:
     """Return the event of one item."""
-    content = object_of(decode(item))  # an item stored by an earlier version may have zeros
+    content = object_of(decode_webhook(item))  # an item stored by an earlier version may have zeros
     if "status" in content:
         contact, number = object_of(content.get("contact")), parse_name(content.get("phone_number_id"))
         return status_event(object_of(content["status"]), contact, number)
@@ -195,7 +196,7 @@ def _split_body(account: OperatorAccount, body: bytes, decoded: Any, *, is_damag
     for entry_index, entry in enumerate(entries):
         path, changes = f"{entry_index}", list_or_none(object_of(entry).get("changes") or [])
         if object_or_none(entry) is None or changes is None:
-            alone = _encode_item({"entry": [entry]})
+            alone = encode_json({"entry": [entry]})
             group = parse_name(object_of(entry).get("id")) or unreadable_group(account.id)
             items.append(unreadable_item(group, path, alone, "it is not an object with a list changes"))
             continue
@@ -223,7 +224,7 @@ class _ChangePlace(NamedTuple):
 
     def unreadable(self, change: Any, defect: str, *, number: str = "", suffix: str = "") -> WebhookItem:
         """Return the item of a change, or of a part that stands alone in it, that cannot be read."""
-        alone = _encode_item({"entry": [{**self.entry, "changes": [change]}]})
+        alone = encode_json({"entry": [{**self.entry, "changes": [change]}]})
         group = number or parse_name(self.entry.get("id")) or unreadable_group(self.account.id)
         return unreadable_item(group, self.path + suffix, alone, defect)
 
@@ -253,7 +254,9 @@ def _split_change(place: _ChangePlace, change_or_other: Any) -> list[WebhookItem
             add_unreadable("statuses", [status], texts, f".{index}")
         else:
             path = f"{place.path}.statuses.{index}"
-            items.append(_status_item(number or place.account.id, path, status, texts, by_name))
+            items.append(
+                _status_item(number or place.account.id, path, status, texts, by_name, is_damaged=place.is_damaged)
+            )
     for index, message in enumerate(list_of(value.get("messages"))):
         contact = sender_contact(object_of(message), contacts)
         defect = message_defect(message, contact, number)
@@ -279,19 +282,23 @@ def _status_item(
     status_object: dict[str, Any],
     texts: StatusTexts,
     contacts: dict[str, tuple[int, dict[str, Any]]],
+    *,
+    is_damaged: bool,
 ) -> WebhookItem:
     phone, user = parse_name(texts.recipient_id), parse_name(texts.recipient_user_id)
     content: dict[str, Any] = {"phone_number_id": number, "status": status_object}
     found = [contacts[name] for name in (phone, user) if name in contacts]
+    contact = min(found, key=itemgetter(0))[1] if found else {}
     if found:
-        content["contact"] = min(found, key=itemgetter(0))[1]
+        content["contact"] = contact
     return WebhookItem(
         dedupe_key=parse_name(status_key(status_object, texts))
-        or f"status by its content {path} {_digest(_encode_item(status_object))}",
+        or f"status by its content {path} {_digest(encode_json(status_object))}",
         concurrency_group=number,
         ordering_key=f"{number} {phone or user or parse_name(texts.id)}",
         path=path,
-        payload=_encode_item(content),
+        payload=encode_json(content),
+        read_event=None if is_damaged else partial(status_event, status_object, contact, parse_name(number), texts),
     )
 
 
@@ -301,11 +308,11 @@ def _message_item(number: str, path: str, message: dict[str, Any], contact: dict
     message_id = parse_name(message.get("id"))
     content = {"phone_number_id": number, "message": message, "contact": contact}
     return WebhookItem(
-        dedupe_key=f"message {message_id or f'by its content {path} {_digest(_encode_item(message))}'}",
+        dedupe_key=f"message {message_id or f'by its content {path} {_digest(encode_json(message))}'}",
         concurrency_group=number,
         ordering_key=f"{number} group {group}" if group else f"{number} {user}",
         path=path,
-        payload=_encode_item(content),
+        payload=encode_json(content),
     )
 
 
@@ -318,18 +325,18 @@ def _change_item(place: _ChangePlace, field: str, change: dict[str, Any]) -> Web
     entry, value = place.entry, change.get("value")
     account = parse_name(entry.get("id"))
     content = {"field": field, "business_account_id": account, "value": value, "time": entry.get("time")}
-    if place.is_damaged and isinstance(decode_parts(_encode_item(content), 0), msgspec.Raw):
+    if place.is_damaged and isinstance(decode_parts(encode_json(content), 0), msgspec.Raw):
         return place.unreadable(change, "it is not JSON")
     template = parse_name(object_of(value).get("message_template_id"))
     if not template:
         return _unsplit_item(place.account, place.path, content)
     time, event = parse_text(entry.get("time")), parse_text(object_of(value).get("event"))
     return WebhookItem(
-        dedupe_key=parse_name(f"template {time} {template} {field} {event} {_digest(_encode_item(value))}"),
+        dedupe_key=parse_name(f"template {time} {template} {field} {event} {_digest(encode_json(value))}"),
         concurrency_group=account or place.account.id,
         ordering_key=f"template {template}",
         path=place.path,
-        payload=_encode_item(content),
+        payload=encode_json(content),
     )
 
 
@@ -340,7 +347,7 @@ def _unsplit_item(account: OperatorAccount, path: str, content: dict[str, Any]) 
     events of one position and one second that are equal in every member count as one: they cannot be distinguished
     from a repetition, and the second has nothing new. An equal one without any time counts again later (decision 0060).
     """
-    item = _encode_item(content)
+    item = encode_json(content)
     key = f"other {path} {_digest(item)}"
     return WebhookItem(key, account.id, account.id, path, item, is_undated=not _TIME.search(item))
 

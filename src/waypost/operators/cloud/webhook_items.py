@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from waypost.base.json_values import boolean_of, list_of, object_of, object_or_none
+from waypost.base.written_numbers import json_encoder
 from waypost.domain.direct_calls import MissingWebhookField
 from waypost.domain.event import Event, InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent, UnknownEvent
 from waypost.domain.message import MessageState
@@ -115,6 +116,7 @@ STATUSES: Final = {  # Source: operator's facts 7.3; unknown ones, such as `warn
     "failed":    MessageState.FAILED,
 }
 # fmt: on
+_encode_sorted: Final = json_encoder(order="sorted").encode
 PAYMENT_STATUS_TYPE: Final = "payment"
 """The type of a status that is about a payment, not about the message that requested it."""
 
@@ -176,21 +178,24 @@ def status_key(status_object: dict[str, Any], texts: StatusTexts) -> str | None:
         return None
     content_part = ""
     if texts.type == PAYMENT_STATUS_TYPE or texts.status.lower() not in STATUSES:
-        content = msgspec.json.encode(status_object, order="sorted")
+        content = _encode_sorted(status_object)
         content_part = f"{texts.type or 'other'} {hashlib.sha256(content).hexdigest()[:16]} "
     member = texts.recipient_participant_id or texts.recipient_participant_user_id
     return f"status {content_part}{texts.id} {texts.status.lower()}" + (f" {member}" if member else "")
 
 
-def status_event(status_object: dict[str, Any], contact: dict[str, Any], phone_number_id: str = "") -> Event:
+def status_event(
+    status_object: dict[str, Any], contact: dict[str, Any], phone_number_id: str = "", texts: StatusTexts | None = None
+) -> Event:
     """Return the event of a status.
 
     Args:
         status_object: the status.
         contact: of its recipient, if the webhook has one: perhaps the only place of the business-scoped id.
         phone_number_id: of the number that sent the message.
+        texts: of the status, if they have been read.
     """
-    texts = read_status_texts(status_object)
+    texts = texts or read_status_texts(status_object)
     operator_id = parse_name(texts.id)
     message_id = parse_name(parse_message_id(status_object.get("biz_opaque_callback_data"))) or None
     if texts.type == PAYMENT_STATUS_TYPE:

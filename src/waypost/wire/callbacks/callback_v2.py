@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-import msgspec
-
 from waypost.base.json_values import boolean_of, list_of, object_of
+from waypost.base.written_numbers import encode_json
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, InboundEvent, StatusEvent
 from waypost.domain.message import MessageKind, MessageState
@@ -35,12 +34,9 @@ def deductions(event: StatusEvent) -> dict[str, Any]:
     return body
 
 
-_encode_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
-
-
 def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
     """Return the whole body; a member of an enum is encoded as its value. Source: spec, "Events"; facts 6.1."""
-    return _encode_body(
+    return encode_json(
         {"app": app.name, "phone": app.phone_number, "timestamp": at_ms, "version": 2, "type": type, "payload": payload}
     )
 
@@ -48,7 +44,7 @@ def envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
 def account_envelope(app: App, at_ms: int, type: str, payload: dict[str, Any]) -> bytes:
     """Return the whole body of an event of the account, which names the app by its id too. Source: ledger row 30."""
     names = {"app": app.name, "appId": app.id, "phone": app.phone_number}
-    return _encode_body({**names, "timestamp": at_ms, "version": 2, "type": type, "payload": payload})
+    return encode_json({**names, "timestamp": at_ms, "version": 2, "type": type, "payload": payload})
 
 
 def enqueued_body(

@@ -1,11 +1,10 @@
 """Callback bodies of version 3, and business-scoped user ids in them: included or left out, as the app has set."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
-import msgspec
-
 from waypost.base.ids import is_uuid
+from waypost.base.written_numbers import encode_json
 from waypost.domain.app import App
 from waypost.domain.event import InboundEvent, OtherStatusEvent, PaymentEvent, StatusEvent
 from waypost.domain.message import MessageState
@@ -53,7 +52,6 @@ def _is_hidden(name: str, members: Mapping[str, Any]) -> bool:
     return number is not None and bool(members.get(number))
 
 
-_encode_v3_body: Callable[[Any], bytes] = msgspec.json.Encoder().encode
 _CALLBACK_DATA: Final = "biz_opaque_callback_data"
 TEMPLATE_ID_MEMBER: Final = "gs_template_id"
 """The member with our template id in a change of a template. Source: ledger rows 63, 64."""
@@ -82,7 +80,7 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
 
 
 def _body(app: App, entry: dict[str, Any]) -> bytes:
-    return _encode_v3_body({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
+    return encode_json({"object": "whatsapp_business_account", "entry": [entry], "gs_app_id": app.id})
 
 
 def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
