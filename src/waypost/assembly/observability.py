@@ -21,7 +21,6 @@ class ProcessObservability:
 
     Args:
         settings: tokens, the endpoint for spans, the free space required.
-        clock: the one that rules use.
         services: the components that are measured.
         process: its number, or another short name, in every sample and span.
         holder: its name among all processes of its store.
@@ -67,7 +66,6 @@ class ProcessObservability:
         """Watch the tasks that run the stages, in the same order; start tracing if the settings enable it.
 
         Args:
-            tasks: of the stages.
             loops: other tasks, by name.
 
         Raises:

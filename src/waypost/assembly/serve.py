@@ -146,8 +146,6 @@ async def serve(
 
     Args:
         settings: fit for real traffic.
-        clock: the one that rules use.
-        ids: makes all new ids.
         ready: called once requests are served.
         worker: this process among several; a worker also stops when the pipe from its supervisor closes.
 

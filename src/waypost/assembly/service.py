@@ -100,9 +100,6 @@ class Waypost:
     """One process of the service.
 
     Args:
-        settings: with a `secret_key`.
-        clock: the one that rules use.
-        ids: makes all new ids.
         process: name of this process in metrics and spans: its number, if there are several.
         console_options: options of the console.
         adapters: by kind of operator.

@@ -28,8 +28,6 @@ async def simulate(
     """Run the simulator alone until a signal; its clock can be advanced, and is stored next to its file.
 
     Args:
-        settings: the simulator's.
-        host: to listen on.
         port: 0 takes a free one.
         ready: called once with the URL, as soon as requests are served.
         scenario: a file of faults to arm before the first request.

@@ -37,11 +37,7 @@ _SNAPSHOT_FILE_NAME: Final = re.compile("[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class SnapshotFiles:
-    """The snapshot files of a data folder; `snapshot.py` reads and writes their content.
-
-    Args:
-        data: the data folder.
-    """
+    """The snapshot files of a data folder; `snapshot.py` reads and writes their content."""
 
     def __init__(self, data: Path) -> None:
         self._folder = data / SNAPSHOT_FOLDER
@@ -149,7 +145,6 @@ def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
 
     Args:
         archive: of `file`.
-        file: the snapshot.
         into: an existing folder on the target disk.
 
     Raises:

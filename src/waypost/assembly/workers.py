@@ -69,7 +69,6 @@ class WorkerSupervisor:
     Args:
         settings: with `workers`.
         command: starts a worker, without its number and its descriptor.
-        print_line: prints a line.
         restart_delays_s: delays between the end of a worker and its restart; the last one repeats.
     """
 

@@ -174,7 +174,6 @@ def missing_parameter(name: str, accepted: str, kind: str = "String") -> ApiErro
     """Return the error of a required parameter that is missing, empty or blank.
 
     Args:
-        name: of the parameter.
         accepted: what it accepts.
         kind: the type that the documented text names: String, Integer, Long, Boolean or MultipartFile.
 
@@ -190,7 +189,6 @@ def resource_not_found(resource: str, field: str = "", value: object = "") -> Ap
     """Return the error of a request for a resource that does not exist.
 
     Args:
-        resource: its kind.
         field: the field that names it.
         value: the name or id; empty: it is a secret.
     """

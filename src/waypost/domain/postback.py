@@ -70,7 +70,6 @@ def find_postback_text(event: InboundEvent, replied_to: Content | None, template
     button shows whether a returned text is a payload.
 
     Args:
-        event: the tap.
         replied_to: content of the message with the button; None: not known.
         template: of that message.
 
@@ -96,7 +95,6 @@ def find_choice(event: InboundEvent, replied_to: Content | None) -> ChoiceReply:
     """Return the choice of a `button_reply` or a `list_reply`.
 
     Args:
-        event: the reply.
         replied_to: content of the message with the choices; None: not known.
 
     Returns:

@@ -141,7 +141,6 @@ def describe_limit(name: str, rates: Mapping[str, Rate], *, on: bool) -> str:
     """Return the sentence of the API reference about the rate of a route: the one in force, and how it was changed.
 
     Args:
-        name: the row.
         rates: the rates of the service.
         on: False if the service limits no requests.
     """

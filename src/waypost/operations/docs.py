@@ -90,7 +90,6 @@ class KeptPages:
             name: of the page; there are only so many.
             make: returns its bytes.
             headers: with the media type.
-            request: the request.
 
         Raises:
             whatever `make` raises; the next request makes the page again.

@@ -142,10 +142,6 @@ class Operator(Protocol):
         """Send one message to the operator and return the outcome.
 
         Args:
-            account: credentials and base URL.
-            app: the app with the sending number.
-            message: the message to send.
-            template: of a template message.
             reply_to: the operator's id of the message that it replies to.
             copies: the operator's media ids by ours; an id without a copy is sent unchanged.
         """
@@ -155,8 +151,6 @@ class Operator(Protocol):
         """Submit a template for review. Submitting the same one twice is harmless.
 
         Args:
-            account: credentials and base URL.
-            template: the template to submit.
             copies: the operator's handles by ours and by our media ids; one without a copy is sent unchanged.
         """
         ...
@@ -189,8 +183,6 @@ class Operator(Protocol):
         An outcome may also come after bytes: then they are not complete and must not be used.
 
         Args:
-            account: credentials and base URL.
-            operator_media_id: the operator's id.
             phone_number_id: the number that must have received it; None: any of the account.
         """
         ...
@@ -236,11 +228,7 @@ class Operator(Protocol):
 
 
 class Operators:
-    """The adapters of this service, by operator kind.
-
-    Args:
-        adapters: by operator kind.
-    """
+    """The adapters of this service, by operator kind."""
 
     def __init__(self, adapters: Mapping[str, Operator]) -> None:
         self._adapters = adapters

@@ -28,7 +28,6 @@ class BulkInsert:
     """New rows of a table; values that are not given are the table's defaults.
 
     Args:
-        table: the table.
         columns: those that are given, in the order of the tuples' values.
         positions: the column that numbers the rows as jobs, each higher than any job before; it is not given.
         skips_existing: rows that the table has already, by any unique key, are left as they are.
@@ -53,7 +52,6 @@ class BulkInsertNew:
     """New rows of a table, except those that it has already by any unique key.
 
     Args:
-        table: the table.
         columns: those that are given, in the order of the tuples' values.
         returned: columns of the new rows: one that the table sets, and those that identify a row.
     """
@@ -120,7 +118,6 @@ class BulkCount:
         """Raise counters; no key may occur twice.
 
         Args:
-            connection: the writer's.
             rows: each has the key, and by how much it is raised; sorted, so that two transactions cannot deadlock.
 
         Returns:
@@ -136,7 +133,6 @@ class BulkSelect(Generic[RowTuple]):
     when it writes; in the order of the table's primary key, so that two transactions cannot deadlock.
 
     Args:
-        table: the table.
         row: its fields name the columns.
         keys: a column for each list: a row has one of the list's values in it.
         condition: a boolean column that is true.

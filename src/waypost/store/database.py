@@ -254,7 +254,6 @@ def probe_write(connection: Connection, names: Sequence[str]) -> list[None]:
     """Run a write that needs space on the disk and a flush, and leaves nothing behind.
 
     Args:
-        connection: the writer's.
         names: of this process, so that two of them never wait for each other.
     """
     for probe in {f"probe {name}" for name in names}:

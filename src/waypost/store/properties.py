@@ -58,7 +58,6 @@ def check_production_ready(connection: Connection, known_hashes: Collection[str]
     """Return if the store is fit for production.
 
     Args:
-        connection: any.
         known_hashes: of publicly known secrets.
 
     Raises:

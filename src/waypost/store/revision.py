@@ -158,8 +158,6 @@ def upgrade_store(connection: Connection, revision: int, *, extra_folders: Seque
     """Apply every later step to a store of a revision, within the caller's transaction; return its revision then.
 
     Args:
-        connection: to the store.
-        revision: of the store.
         extra_folders: folders with more steps.
     """
     from alembic.operations import Operations  # slow to import, and only needed here

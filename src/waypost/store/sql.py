@@ -70,7 +70,6 @@ def equals_any(column: ColumnElement[Any], name: str) -> ColumnElement[Any]:
 
     Args:
         column: text or whole numbers.
-        name: of the parameter.
     """
     of_numbers = isinstance(column.type, Integer)
     return _EqualsAny(column, bindparam(name, type_=_ListParameter(is_numeric=of_numbers)))
@@ -113,9 +112,6 @@ class RowReader(Generic[RowValue]):
 
     Created once, at import: msgspec (0.22) analyses a type at its first use, and two threads that do so at
     the same time crash the process.
-
-    Args:
-        value_type: a dataclass.
     """
 
     def __init__(self, value_type: type[RowValue]) -> None:

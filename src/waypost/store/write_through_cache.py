@@ -131,7 +131,6 @@ def cache_new_rows(
     """Record new rows by id; each is cached once the transaction is on disk, unless it is too large.
 
     Args:
-        connection: the writer's.
         table: the table of the rows; `rows` is not read unless some stage reads this table from the cache.
         rows: as they were added.
     """

@@ -93,7 +93,6 @@ class DevServer:
     Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario, EnvFileInUse.
 
     Args:
-        options: as given to the command.
         clock: of both sides; None: the one stored in the folder.
         ids: of both sides; None: as the options say.
     """

@@ -36,10 +36,7 @@ class ServiceAndSimulator:
         is_new: the folder was empty, so that it has the data of the demonstration only.
 
     Args:
-        settings: of the service.
         simulator: settings of the simulator.
-        clock: of both sides.
-        ids: of both sides.
         travel: advances the clock for both sides.
         snapshots: the snapshot store of the control API.
         partners: the partners for tests of the control API.

@@ -37,7 +37,6 @@ def render_button(button: TemplateButton, draft: TemplateDraft | None = None) ->
     """Return a button for `data`: `[text]`, or `[text,value]` where it opens or copies something.
 
     Args:
-        button: the button.
         draft: its template; the URL of an OTP button contains the code's lifetime.
 
     Source: facts 3.2.
@@ -83,7 +82,6 @@ def otp_url(button: TemplateButton, minutes: int | None) -> str:
     """Return the URL that the operator makes of an OTP button.
 
     Args:
-        button: the button.
         minutes: the code's lifetime, if the draft has one.
 
     Source: facts 3.2, AUTH.

@@ -1291,7 +1291,6 @@ def find_broken_rule(
     """Return the first rule that a draft breaks, and the failure; None when it breaks none.
 
     Args:
-        draft: as submitted.
         strict: check the operator's rules too, instead of waiting for its review.
         hosting: the variant of the channel API of its app.
     """
@@ -1308,7 +1307,6 @@ def check_draft(draft: TemplateDraft, *, strict: bool = False, hosting: Hosting 
     """Raise the error of the first rule that a draft breaks.
 
     Args:
-        draft: as submitted.
         strict: check the operator's rules too, instead of waiting for its review.
         hosting: the variant of the channel API of its app.
 

@@ -213,7 +213,6 @@ def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float
 
     Args:
         error: with a whole number as `code`.
-        status: of the response.
         retry_after_s: the wait that the operator requested.
     """
     code, text = int(error["code"]), partner_text(error)

@@ -131,7 +131,6 @@ class CloudHttpClient:
         A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
 
         Args:
-            account: credentials and base URL.
             request: of the first page, without its limit.
             name: of the items, for the text of an outcome.
             timeout_s: for each page.
@@ -175,11 +174,7 @@ class CloudHttpClient:
         """Make one call; return the response's object, or the outcome of an error.
 
         Args:
-            account: credentials and base URL.
-            method: the HTTP method.
             path: below the version.
-            body: JSON.
-            query: of the URL.
             form: multipart, instead of a body.
             timeout_s: for the whole call.
             category: the limits that it counts toward.
@@ -209,9 +204,7 @@ class CloudHttpClient:
         """Send one message, over a pool of its own: the only call that is made many times a second.
 
         Args:
-            account: credentials and base URL.
             path: below the version.
-            body: JSON.
             business: the business account whose limits it counts toward.
             request_id: sent in the header `X-Request-Id`; empty: the header is left out.
         """

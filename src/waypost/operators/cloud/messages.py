@@ -18,7 +18,6 @@ def template_object(send: TemplateSend, template: Template | None, message_id: s
     """Return the member `template`: name, language and components.
 
     Args:
-        send: the template send.
         template: None if it was deleted meanwhile; the operator then returns its own error.
         message_id: ours; postback texts that are not sent refer to it.
         copies: the operator's media ids by ours.
@@ -175,8 +174,6 @@ def message_body(
     Our id is sent as the operator's opaque callback data, so that every status has it.
 
     Args:
-        message: the message to send.
-        template: of a template message.
         reply_to: the operator's id of the message that it replies or reacts to.
         copies: the operator's media ids by ours.
 

@@ -45,11 +45,7 @@ class CallCategory(Enum):
 
 
 class LimitUsageTracker:
-    """The last reported limit usage of each operator account, and the pauses that follow from it.
-
-    Args:
-        clock: the clock for pauses.
-    """
+    """The last reported limit usage of each operator account, and the pauses that follow from it."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -80,8 +76,6 @@ class LimitUsageTracker:
         """Pause calls of this kind, because the operator rejected one with a requested wait.
 
         Args:
-            account: the account of the call.
-            category: of the call.
             wait_s: the requested wait.
             business: the business account that is meant; empty: all of the operator account.
         """
@@ -97,8 +91,6 @@ class LimitUsageTracker:
         business account delays no other: it may be another partner's.
 
         Args:
-            account: the account of the call.
-            category: of the call.
             business: the business account whose limits it counts toward; empty: perhaps any.
         """
         if not self._usages and not self._paused_until_ms:

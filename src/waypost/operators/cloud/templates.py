@@ -39,7 +39,6 @@ def template_body(template: Template, copies: Mapping[str, str]) -> dict[str, An
     """Return the body of `POST /{business_account}/message_templates`.
 
     Args:
-        template: the template.
         copies: the operator's handles by ours and by our media ids; one without a copy is sent unchanged.
 
     Source: operator's facts 2.1, 2.2 and 12.

@@ -26,7 +26,6 @@ def inbound_event(content: dict[str, Any], message: dict[str, Any]) -> Event:
 
     Args:
         content: the item: the message, its sender's contact, the number that received it.
-        message: the message.
 
     Source: operator's facts 7.4, 7.5.
     """
@@ -190,7 +189,6 @@ def status_event(
     """Return the event of a status.
 
     Args:
-        status_object: the status.
         contact: of its recipient, if the webhook has one: perhaps the only place of the business-scoped id.
         phone_number_id: of the number that sent the message.
         texts: of the status, if they have been read.

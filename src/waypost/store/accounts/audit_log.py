@@ -74,12 +74,7 @@ class AuditFilter:
 
 
 class AuditLog:
-    """Writes and reads entries.
-
-    Args:
-        database: stores them.
-        clock: provides their time.
-    """
+    """Writes and reads entries."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -102,7 +97,6 @@ class AuditLog:
             actor: who, as of `AuditEntry`; so are the others.
             remote_address: of the client.
             action: method and path template.
-            status: of the response.
             partner_id: whom it concerns.
             subject: ids by name, from the path; what is no id is hidden.
             detail: as of `AuditEntry`.

@@ -67,9 +67,7 @@ class InstanceKeys:
     """Keeps a process's `SecretBox` in the state that its store records.
 
     Args:
-        database: the store.
         secret_box: of the process.
-        clock: the one that rules use.
         holder: name of the process among all of its store.
     """
 

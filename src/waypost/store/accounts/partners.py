@@ -110,11 +110,6 @@ def add_partner_token(
     """Store a partner token's hash, and delete expired tokens.
 
     Args:
-        connection: to the store.
-        token_hash: of the token.
-        partner_id: the partner.
-        now_ms: the time.
-        expires_on_ms: when it expires.
         secret_hash: of the client secret that the login used; revoking that one ends the token too.
 
     Returns:

@@ -81,12 +81,8 @@ def list_apps(
     """Return a partner's apps, oldest first.
 
     Args:
-        connection: any.
-        partner_id: the partner.
         name: part of the name, in any case; empty for all.
         phone: part of the source number; empty for all.
-        offset: how many to skip.
-        at_most: how many to return; None for all.
     """
     chosen = select(apps).where(apps.c.partner_id == partner_id)
     if name:
@@ -116,7 +112,6 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
 
     Args:
         connection: the writer's, so that no other write comes between the read and the change.
-        app_id: the app.
         change: returns the new app for the current one.
 
     Raises:
@@ -225,8 +220,6 @@ def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day
     Failed messages are not counted. Ids begin with the time, so that a range of days is a range of ids.
 
     Args:
-        connection: any.
-        app_id: the app.
         first_day: days since the epoch.
         last_day: likewise, inclusive.
     """

@@ -28,7 +28,6 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
     """Store a credential's hash, and return the credential.
 
     Args:
-        connection: the writer's.
         key: with an expiry, a minted token; without, an additional key. Without a name it gets one.
         key_hash: of the secret that the partner receives.
         max_keys: how many of its kind may be active.

@@ -28,8 +28,6 @@ def set_blocked(connection: Connection, app: App, whatsapp_ids: Mapping[str, str
     """Record that the operator has blocked or unblocked users for the app's number.
 
     Args:
-        connection: the writer's.
-        app: the app.
         whatsapp_ids: the operator's numbers of the users, by the numbers by which they were requested.
         blocked: what they are now.
     """
@@ -58,14 +56,7 @@ def app_user(connection: Connection, app: App, phone_number: str) -> AppUser:
 
 
 def list_opted_users(connection: Connection, app: App, *, offset: int, at_most: int) -> list[AppUser]:
-    """Return the users that have opted in or out, the latest change first.
-
-    Args:
-        connection: any.
-        app: the app.
-        offset: how many to skip.
-        at_most: how many to return.
-    """
+    """Return the users that have opted in or out, the latest change first."""
     chosen = (
         _select_users(app)
         .where(app_users.c.opted_on_ms.is_not(None))
@@ -77,14 +68,7 @@ def list_opted_users(connection: Connection, app: App, *, offset: int, at_most: 
 
 
 def list_users(connection: Connection, app: App, *, offset: int, at_most: int) -> list[AppUser]:
-    """Return the users that have opted in or out or were blocked, by phone number.
-
-    Args:
-        connection: any.
-        app: the app.
-        offset: how many to skip.
-        at_most: how many to return.
-    """
+    """Return the users that have opted in or out or were blocked, by phone number."""
     page = _select_users(app).order_by(app_users.c.phone_number).offset(offset).limit(at_most)
     return [_decode_user(row) for row in connection.execute(page)]
 

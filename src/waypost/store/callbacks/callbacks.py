@@ -64,7 +64,6 @@ def reserve_sequence_numbers(
     """Reserve sequence numbers.
 
     Args:
-        connection: the writer's.
         counts: how many for each (subscription, recipient).
 
     Returns:

@@ -133,10 +133,7 @@ def list_deliveries(
     Callbacks of a deleted subscription are included only if the filter has their message.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the page is empty.
-        app_id: the app.
-        query: the filter.
         before: return the page after the one that ended there.
         at_most: how many.
         scan_limit: how many are scanned at most.
@@ -411,7 +408,6 @@ def sent_message_events(
     """Return the steps of a message that an app has sent, of a time range, oldest first.
 
     Args:
-        connection: any.
         app_id: the app; of another app's message nothing is returned.
         message_id: ours, or the operator's.
         from_ms: completed from then on.
@@ -442,7 +438,6 @@ def callback_events(
     """Return the callbacks about a message that were emitted within a time range, oldest first.
 
     Args:
-        connection: any.
         app_id: the app; of another app's message nothing is returned.
         message_id: of a message that the app has sent or received; ours, or the operator's.
         from_ms: emitted from then on.

@@ -178,8 +178,6 @@ def list_receivers(
     """Return subscriptions by id, each with how many callbacks wait for it and since when; without secrets.
 
     Args:
-        connection: any.
-        query: the filter.
         max_counted: how many of each are counted. `waiting` and `replaying` are never more, and
             `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
             for a failing receiver, and open pages query this every second.
@@ -392,7 +390,6 @@ def count_attempts(
     """Return the newest attempts of a time range, counted; shortest first.
 
     Args:
-        connection: any.
         subscription_id: the subscription; the caller has checked its owner.
         from_ms: attempted from then on.
         to_ms: and before then.

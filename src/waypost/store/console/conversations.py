@@ -74,10 +74,7 @@ def list_conversations(
     """Return one page of conversations, that of the last activity first.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the page is empty.
-        app_id: the app.
-        query: the filter.
         page: its cursor has the time of the last activity and the recipient's id.
 
     Returns:

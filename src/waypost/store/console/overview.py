@@ -77,9 +77,7 @@ def counts_by_minute(
     """Return the number of messages of each minute by state, newest minutes first.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner there are none.
-        app_id: the app.
         from_ms: the beginning of a minute.
         before_ms: only messages accepted before then.
         at_most: how many messages are read. If there are more, the oldest minute that was read is left

@@ -104,7 +104,6 @@ def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any
     """Like `message_trace`, with the request as received, and the waiting jobs of its callbacks.
 
     Args:
-        connection: any.
         message_id: ours; the operator's where we have no such id.
     """
     trace = message_trace(connection, message_id)

@@ -139,7 +139,6 @@ class PostgresSession:
     transaction is to be rolled back, by the caller. A connection that breaks is closed.
 
     Args:
-        driver: the connection.
         is_transactional: whether statements belong to transactions that begin with the first of them; else each
             is a transaction of its own.
     """
@@ -198,7 +197,6 @@ class PostgresSession:
         """Execute statements, in one round trip.
 
         Args:
-            executions: the statements, in order.
             is_alone: the only one is a transaction of its own, and has a name of its own: an observer of the
                 connection recognises by it, and by that of COMMIT, what commits (tests, proofs).
         """
@@ -440,7 +438,6 @@ def check_server(connection: Connection, *, needed_connections: int = 0) -> None
     """Reject a server that is too old; warn about one that cannot preserve or serve what is required.
 
     Args:
-        connection: to the server.
         needed_connections: how many connections the processes that were started together open.
 
     Raises:

@@ -74,7 +74,6 @@ class BucketMedia(MediaFiles):
 
     Args:
         access: the bucket and the credentials.
-        folder: of the cache.
         reserved_bytes: how much space the cache leaves free on its disk.
     """
 

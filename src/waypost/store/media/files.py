@@ -52,7 +52,6 @@ def check_folder(connection: Connection, folder: Path | str, name: str) -> None:
     """Record this folder as the store's, or compare it with the recorded one.
 
     Args:
-        connection: the writer's.
         folder: the folder or the URL of the bucket, for the error text.
         name: as returned by `ensure_folder_name`.
 
@@ -97,7 +96,6 @@ class MediaFiles:
     """A folder of files. File times are the machine's, whatever clock the rules follow.
 
     Args:
-        folder: of the files.
         reserved_bytes: how much space a new file must leave free on the disk.
     """
 

@@ -141,7 +141,6 @@ def add_inbound_media(
     """Store inbound media, with the job that fetches it, in the event's own transaction.
 
     Args:
-        connection: the event's.
         inbound: its `key` is the last part of its URL and cannot be guessed: from `ids.secret()`.
         operator_account_id: of the sender of the webhook, which has its bytes.
         phone_number_id: of the number it was sent to; media of one number delay only each other.

@@ -45,9 +45,7 @@ def messages_of_app(
     """Return one page of the messages that an app has sent, newest first, with their content.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the list is empty.
-        app_id: the app.
         destination: only messages to this number, digits as stored, or to this business-scoped id. A
             message is included once its state has changed for the first time: an index on messages
             that are merely accepted would be written at a random place for each message, which halves
@@ -85,7 +83,6 @@ def template_names_by_ids(connection: Connection, partner_id: int, ids: Iterable
     """Return the names of a partner's templates by id, of any of its apps, deleted or not.
 
     Args:
-        connection: any.
         partner_id: owner of the templates; those of others are left out.
         ids: as messages have them; None and repeated ids cost nothing.
     """

@@ -208,8 +208,6 @@ def find_messages_with_codes(connection: Connection, partner_id: int, rows: Coll
     one of them is for authentication, its values count as codes.
 
     Args:
-        connection: any.
-        partner_id: owner of the messages.
         rows: with `id`, `kind`, `template_id` and `content`.
     """
     template_ids = {row["template_id"] for row in rows if row["template_id"]}
@@ -253,7 +251,6 @@ def callback_holds_code(connection: Connection, row: Mapping[str, Any]) -> bool:
     """Return True if a callback is about a message with a one-time code, or about a reply to one.
 
     Args:
-        connection: any.
         row: with `partner_id`, `message_id` and `body`, its bytes.
     """
     ids = set[str]() if row["message_id"] is None else {str(row["message_id"])}

@@ -55,9 +55,7 @@ def search_inbound(
     """Return one page of the messages that an app has received, newest first.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the page is empty.
-        app_id: the app.
         query: its number, its person, its text, its times and its name, which is the whole id of the sender or of
             the message. A reply to a one-time code is not found by its text.
         page: its cursor holds the operator's id, and its scan limit applies to a search by sender or text.

@@ -38,8 +38,6 @@ def link_names(connection: Connection, app: App, names: PersonNames, merged: dic
     leads to nobody then: the number may have passed to a new person.
 
     Args:
-        connection: the writer's.
-        app: the app that the person exchanges messages with.
         names: one of them at least.
         merged: gets the rows that were found to be one person.
     """
@@ -76,8 +74,6 @@ def link_number(connection: Connection, app: App, person_id: int, number: str, m
     another person as here, the number has passed to this person.
 
     Args:
-        connection: the writer's.
-        app: the app that the person exchanges messages with.
         person_id: of the row that counts.
         number: digits.
         merged: gets the rows that were found to be one person.
@@ -133,8 +129,6 @@ def record_user_id_change(
     """Return the row of a person whose business-scoped id has changed; the previous id leads to it too.
 
     Args:
-        connection: the writer's.
-        app: the app that the person exchanges messages with.
         previous: the id before.
         names: the current ones.
         merged: gets the rows that were found to be one person.
@@ -158,8 +152,6 @@ def record_number_change(
     """Return the row of a person whose number has changed; the previous number leads to nobody then.
 
     Args:
-        connection: the writer's.
-        app: the app that the person exchanges messages with.
         previous: the number before.
         names: the current ones, with the new number.
         merged: gets the rows that were found to be one person.
@@ -323,8 +315,6 @@ def get_or_create_recipient(
     """Return the id of the recipient with these names, created if it is new; what is newly known of it is stored.
 
     Args:
-        connection: the writer's.
-        app: the app that the recipient exchanges messages with.
         phone_number: digits; another text is a business-scoped id.
         user_id: the business-scoped id.
         parent_id: the id in a group of linked portfolios.
@@ -361,7 +351,6 @@ def get_or_create_recipients(
     """Return recipients by phone number or business-scoped id, created if they are new.
 
     Args:
-        connection: the writer's.
         identities: for each its app's id, its partner's id, and its phone number or business-scoped id.
 
     Returns:
@@ -384,7 +373,6 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
     one row: see `link_names`.
 
     Args:
-        connection: the writer's.
         identities: each number and each user id of an app at most once.
 
     Returns:

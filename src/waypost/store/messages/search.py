@@ -101,10 +101,7 @@ def search_messages(
     A message with a one-time code is not found by its text: that would reveal the code.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the page is empty.
-        app_id: the app.
-        query: the filter.
         page: which page, and how many messages may be scanned for it.
     """
     source = connection.execute(
@@ -294,7 +291,6 @@ def text_condition(connection: Connection, column: ColumnElement[Any], parts: Se
     """Return the engine's part of the search for a text: true for every match, in any case of ASCII letters.
 
     Args:
-        connection: decides the dialect.
         column: bytes of JSON, or a text.
         parts: of the text, in order, as they are stored; without any the condition is true.
     """

@@ -91,11 +91,8 @@ def search_thread(
     """Return one page of a conversation, newest first.
 
     Args:
-        connection: any.
         partner_id: owner of the app; for another partner the page is empty.
-        app_id: the app.
         recipient: of this app, or the page is empty.
-        query: the filter.
         page: its cursor is the time and the id of a message, sent or received.
 
     Returns:

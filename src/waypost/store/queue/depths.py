@@ -72,8 +72,6 @@ def count_backlog(
     """Count what a partner has waiting.
 
     Args:
-        connection: any.
-        partner_id: the partner.
         default: quotas of a partner without its own.
         up_to_quotas: True to count no more of each source or receiver than the quota, and nothing that has
             none: its number is then 0.

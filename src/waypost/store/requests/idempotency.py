@@ -109,9 +109,6 @@ def write_keyed(
     """Run a write and store its response, in one transaction, unless the key has an earlier request.
 
     Args:
-        connection: within a transaction.
-        request: the request.
-        work: the write.
         encode_response: returns the encrypted response for the result; an exception undoes everything.
 
     Returns:
@@ -142,7 +139,6 @@ def record_keyed_messages(
     """Write messages whose keys are new, with their jobs and responses, in one transaction.
 
     Args:
-        connection: within a transaction.
         accepted: each with its request and its encrypted response; everything that waits at this moment.
 
     Returns:

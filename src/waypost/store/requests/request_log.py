@@ -165,7 +165,6 @@ def trim_request_log(connection: Connection, partner_id: int | None, max_rows: i
     """Delete some of a partner's oldest entries beyond the newest `max_rows`; return True if there may be more.
 
     Args:
-        connection: the writer's.
         partner_id: None: the entries that belong to no partner.
         max_rows: at least 1.
     """

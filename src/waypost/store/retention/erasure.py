@@ -125,9 +125,7 @@ def erase_recipient(
     """Erase the next rows about the recipients with a phone number, of every partner.
 
     Args:
-        connection: the writer's.
         number: digits.
-        position: as returned before.
         secret_box: decrypts stored responses, which may have the number.
 
     Raises:

@@ -71,7 +71,6 @@ def export_recipient(connection: Connection, name: str, position: ExportPosition
     """Return the next records about the recipients with a phone number or a business-scoped id, of every partner.
 
     Args:
-        connection: any.
         name: digits, or the id.
         position: as returned with the page before.
 

@@ -169,8 +169,6 @@ def state_counts(
     """Return the number of messages of these templates, by day and state.
 
     Args:
-        connection: any.
-        partner_id: owner of the templates.
         template_ids: of one business account.
         from_ms: accepted then or later.
         until_ms: accepted before.

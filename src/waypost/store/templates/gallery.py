@@ -194,7 +194,6 @@ def uploads_in_templates(connection: Connection, uploads: Sequence[Any]) -> list
     """Return the ids of those uploads that a template of their partner uses; deleted templates use none.
 
     Args:
-        connection: any.
         uploads: rows with `id`, `handle` and `partner_id`.
     """
     if not uploads:

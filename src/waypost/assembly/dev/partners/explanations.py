@@ -112,7 +112,6 @@ async def explain_missing_message(
     """Return why a wait for a message on a phone failed.
 
     Args:
-        partner: the partner.
         name: of the phone's owner.
         digits: of the phone.
         expected: the conditions in words, each followed by a space.
@@ -149,7 +148,6 @@ async def explain_unwanted_callback(partner: PartnerForTest, *, unwanted: str, w
     """Return what arrived although none was expected.
 
     Args:
-        partner: the partner.
         unwanted: the conditions in words, each followed by a space.
         within_ms: time of the wait.
         line: the callback.
@@ -173,7 +171,6 @@ async def describe_partner(partner: PartnerForTest, chats: Mapping[str, Sequence
     """Return a short report of a partner's messages and callbacks.
 
     Args:
-        partner: the partner.
         chats: the messages of each phone, by its owner's name.
     """
     unfinished = await _traces(partner, await _unfinished_ids(partner))

@@ -225,7 +225,6 @@ class PartnerInbox:
         """Return the first match, as `find_unreturned` does; None after the timeout.
 
         Args:
-            wanted: the conditions.
             timeout_ms: real time.
             check: called at each change; its exception ends the wait.
         """

@@ -219,7 +219,6 @@ async def create_partner(
     """Create a partner with its own app, number, business account and operator account.
 
     Args:
-        clients: of both sides.
         urls: under which both sides reach each other.
         visible_urls: base URLs in the variables of the application.
         name: as the test named it.

@@ -60,7 +60,6 @@ async def decide_on_template(
     """Make the operator decide on a template, and return its record once that has the new status.
 
     Args:
-        partner: the partner.
         template: its name or the service's id; the application may still be submitting it.
         action: a key of `TEMPLATE_STATUSES`.
         details: body of the action in the control API.
@@ -200,7 +199,6 @@ def resolve_phone(partner: PartnerForTest, phone: str) -> tuple[str, str]:
     """Return name and digits of a phone.
 
     Args:
-        partner: the partner.
         phone: digits, or the name of a person.
 
     Raises:
@@ -222,7 +220,6 @@ async def read_chat(partner: PartnerForTest, digits: str, *, after: int = 0, wai
     """Return the messages between a phone and the partner's number, oldest first.
 
     Args:
-        partner: the partner.
         digits: of the phone.
         after: only messages after this position.
         wait_ms: real time to wait for one.
@@ -303,8 +300,6 @@ class PartnerRegistry:
         service: the service's application.
         simulator: the simulator's application.
         urls: under which both sides reach each other.
-        admin_token: of the service.
-        clock: of both sides.
     """
 
     def __init__(self, service: Any, simulator: Any, urls: BaseUrls, admin_token: str, clock: Clock) -> None:
