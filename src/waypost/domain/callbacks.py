@@ -230,7 +230,7 @@ def _subscription_report(subscription_id: int, rows: Sequence[Any]) -> dict[str,
     tries = sum(row.tries for row in rows)
     statuses: Counter[str] = Counter()
     for row in rows:
-        statuses[_status_class(row.status)] += row.tries
+        statuses[("no response" if row.status is None else f"{row.status // 100}xx")] += row.tries
     quick = sum(row.tries for row in rows if row.duration_ms < RECEIVER_TARGET_MS)
     late = sum(row.tries for row in rows if row.duration_ms >= RECEIVER_DEADLINE_MS)
     return {
@@ -252,7 +252,3 @@ def _percentile(rows: Sequence[Any], tries: int, share: float) -> int:
         if seen >= target:
             return row.duration_ms
     return rows[-1].duration_ms
-
-
-def _status_class(status: int | None) -> str:
-    return "no response" if status is None else f"{status // 100}xx"

@@ -56,7 +56,12 @@ def make_sample_request(row: RouteRow, server: str) -> SampleRequest:
         url,
         _credential(row),
         {} if is_json else {name: field.example for name, field in shown.items()},
-        {name: _json_value(field) for name, field in shown.items()} if is_json else None,
+        {
+            name: (json.loads(field.example) if field.type in (FieldType.OBJECT, FieldType.JSON) else field.example)
+            for name, field in shown.items()
+        }
+        if is_json
+        else None,
         row.body_format is BodyFormat.MULTIPART,
     )
 
@@ -72,10 +77,6 @@ def _credential(row: RouteRow) -> tuple[str, str] | None:
         return None
     [scheme] = choices[0]
     return openapi.SCHEMES[scheme][0], CREDENTIAL_VARIABLES[row.credential]
-
-
-def _json_value(field: RequestField) -> Any:
-    return json.loads(field.example) if field.type in (FieldType.OBJECT, FieldType.JSON) else field.example
 
 
 def format_curl(sample: SampleRequest) -> str:

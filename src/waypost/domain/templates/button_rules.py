@@ -231,7 +231,14 @@ def each_card_passes(member: str, draft_check: RuleCheck) -> RuleCheck:
 
     def check(draft: TemplateDraft) -> RuleFailure | None:
         for index, card in enumerate(draft.cards or ()):
-            failure = draft_check(_card_draft(card, draft))
+            failure = draft_check(
+                TemplateDraft(
+                    content=card.body,
+                    example=card.sample_text,
+                    buttons=card.buttons,
+                    parameter_format=draft.parameter_format,
+                )
+            )
             if failure is not None:
                 return RuleFailure(f"[{index}].{member}{failure.place}", failure.detail)
         return None
@@ -259,9 +266,3 @@ def has_card_sample(card: Card) -> bool:
 def button_kinds(card: Card) -> list[Any]:
     """Return the kinds of a card's buttons in their order."""
     return [button.kind for button in card.buttons]
-
-
-def _card_draft(card: Card, draft: TemplateDraft) -> TemplateDraft:
-    return TemplateDraft(
-        content=card.body, example=card.sample_text, buttons=card.buttons, parameter_format=draft.parameter_format
-    )

@@ -205,7 +205,7 @@ def has_numbered_variables(field: str) -> RuleCheck:
             if wrong is not None:
                 return RuleFailure(detail=f"{{{{{wrong}}}}} is not such a name")
             return None if len(set(names)) == len(names) else RuleFailure(detail="one is there twice")
-        numbers = {int(name) for name in names if _is_plain_number(name)}
+        numbers = {int(name) for name in names if bool(re.fullmatch(r"[1-9][0-9]{0,3}", name, re.ASCII))}
         return None if numbers == set(range(1, len(set(names)) + 1)) else RuleFailure()
 
     return check
@@ -267,7 +267,3 @@ def excludes_pattern(field: str, pattern: str) -> RuleCheck:
 def _is_absent(value: Any, *more: Any) -> bool:
     # By identity: 0 is a value, and equals false.
     return value in ("", ()) or any(value is absent for absent in (None, *more))
-
-
-def _is_plain_number(name: str) -> bool:
-    return bool(re.fullmatch(r"[1-9][0-9]{0,3}", name, re.ASCII))

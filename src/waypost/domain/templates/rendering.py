@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
-from waypost.domain.templates.buttons import ButtonKind, Card, TemplateButton
+from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.extras import TEMPLATE_EXTRAS
 from waypost.domain.templates.field_rules import SECURITY_SENTENCE
 from waypost.domain.templates.fields import TemplateDraft
@@ -185,7 +185,9 @@ def parameter_count_range(draft: TemplateDraft) -> tuple[int, int]:
     """
     count = variable_count(draft.header) + variable_count(draft.content)
     count += len(parameter_button_indexes(draft.buttons))
-    count += sum(_card_parameter_count(card) for card in draft.cards or ())
+    count += sum(
+        (variable_count(card.body) + len(parameter_button_indexes(card.buttons))) for card in draft.cards or ()
+    )
     if any(button.kind is ButtonKind.OTP for button in draft.buttons):
         return min(1, count), count
     return count, count + has_thumbnail(draft)
@@ -201,7 +203,3 @@ def parameter_button_indexes(buttons: Sequence[TemplateButton]) -> list[int]:
     suffixes = [index for index, button in enumerate(buttons) if button.has_variable or button.kind is ButtonKind.OTP]
     codes = [index for index, button in enumerate(buttons) if button.kind is ButtonKind.COPY_CODE]
     return suffixes + codes
-
-
-def _card_parameter_count(card: Card) -> int:
-    return variable_count(card.body) + len(parameter_button_indexes(card.buttons))

@@ -6,7 +6,7 @@ from enum import StrEnum
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ErrorCode
 from waypost.domain.templates.fields import TemplateDraft
-from waypost.domain.templates.rules import TEMPLATE_RULES, TemplateRule, explain_failure
+from waypost.domain.templates.rules import TEMPLATE_RULES, explain_failure
 
 
 class RejectedBy(StrEnum):
@@ -59,11 +59,7 @@ def find_violations(draft: TemplateDraft, *, strict: bool = False, hosting: Host
             missing.add(rule.field)
         if broken.isdisjoint(rule.suppressed_by):
             text = explain_failure(rule, failure)
-            rejected_by = _rejected_by(rule, strict)
+            rejected_by = RejectedBy.REVIEW if rule.is_operator_rule and not strict else RejectedBy.API
             field = f"{rule.field}{failure.place}"
             violations.append(Violation(field, rule.id, text, rule.source, rule.fix_hint, rejected_by))
     return violations
-
-
-def _rejected_by(rule: TemplateRule, strict: bool) -> RejectedBy:
-    return RejectedBy.REVIEW if rule.is_operator_rule and not strict else RejectedBy.API

@@ -57,7 +57,15 @@ def _components(send: TemplateSend, draft: TemplateDraft, message_id: str, copie
             components.append(_button(button, index, parameter))
     if draft.cards is not None:
         cards = [
-            _card(send, draft, card_index, card, _card_parameters(params, card_index), message_id, copies)
+            _card(
+                send,
+                draft,
+                card_index,
+                card,
+                (params.cards[card_index] if card_index < len(params.cards) else CardParameters()),
+                message_id,
+                copies,
+            )
             for card_index, card in enumerate(send.cards)
         ]
         components.append({"type": "carousel", "cards": cards})
@@ -118,10 +126,6 @@ def _product_action(send: TemplateSend, button: TemplateButton, thumbnail: str |
     if send.sections and button.kind is ButtonKind.MPM:
         action["sections"] = [product_section_body(section) for section in send.sections]
     return {"type": "action", "action": action} if action else None
-
-
-def _card_parameters(params: TemplateParameters, card_index: int) -> CardParameters:
-    return params.cards[card_index] if card_index < len(params.cards) else CardParameters()
 
 
 def _card(

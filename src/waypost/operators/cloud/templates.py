@@ -66,7 +66,11 @@ def template_components(draft: TemplateDraft, copies: Mapping[str, str]) -> list
     Source: operator's facts 2.2.
     """
     if draft.category == Category.AUTHENTICATION:
-        components = [_code_body(draft), _code_footer(draft), _buttons(draft.buttons)]
+        components = [
+            {"type": "BODY", "add_security_recommendation": draft.add_security_recommendation},
+            _code_footer(draft),
+            _buttons(draft.buttons),
+        ]
     else:
         components = [
             _header(draft, copies),
@@ -120,10 +124,6 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
     if values:
         component["example"] = {member: [values] if type == "BODY" else values}
     return component
-
-
-def _code_body(draft: TemplateDraft) -> Component:
-    return {"type": "BODY", "add_security_recommendation": draft.add_security_recommendation}
 
 
 def _code_footer(draft: TemplateDraft) -> Component | None:

@@ -37,7 +37,7 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
         DuplicateKeyName: an active one of its kind has its name.
         TooManyKeys: the maximum is reached.
     """
-    others = _same_kind_keys(connection, key)
+    others = list_app_keys(connection, key.app_id, minted=key.expires_on_ms is not None)
     active = [other for other in others if other.status(now_ms) is KeyStatus.ACTIVE]
     names = {other.name for other in active}
     if len(active) >= max_keys:
@@ -119,10 +119,6 @@ def revoke_additional_key(connection: Connection, app_id: str, key_hash: str, no
 def delete_app_keys(connection: Connection, app_id: str) -> None:
     """Delete every credential of an app."""
     connection.execute(delete(app_keys).where(app_keys.c.app_id == app_id))
-
-
-def _same_kind_keys(connection: Connection, key: AppKey) -> list[AppKey]:
-    return list_app_keys(connection, key.app_id, minted=key.expires_on_ms is not None)
 
 
 def _is_minted(minted: bool) -> Any:

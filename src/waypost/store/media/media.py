@@ -24,7 +24,24 @@ def add_media(connection: Connection, uploads: Sequence[UploadedMedia]) -> list[
     """Store uploads whose bytes are on disk; False for one whose id or handle exists already."""
     added: list[bool] = []
     for upload in uploads:
-        statement = upsert(media).values(_media_columns(upload)).on_conflict_do_nothing()
+        statement = (
+            upsert(media)
+            .values(
+                {
+                    "id": upload.id,
+                    "handle": upload.handle,
+                    "partner_id": upload.partner_id,
+                    "app_id": upload.app_id,
+                    "mime_type": upload.mime_type,
+                    "size_bytes": upload.size_bytes,
+                    "sha256": upload.sha256,
+                    "file_name": upload.file_name,
+                    "created_on_ms": upload.created_on_ms,
+                    "expires_on_ms": upload.expires_on_ms,
+                }
+            )
+            .on_conflict_do_nothing()
+        )
         inserted = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
         added.append(inserted.one_or_none() is not None)
     return added
@@ -288,21 +305,6 @@ def _match_references(
         else:
             result.copies[reference] = operator_id
     return result
-
-
-def _media_columns(upload: UploadedMedia) -> dict[str, Any]:
-    return {
-        "id": upload.id,
-        "handle": upload.handle,
-        "partner_id": upload.partner_id,
-        "app_id": upload.app_id,
-        "mime_type": upload.mime_type,
-        "size_bytes": upload.size_bytes,
-        "sha256": upload.sha256,
-        "file_name": upload.file_name,
-        "created_on_ms": upload.created_on_ms,
-        "expires_on_ms": upload.expires_on_ms,
-    }
 
 
 def fetched_media_keys(

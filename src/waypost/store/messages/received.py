@@ -194,7 +194,11 @@ def _matching_rows(
     if not query.text:
         return list(rows)
     matches = [
-        row for row in rows if has_part(" · ".join(_item_texts(row["item"])), query.text, whole_words=query.whole_words)
+        row
+        for row in rows
+        if has_part(
+            " · ".join(_message_texts(_read_message(row["item"]) or {})), query.text, whole_words=query.whole_words
+        )
     ]
     return [row for row in _add_texts(connection, partner_id, matches) if not row["holds_code"]]
 
@@ -233,10 +237,6 @@ def _read_item_texts(item: bytes | None) -> dict[str, Any]:
         "group_id": group_id if isinstance(group_id := message.get("group_id"), str) else None,
         "media_id": media_id if isinstance(media_id, str) else None,
     }
-
-
-def _item_texts(item: bytes | None) -> list[str]:
-    return _message_texts(_read_message(item) or {})
 
 
 def _message_texts(message: Mapping[str, Any]) -> list[str]:

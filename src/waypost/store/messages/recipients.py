@@ -360,7 +360,11 @@ def get_or_create_recipients(
     new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]
     if new:
         _INSERT_RECIPIENTS.run(
-            connection, [(partner_id, app_id, *_identity_columns(name), "") for app_id, partner_id, name in new]
+            connection,
+            [
+                (partner_id, app_id, *((name, None) if name.isdecimal() else (None, name)), "")
+                for app_id, partner_id, name in new
+            ],
         )
         ids |= find_recipients(connection, {(app_id, name) for app_id, _, name in new})
     return ids
@@ -409,11 +413,6 @@ def find_recipients(connection: Connection, pairs: Set[tuple[str, str]]) -> dict
     ]
     known = {(app_id, name): same_as or recipient_id for recipient_id, app_id, name, same_as in rows}
     return {pair: known[pair] for pair in pairs if pair in known}
-
-
-def _identity_columns(name: str) -> tuple[str | None, str | None]:
-    """Return the phone number and the business-scoped id: one of them is None."""
-    return (name, None) if name.isdecimal() else (None, name)
 
 
 def name_of_recipient(connection: Connection, id: int) -> str:
