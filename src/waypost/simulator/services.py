@@ -10,7 +10,6 @@ from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.throughput import ThroughputLimits
-from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults
@@ -18,9 +17,8 @@ from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.link_fetches import MediaLinkFetcher
-from waypost.simulator.media.media import MediaStorage
-from waypost.simulator.media.references import References
-from waypost.simulator.media.uploads import ResumableUploads
+from waypost.simulator.media.media import MEDIA
+from waypost.simulator.media.uploads import UPLOADS
 from waypost.simulator.numbers.qr_codes import QR_CODES
 from waypost.simulator.onboarding.signups import SIGNUPS
 from waypost.simulator.payments.model import CONFIGURATIONS
@@ -42,11 +40,13 @@ STORED_KINDS: Final = (
     FLOWS,
     GROUPS,
     MARKETING_CLICKS,
+    MEDIA,
     NAME_LOCKS,
     QR_CODES,
     SIGNUPS,
     TEMPLATE_USES,
     TEMPLATES,
+    UPLOADS,
 )
 """The values that are held in memory."""
 
@@ -70,20 +70,16 @@ class SimulatorServices(SimulatorState):
         partners: DevPartners | None = None,
     ) -> None:
         super().__init__(settings, clock, ids, STORED_KINDS)
-        store, settings_store, files, accounts = self.store, self.settings, self.files, self.accounts
+        store, settings_store, accounts = self.store, self.settings, self.accounts
         outbox, fleets, phones = self.outbox, self.fleets, self.phones
         self.travel = travel
         self.snapshots = snapshots
         self.partners = partners
-        self.media = media = MediaStorage(store, files, clock, ids)
-        self.uploads = uploads = ResumableUploads(store, files, clock, ids)
         self.link_fetcher = MediaLinkFetcher(settings.media_networks)
-        self.tokens = Tokens(store, clock, accounts)
         self.usage = ManagementCallUsage(clock, settings_store, accounts)
         self.scripts = Scripts(store, fleets, phones)
         self.blocks = BlockLists(store, clock, accounts, phones)
-        self.references = references = References(settings_store, uploads, media, self.values(FLOWS))
-        self.templates = Templates(self, references)
+        self.templates = Templates(self)
         self.template_plans = TemplatePlans()
         self.throughput_limits = ThroughputLimits(clock)
         self.held_template_ids: set[str] = set()

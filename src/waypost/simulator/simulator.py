@@ -16,6 +16,8 @@ from waypost.simulator.graph.graph_api import GraphApi
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.phone_messages import build_text_message
 from waypost.simulator.handsets.planned_actions import start_planned_actions
+from waypost.simulator.media.media import add_inbound_media, sweep_media
+from waypost.simulator.media.uploads import sweep_uploads
 from waypost.simulator.messages.held_messages import resume_held
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.reviews import start_reviews
@@ -86,11 +88,11 @@ class Simulator:
         await services.files.open()
         services.settings.open()
         services.fleets.sort()
+        await sweep_media(services)
+        await sweep_uploads(services)
         for service in (
             services.outbox,
             services.scripts,
-            services.media,
-            services.uploads,
             services.usage_counts,
             services.delivery_signals,
             services.faulted_updates,
@@ -304,5 +306,5 @@ class Simulator:
             GraphApiError: the type is not accepted, or the file is empty or too large.
         """
         number = self._services.accounts.numbers_by_digits[to]
-        media = await self._services.media.add_inbound(number.phone_number_id, mime_type, file_name, content)
+        media = await add_inbound_media(self._services, number.phone_number_id, mime_type, file_name, content)
         return media.media_id

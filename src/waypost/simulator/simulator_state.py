@@ -13,6 +13,7 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.records import Records
+from waypost.simulator.accounts.tokens import Tokens
 from waypost.simulator.accounts.usage_counts import UsageCounts
 from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.files import Files
@@ -105,6 +106,9 @@ class SimulatorState:
         self.fleets = Fleets(store)
         self.phones = Phones(store, self.settings, self.fleets)
         self.delivery_signals = DeliverySignals(store, clock)
+        self.tokens = Tokens(store, clock, self.accounts)
+        self.active_uploads: set[str] = set()
+        """The ids of upload sessions that a request is uploading to."""
         for kind in kinds:
             CachedKeyedValues(store, kind.name, kind.value_type)
 

@@ -33,7 +33,7 @@ from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import ArmedFault
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.groups.model import GROUPS, SimulatedGroup
-from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.media import MEDIA, SimulatedMedia
 from waypost.simulator.phones.fleets import Fleet
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.services import SimulatorServices
@@ -244,7 +244,7 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
         "template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"
     ),
     ("media", SimulatedMedia): _object_reader(
-        "media_id", lambda services: services.media.by_id, "is no media", "an id of GET /control/media"
+        "media_id", lambda services: services.values(MEDIA), "is no media", "an id of GET /control/media"
     ),
 }
 

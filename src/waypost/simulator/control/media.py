@@ -5,6 +5,7 @@ from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, Response
 
@@ -21,8 +22,8 @@ from waypost.simulator.control.endpoints import (
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
-from waypost.simulator.media.media import SimulatedMedia
-from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_media, delete_media, find_media
+from waypost.simulator.media.uploads import UPLOADS, UploadSession, find_by_handle
 from waypost.simulator.services import SimulatorServices
 
 _MAX_BASE64_BYTES: Final = 140_000_000
@@ -54,7 +55,7 @@ class HandleBody(ControlBody, frozen=True):
 @operation("GET", "/control/media")
 async def list_media(services: SimulatorServices) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
-    return {"media": list(services.media.by_id.values())}
+    return {"media": list(services.values(MEDIA).values())}
 
 
 @operation("POST", "/control/media")
@@ -68,8 +69,8 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
         chunks = _single_chunk(body.content)
     number = business_number(services, file.to)
     try:
-        media = await services.media.add(
-            number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True
+        media = await add_media(
+            services, number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True
         )
     except GraphApiError as error:
         if error.status >= 500:  # the file is valid, but the disk is full
@@ -92,7 +93,7 @@ async def show_media(media: SimulatedMedia) -> SimulatedMedia:
 async def show_content(services: SimulatorServices, request: Request, media: SimulatedMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
     expired = ControlApiError("media_id", "has expired", "the id of a medium that has not expired", status=410)
-    if services.media.find(media.media_id) is None:
+    if find_media(services, media.media_id) is None:
         raise expired
     # An uploaded file must not run as a page of this origin.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
@@ -106,34 +107,36 @@ async def show_content(services: SimulatorServices, request: Request, media: Sim
 @operation("DELETE", "/control/media/{media_id}")
 async def drop_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Delete a file and its id."""
-    await services.media.delete(media)
+    await delete_media(services, media)
     return media
 
 
 @operation("POST", "/control/media/{media_id}/expire")
 async def expire_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
     """Expire a media id now."""
-    await services.media.expire(media)
-    return services.media.by_id[media.media_id]
+    expired = replace(media, expires_ms=services.clock.now_ms())
+    await services.cached(MEDIA).save(expired, media.media_id)
+    return expired
 
 
 @operation("GET", "/control/handles")
 async def list_handles(services: SimulatorServices) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
-    complete = [upload for upload in services.uploads.by_id.values() if upload.handle]
+    complete = [upload for upload in services.values(UPLOADS).values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
 @operation("POST", "/control/handles/expire")
 async def expire_handle(services: SimulatorServices, body: HandleBody) -> dict[str, Any]:
     """Expire an upload handle now."""
-    upload = services.uploads.find_by_handle(body.handle)
+    upload = find_by_handle(services, body.handle)
     if upload is None:
         raise ControlApiError(
             "handle", "is not known, or has expired", "a handle, whole, as an upload returned it", status=404
         )
-    await services.uploads.expire(upload)
-    return _handle_view(services.uploads.by_id[upload.upload_id])
+    expired = replace(upload, expires_ms=services.clock.now_ms())
+    await services.cached(UPLOADS).save(expired, upload.upload_id)
+    return _handle_view(expired)
 
 
 def _handle_view(upload: UploadSession) -> dict[str, Any]:

@@ -20,11 +20,10 @@ from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trac
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES, GraphResponse
-from waypost.simulator.graph.uploads import upload_id_of
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation
 from waypost.simulator.groups.model import GROUPS, SimulatedGroup
-from waypost.simulator.media.media import SimulatedMedia
-from waypost.simulator.media.uploads import UploadSession
+from waypost.simulator.media.media import SimulatedMedia, find_media
+from waypost.simulator.media.uploads import UploadSession, find_upload
 from waypost.simulator.messages.marketing import AD_PREFIX, SimulatedAd
 from waypost.simulator.onboarding.signups import SIGNUPS, Signup
 from waypost.simulator.requests import (
@@ -137,7 +136,7 @@ class GraphApi:
 
     async def _run_root_call(self, call: Call, row: GraphOperation) -> GraphResponse | Download | FaultedResponse:
         """Carry out a call whose path names no object of an account; the URL of a file may name the file."""
-        media = self._services.media.find(call.query.get("mid", ""))
+        media = find_media(self._services, call.query.get("mid", ""))
         waba_id = self._find_object(media.media_id)[1][0] if media is not None else ""
         work = partial(row.function, self._services)
         return await carry_out(self._services, call, row.name, waba_id, media, work)
@@ -158,7 +157,7 @@ class GraphApi:
 
     def _find_other_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
         services = self._services
-        media = services.media.find(object_id)
+        media = find_media(services, object_id)
         if media is not None:
             return media, [services.accounts.numbers[media.phone_number_id].waba_id]
         flow = services.values(FLOWS).get(object_id)
@@ -173,7 +172,7 @@ class GraphApi:
         linked = services.templates.by_id.get(object_id.removeprefix(AD_PREFIX))
         if linked is not None and linked.category == "MARKETING":
             return SimulatedAd(linked), [linked.waba_id]
-        upload = services.uploads.find(upload_id_of(object_id))
+        upload = find_upload(services, object_id)
         if upload is not None:
             return upload, [upload.user_id]
         signup = services.values(SIGNUPS).get(object_id.removeprefix("signups/"))

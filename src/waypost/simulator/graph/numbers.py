@@ -20,6 +20,7 @@ from waypost.simulator.graph.node_tables import NumberView, number_node
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
+from waypost.simulator.media.uploads import find_by_handle
 from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.numbers.names import change_names, check_display_name
 from waypost.simulator.numbers.profile import PROFILE_FIELDS, SHOWN_PROFILE_FIELDS, automation_changes, profile_changes
@@ -90,12 +91,12 @@ async def change_profile(services: SimulatorServices, call: Call, number: Number
     if handle == "":
         profile = {name: value for name, value in profile.items() if name != "picture"}
     elif handle is not None:
-        upload = services.uploads.find_by_handle(handle) if isinstance(handle, str) else None
+        upload = find_by_handle(services, handle) if isinstance(handle, str) else None
         if upload is None or upload.file_type not in _PICTURE_TYPES:
             raise bad_parameter("Param profile_picture_handle must be the handle of an image.")
         # A copy, because the upload expires.
         name = f"{PICTURE_PREFIX}{number.phone_number_id}-{upload.upload_id}"
-        await services.files.write(name, await services.uploads.read_content(upload))
+        await services.files.write(name, await services.files.read(upload.content_name))
         changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
     changed = {**profile, **changes}
     await services.records.save(number.phone_number_id, PROFILE, changed)

@@ -7,13 +7,15 @@ from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flows import graph as flows
-from waypost.simulator.graph import apps, businesses, media, numbers, permissions, template_library, templates, uploads
+from waypost.simulator.graph import apps, businesses, numbers, permissions, template_library, templates
 from waypost.simulator.graph.businesses import view_account
 from waypost.simulator.graph.node_tables import account_node, number_node, template_node
 from waypost.simulator.graph.numbers import number_view
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.lists import page
+from waypost.simulator.media import graph as media
+from waypost.simulator.media import uploads
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
 from waypost.simulator.numbers import names, qr_codes, registration, settings

@@ -27,7 +27,7 @@ from waypost.simulator.handsets.phone_messages import (
     user_id_change_text,
 )
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.media import SimulatedMedia, add_inbound_media, find_media
 from waypost.simulator.media.references import INBOUND_TYPE_PREFIXES
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.messages.sending import received_wamid
@@ -166,14 +166,14 @@ async def build_phone_media(state: SimulatorServices, number: Number, kind: str,
 
 async def _store_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> SimulatedMedia:
     if media.media_id:
-        stored = state.media.find(media.media_id, number.phone_number_id)
+        stored = find_media(state, media.media_id, number.phone_number_id)
         if stored is None:
             raise InvalidPhoneMessage("media.id", "is not a media id of that number", "an existing media id")
         _check_type(kind, stored.mime_type)
         return stored
     _check_type(kind, media.mime_type)
     try:
-        return await state.media.add_inbound(number.phone_number_id, media.mime_type, media.file_name, media.content)
+        return await add_inbound_media(state, number.phone_number_id, media.mime_type, media.file_name, media.content)
     except GraphApiError as error:
         rule = str(error.error.get("message", error))
         raise InvalidPhoneMessage("media", rule, "a content and mime_type that the operator accepts") from None

@@ -7,10 +7,8 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS, Clock
-from waypost.base.ids import Ids
-from waypost.simulator.files import Files
-from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.base.clock import DAY_MS
+from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.media_kinds import (
     INBOUND_MEDIA_KIND,
     SupportedMediaKind,
@@ -19,7 +17,7 @@ from waypost.simulator.media.media_kinds import (
     read_inbound_type,
     too_large_error,
 )
-from waypost.simulator.store import Store
+from waypost.simulator.simulator_state import SimulatorState, Transaction
 
 UPLOADED_MEDIA_LIFETIME_MS: Final = 30 * DAY_MS  # Source: facts 6.1, "life"
 INBOUND_MEDIA_LIFETIME_MS: Final = 7 * DAY_MS
@@ -62,112 +60,102 @@ class SimulatedMedia(msgspec.Struct, frozen=True):
         return _MEDIA_FILE_PREFIX + self.media_id
 
 
-class MediaStorage:
-    """Every media file: the records are in memory, the bytes on disk."""
+MEDIA: Final = StoredKind("media", SimulatedMedia)
 
-    def __init__(self, store: Store, files: Files, clock: Clock, ids: Ids) -> None:
-        self._store = store
-        self._files = files
-        self._clock = clock
-        self._ids = ids
-        self._media = CachedKeyedValues(store, "media", SimulatedMedia)
-        self.by_id = self._media.all
 
-    async def open(self) -> None:
-        """Delete expired media, and files whose upload was never completed."""
-        now_ms = self._clock.now_ms()
-        expired = [media.media_id for media in self.by_id.values() if media.expires_ms <= now_ms]
-        for media_id in expired:
-            self._media.pop(media_id)
-        await self._store.run([self._media.delete_statement(media_id) for media_id in expired])
-        await self._files.sweep(_MEDIA_FILE_PREFIX, {media.content_name for media in self.by_id.values()})
+async def sweep_media(state: SimulatorState) -> None:
+    """Delete expired media, and files whose upload was never completed."""
+    now_ms = state.clock.now_ms()
 
-    def find(self, media_id: str, phone_number_id: str | None = None) -> SimulatedMedia | None:
-        """Return the media with an id; None if there is none or it has expired.
+    def write(transaction: Transaction) -> None:
+        for media in transaction.values(MEDIA).values():
+            if media.expires_ms <= now_ms:
+                transaction.delete(MEDIA, media.media_id)
 
-        Args:
-            media_id: its id.
-            phone_number_id: the number that uses it; media of other numbers are not found.
-        """
-        media = self.by_id.get(media_id)
-        if media is None or media.expires_ms <= self._clock.now_ms():
-            return None
-        return media if phone_number_id in (None, media.phone_number_id) else None
+    await state.transact(write)
+    await state.files.sweep(_MEDIA_FILE_PREFIX, {media.content_name for media in state.values(MEDIA).values()})
 
-    async def add(
-        self,
-        phone_number_id: str,
-        mime_type: str,
-        file_name: str,
-        chunks: AsyncIterator[bytes],
-        *,
-        is_inbound: bool = False,
-    ) -> SimulatedMedia:
-        """Store a file while it is received.
 
-        Raises:
-            GraphApiError: an unsupported type, an empty file, or a file that is too large.
+def find_media(state: SimulatorState, media_id: str, phone_number_id: str | None = None) -> SimulatedMedia | None:
+    """Return the media with an id; None if there is none, it has expired, or it is another number's."""
+    media = state.values(MEDIA).get(media_id)
+    if media is None or media.expires_ms <= state.clock.now_ms():
+        return None
+    return media if phone_number_id in (None, media.phone_number_id) else None
 
-        Source: facts 6.1.
-        """
-        if is_inbound:
-            kind, mime_type = INBOUND_MEDIA_KIND, read_inbound_type(mime_type)
-        else:
-            kind = find_media_kind(mime_type)
-        now_ms = self._clock.now_ms()
-        media = SimulatedMedia(
-            media_id="7" + self._ids.digits(15),  # 16 digits, below 2^53
-            phone_number_id=phone_number_id,
-            mime_type=mime_type,
-            file_name=file_name[:240],
-            size_bytes=0,
-            sha256="",
-            is_inbound=is_inbound,
-            created_ms=now_ms,
-            expires_ms=now_ms + (INBOUND_MEDIA_LIFETIME_MS if is_inbound else UPLOADED_MEDIA_LIFETIME_MS),
-        )
-        try:
-            media = await self._write_content(media, kind, chunks)
-        except BaseException:
-            await self._files.remove(media.content_name)
-            raise
-        await self._media.save(media, media.media_id)
-        return media
 
-    async def add_inbound(self, phone_number_id: str, mime_type: str, file_name: str, content: bytes) -> SimulatedMedia:
-        """Store media that a phone sends to a business number; the id is valid for 7 days.
+async def add_media(
+    state: SimulatorState,
+    phone_number_id: str,
+    mime_type: str,
+    file_name: str,
+    chunks: AsyncIterator[bytes],
+    *,
+    is_inbound: bool = False,
+) -> SimulatedMedia:
+    """Store a file while it is received.
 
-        Raises:
-            GraphApiError: as for `add`.
-        """
+    Raises:
+        GraphApiError: an unsupported type, an empty file, or a file that is too large.
 
-        async def single_chunk() -> AsyncIterator[bytes]:
-            yield content
+    Source: facts 6.1.
+    """
+    kind = INBOUND_MEDIA_KIND if is_inbound else find_media_kind(mime_type)
+    now_ms = state.clock.now_ms()
+    media = SimulatedMedia(
+        media_id="7" + state.ids.digits(15),  # 16 digits, below 2^53
+        phone_number_id=phone_number_id,
+        mime_type=read_inbound_type(mime_type) if is_inbound else mime_type,
+        file_name=file_name[:240],
+        size_bytes=0,
+        sha256="",
+        is_inbound=is_inbound,
+        created_ms=now_ms,
+        expires_ms=now_ms + (INBOUND_MEDIA_LIFETIME_MS if is_inbound else UPLOADED_MEDIA_LIFETIME_MS),
+    )
+    try:
+        media = await _write_content(state, media, kind, chunks)
+    except BaseException:
+        await state.files.remove(media.content_name)
+        raise
+    await state.cached(MEDIA).save(media, media.media_id)
+    return media
 
-        return await self.add(phone_number_id, mime_type, file_name, single_chunk(), is_inbound=True)
 
-    async def delete(self, media: SimulatedMedia) -> None:
-        """Delete a file and its id."""
-        await self._media.delete(media.media_id)
-        await self._files.remove(media.content_name)
+async def add_inbound_media(
+    state: SimulatorState, phone_number_id: str, mime_type: str, file_name: str, content: bytes
+) -> SimulatedMedia:
+    """Store media that a phone sends to a business number; the id is valid for 7 days.
 
-    async def expire(self, media: SimulatedMedia) -> None:
-        """Make an id expire now."""
-        await self._media.save(replace(media, expires_ms=self._clock.now_ms()), media.media_id)
+    Raises:
+        GraphApiError: as for `add_media`.
+    """
 
-    async def _write_content(
-        self, media: SimulatedMedia, kind: SupportedMediaKind, chunks: AsyncIterator[bytes]
-    ) -> SimulatedMedia:
-        writer = await self._files.open_writer(media.content_name, 0)
-        beginning = b""
-        try:
-            async for chunk in chunks:
-                if len(beginning) < _BEGINNING_BYTES:
-                    beginning += chunk[:_BEGINNING_BYTES]
-                if writer.size_bytes + len(chunk) > kind.max_bytes:
-                    raise too_large_error(kind, kind.max_bytes)
-                await writer.add(chunk)
-        finally:
-            await writer.close()
-        check_size(kind, writer.size_bytes, beginning)
-        return replace(media, size_bytes=writer.size_bytes, sha256=writer.digest.hexdigest())
+    async def single_chunk() -> AsyncIterator[bytes]:
+        yield content
+
+    return await add_media(state, phone_number_id, mime_type, file_name, single_chunk(), is_inbound=True)
+
+
+async def delete_media(state: SimulatorState, media: SimulatedMedia) -> None:
+    """Delete a file and its id."""
+    await state.cached(MEDIA).delete(media.media_id)
+    await state.files.remove(media.content_name)
+
+
+async def _write_content(
+    state: SimulatorState, media: SimulatedMedia, kind: SupportedMediaKind, chunks: AsyncIterator[bytes]
+) -> SimulatedMedia:
+    writer = await state.files.open_writer(media.content_name, 0)
+    beginning = b""
+    try:
+        async for chunk in chunks:
+            if len(beginning) < _BEGINNING_BYTES:
+                beginning += chunk[:_BEGINNING_BYTES]
+            if writer.size_bytes + len(chunk) > kind.max_bytes:
+                raise too_large_error(kind, kind.max_bytes)
+            await writer.add(chunk)
+    finally:
+        await writer.close()
+    check_size(kind, writer.size_bytes, beginning)
+    return replace(media, size_bytes=writer.size_bytes, sha256=writer.digest.hexdigest())

@@ -1,16 +1,15 @@
 """References from templates and messages to uploads, media and flows, each of which must exist here."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.http.hosts import is_web_url
 from waypost.base.json_values import text_or_none
 from waypost.simulator.errors import bad_parameter, message_error
-from waypost.simulator.flows.model import Flow
-from waypost.simulator.media.media import MediaStorage, SimulatedMedia
-from waypost.simulator.media.uploads import ResumableUploads, UploadSession
-from waypost.simulator.settings import SimulatorSettingsStore
+from waypost.simulator.flows.model import Flow, find_flow, find_flow_by_name
+from waypost.simulator.media.media import SimulatedMedia, find_media
+from waypost.simulator.media.uploads import UploadSession, find_by_handle
+from waypost.simulator.simulator_state import SimulatorState
 
 _ANY_MIME_TYPE: Final = ("",)
 
@@ -43,9 +42,7 @@ HEADER_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2
 class KnownReferences:
     """The uploads, media and flows that one account and one of its numbers may refer to."""
 
-    uploads: ResumableUploads
-    media: MediaStorage
-    flows: Mapping[str, Flow]
+    state: SimulatorState
     waba_id: str
     phone_number_id: str
 
@@ -54,47 +51,29 @@ class KnownReferences:
 
         Source: facts 6.2: the handle of one file may contain line breaks.
         """
-        whole = self.uploads.find_by_handle(handle)
+        whole = find_by_handle(self.state, handle)
         if whole is not None:
             return [whole]
-        uploads = [self.uploads.find_by_handle(line.strip()) for line in handle.split("\n") if line.strip()]
+        uploads = [find_by_handle(self.state, line.strip()) for line in handle.split("\n") if line.strip()]
         known = [upload for upload in uploads if upload is not None]
         return known if len(known) == len(uploads) else []
 
     def find_media(self, media_id: str) -> SimulatedMedia | None:
         """Return media of the number; None if it has none with this id."""
-        return self.media.find(media_id, self.phone_number_id)
+        return find_media(self.state, media_id, self.phone_number_id)
 
     def find_flow(self, flow_id: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this id."""
-        flow = self.flows.get(flow_id)
-        return flow if flow is not None and flow.waba_id == self.waba_id else None
+        return find_flow(self.state, flow_id, self.waba_id)
 
     def find_flow_by_name(self, name: str) -> Flow | None:
         """Return a flow of the account; None if it has none with this name."""
-        return next((flow for flow in self.flows.values() if (flow.name, flow.waba_id) == (name, self.waba_id)), None)
+        return find_flow_by_name(self.state, name, self.waba_id)
 
 
-class References:
-    """Access to the references of each account, if the settings want references checked."""
-
-    def __init__(
-        self,
-        settings: SimulatorSettingsStore,
-        uploads: ResumableUploads,
-        media: MediaStorage,
-        flows: Mapping[str, Flow],
-    ) -> None:
-        self._settings = settings
-        self._uploads = uploads
-        self._media = media
-        self._flows = flows
-
-    def lookup(self, waba_id: str, phone_number_id: str = "") -> KnownReferences | None:
-        """Return the references of an account and a number; None: references are not checked."""
-        if not self._settings.value.check_references:
-            return None
-        return KnownReferences(self._uploads, self._media, self._flows, waba_id, phone_number_id)
+def known_references(state: SimulatorState, waba_id: str, phone_number_id: str = "") -> KnownReferences | None:
+    """Return the references of an account and a number; None if the settings do not want references checked."""
+    return KnownReferences(state, waba_id, phone_number_id) if state.settings.value.check_references else None
 
 
 def render_media(

@@ -1,20 +1,25 @@
-"""Resumable uploads, and the handles that they produce: template examples refer to them."""
+"""Resumable uploads, and the handles that they produce: template examples refer to them. Source: facts 6.2."""
 
 import base64
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import DAY_MS, Clock
+from waypost.base.clock import DAY_MS
 from waypost.base.ids import Ids
 from waypost.base.json_values import integer_or_none, text_or_none
-from waypost.simulator.errors import GraphApiError, bad_parameter
-from waypost.simulator.files import Files
-from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.accounts.accounts import GraphApp
+from waypost.simulator.errors import bad_parameter, no_such_object
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
-from waypost.simulator.store import Store
+from waypost.simulator.parameters import read_parameters
+from waypost.simulator.requests import Call
+from waypost.simulator.simulator_state import SimulatorState, Transaction
+
+operation = GraphOperations()
 
 # Source: facts 6.2, "Types".
 UPLOAD_TYPES: Final = ("application/pdf", "image/jpeg", "image/jpg", "image/png", "video/mp4")
@@ -51,143 +56,175 @@ class UploadSession(msgspec.Struct, frozen=True):
         return f"upload:{self.upload_id}?sig={self.signature}"
 
 
-class ResumableUploads:
-    """Every upload session and every handle."""
+UPLOADS: Final = StoredKind("upload", UploadSession)
 
-    def __init__(self, store: Store, files: Files, clock: Clock, ids: Ids) -> None:
-        self._files = files
-        self._clock = clock
-        self._ids = ids
-        self._busy: set[str] = set()
-        self._uploads = CachedKeyedValues(store, "upload", UploadSession)
-        self._by_handle_line = self._uploads.index(lambda upload: upload.handle.split("\n") if upload.handle else ())
-        self.by_id = self._uploads.all
 
-    async def open(self) -> None:
-        """Delete expired uploads."""
-        now_ms = self._clock.now_ms()
-        for upload in [upload for upload in self.by_id.values() if upload.expires_ms <= now_ms]:
-            await self._uploads.delete(upload.upload_id)
-        await self._files.sweep(_UPLOAD_FILE_PREFIX, {upload.content_name for upload in self.by_id.values()})
+def _check_length(_name: str, value: Any) -> int:
+    length = integer_or_none(value)
+    if length is None or not 0 < length <= MAX_MEDIA_BYTES:
+        raise bad_parameter(f"Param file_length must be from 1 to {MAX_MEDIA_BYTES}.")
+    return length
 
-    def is_valid_handle(self, handle: str) -> bool:
-        """True if a template may refer to this handle: each of its lines was issued and has not expired."""
-        return self.find_by_handle(handle) is not None
 
-    def find_by_handle(self, handle: str) -> UploadSession | None:
-        """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
-        uploads = {self._by_handle_line.get(line) for line in handle.split("\n")}
-        upload = uploads.pop()
-        if uploads or upload is None or upload.expires_ms <= self._clock.now_ms():
-            return None
+def _check_type(_name: str, value: Any) -> str:
+    file_type = "" if value is None else str(value).lower()
+    if file_type not in UPLOAD_TYPES:
+        raise bad_parameter(f"Param file_type must be one of {{{', '.join(UPLOAD_TYPES)}}} - got {file_type!r}.")
+    return file_type
+
+
+def _read_file_name(_name: str, value: Any) -> str:
+    return (text_or_none(value) or "")[:240]
+
+
+class UploadParameters(msgspec.Struct, frozen=True):
+    """The parameters of an upload session."""
+
+    file_length: Annotated[int, _check_length]
+    file_type: Annotated[str, _check_type]
+    file_name: Annotated[str, _read_file_name] = ""
+
+
+async def sweep_uploads(state: SimulatorState) -> None:
+    """Delete expired uploads."""
+    now_ms = state.clock.now_ms()
+
+    def write(transaction: Transaction) -> None:
+        for upload in transaction.values(UPLOADS).values():
+            if upload.expires_ms <= now_ms:
+                transaction.delete(UPLOADS, upload.upload_id)
+
+    await state.transact(write)
+    await state.files.sweep(_UPLOAD_FILE_PREFIX, {upload.content_name for upload in state.values(UPLOADS).values()})
+
+
+def find_by_handle(state: SimulatorState, handle: str) -> UploadSession | None:
+    """Return the upload of a handle, or of one line of it; None if it is unknown or expired."""
+    uploads = {_find_by_line(state, line) for line in handle.split("\n")}
+    upload = uploads.pop()
+    if uploads or upload is None or upload.expires_ms <= state.clock.now_ms():
+        return None
+    return upload
+
+
+def _find_by_line(state: SimulatorState, line: str) -> UploadSession | None:
+    uploads = state.values(UPLOADS).values()
+    return next((upload for upload in uploads if upload.handle and line in upload.handle.split("\n")), None)
+
+
+def find_upload(state: SimulatorState, object_id: str) -> UploadSession | None:
+    """Return the session with the id of an object; None if there is none or it has expired.
+
+    Some clients escape the question mark, which then is part of the path.
+    """
+    prefix, colon, rest = object_id.partition(":")
+    upload = state.values(UPLOADS).get(rest.partition("?")[0]) if colon and prefix == "upload" else None
+    return None if upload is None or upload.expires_ms <= state.clock.now_ms() else upload
+
+
+@operation("uploads.begin", "POST", GraphApp, "uploads", permission=None)
+async def begin_upload(state: SimulatorState, call: Call, app: GraphApp) -> dict[str, Any]:
+    """Open an upload session. Source: facts 6.2, step 1."""
+    user_id, new = _user_id(state, call, app), read_parameters(UploadParameters, call.fields)
+    upload = UploadSession(
+        upload_id=_token(state.ids),
+        signature=_token(state.ids),
+        app_id=app.app_id,
+        user_id=user_id,
+        file_name=new.file_name,
+        file_length=new.file_length,
+        file_type=new.file_type,
+        expires_ms=state.clock.now_ms() + UPLOAD_LIFETIME_MS,
+    )
+    await state.cached(UPLOADS).save(upload, upload.upload_id)
+    return {"id": upload.session_id}
+
+
+@operation("uploads.continue", "POST", UploadSession, permission=None, is_streamed=True)
+async def continue_upload(state: SimulatorState, call: Call, upload: UploadSession) -> dict[str, Any]:
+    """Append bytes at `file_offset`; return the handle if the upload is complete, else the next offset.
+
+    Bytes received before a broken connection are kept, and the upload can be resumed. Source: facts 6.2, step 2.
+    """
+    _check_signature(call, upload)
+    text = call.file_offset
+    if text is None:
+        raise bad_parameter("The header file_offset is required.")
+    if not (text.isascii() and text.isdigit() and len(text) < 12):
+        raise bad_parameter("Header file_offset must be a whole number.")
+    if call.body is None:
+        raise bad_parameter("The file's bytes are required.")
+    if upload.upload_id in state.active_uploads:
+        raise bad_parameter("Another request is uploading to this session.")
+    state.active_uploads.add(upload.upload_id)
+    try:
+        changed = await _append(state, upload, int(text), call.body.set_limit(MAX_MEDIA_BYTES))
+    finally:
+        state.active_uploads.discard(upload.upload_id)
+    return {"h": changed.handle} if changed.handle else await _progress(state, changed)
+
+
+@operation("uploads.read", "GET", UploadSession, permission=None, is_streamed=True)
+async def show_upload(state: SimulatorState, call: Call, upload: UploadSession) -> dict[str, Any]:
+    """Return the offset of an upload."""
+    _check_signature(call, upload)
+    return await _progress(state, upload)
+
+
+async def _append(
+    state: SimulatorState, upload: UploadSession, offset: int, chunks: AsyncIterator[bytes]
+) -> UploadSession:
+    uploaded = await state.files.size(upload.content_name)
+    if offset != uploaded:
+        raise bad_parameter(f"Header file_offset is {offset}, but {uploaded} bytes have been uploaded.")
+    writer = await state.files.open_writer(upload.content_name, offset)
+    is_too_much = False
+    try:
+        async for chunk in chunks:
+            is_too_much = writer.size_bytes + len(chunk) > upload.file_length
+            if is_too_much:
+                raise bad_parameter("There are more bytes than the parameter file_length says.")
+            await writer.add(chunk)
+    finally:
+        await (writer.close_truncated(offset) if is_too_much else writer.close())
+    if writer.size_bytes < upload.file_length or upload.handle:
         return upload
-
-    def find(self, upload_id: str | None) -> UploadSession | None:
-        """Return the session with an id; None if there is none or it has expired."""
-        upload = self.by_id.get(upload_id or "")
-        if upload is None or upload.expires_ms <= self._clock.now_ms():
-            return None
-        return upload
-
-    async def begin(self, app_id: str, user_id: str, fields: dict[str, Any]) -> UploadSession:
-        """Open a session.
-
-        Args:
-            app_id: the app that uploads.
-            user_id: the token's user; both ids are part of the handle.
-            fields: `file_length` and `file_type`, optionally `file_name`.
-
-        Raises:
-            GraphApiError: code 100, a field is missing or wrong.
-
-        Source: facts 6.2, step 1.
-        """
-        length = integer_or_none(fields.get("file_length"))
-        file_type = str(fields.get("file_type", "")).lower()
-        if length is None or not 0 < length <= MAX_MEDIA_BYTES:
-            raise bad_parameter(f"Param file_length must be from 1 to {MAX_MEDIA_BYTES}.")
-        if file_type not in UPLOAD_TYPES:
-            raise bad_parameter(f"Param file_type must be one of {{{', '.join(UPLOAD_TYPES)}}} - got {file_type!r}.")
-        upload = UploadSession(
-            upload_id=_token(self._ids),
-            signature=_token(self._ids),
-            app_id=app_id,
-            user_id=user_id,
-            file_name=(text_or_none(fields.get("file_name")) or "")[:240],
-            file_length=length,
-            file_type=file_type,
-            expires_ms=self._clock.now_ms() + UPLOAD_LIFETIME_MS,
-        )
-        await self._uploads.save(upload, upload.upload_id)
-        return upload
-
-    async def offset(self, upload: UploadSession) -> int:
-        """Return how many bytes have been uploaded."""
-        return await self._files.size(upload.content_name)
-
-    async def add(self, upload: UploadSession, offset: int, chunks: AsyncIterator[bytes]) -> UploadSession:
-        """Add bytes; those received before a broken connection are kept, and the upload can be resumed.
-
-        Returns:
-            The upload, with its handle once it is complete.
-
-        Raises:
-            GraphApiError: the offset differs from the uploaded bytes, there are more bytes than
-                announced, or another request is uploading to the same session.
-            ClientDisconnected: the connection broke.
-
-        Source: facts 6.2, step 2 and "resume".
-        """
-        if upload.upload_id in self._busy:
-            raise bad_parameter("Another request is uploading to this session.")
-        self._busy.add(upload.upload_id)
-        try:
-            return await self._append(upload, offset, chunks)
-        finally:
-            self._busy.discard(upload.upload_id)
-
-    async def read_content(self, upload: UploadSession) -> bytes:
-        """Return the uploaded bytes."""
-        return await self._files.read(upload.content_name)
-
-    async def expire(self, upload: UploadSession) -> None:
-        """Make a handle expire now."""
-        await self._uploads.save(replace(upload, expires_ms=self._clock.now_ms()), upload.upload_id)
-
-    async def _append(self, upload: UploadSession, offset: int, chunks: AsyncIterator[bytes]) -> UploadSession:
-        uploaded = await self.offset(upload)
-        if offset != uploaded:
-            raise _wrong_offset_error(offset, uploaded)
-        writer = await self._files.open_writer(upload.content_name, offset)
-        is_too_much = False
-        try:
-            async for chunk in chunks:
-                is_too_much = writer.size_bytes + len(chunk) > upload.file_length
-                if is_too_much:
-                    raise bad_parameter("There are more bytes than the parameter file_length says.")
-                await writer.add(chunk)
-        finally:
-            await (writer.close_truncated(offset) if is_too_much else writer.close())
-        if writer.size_bytes < upload.file_length or upload.handle:
-            return upload
-        completed = replace(upload, handle=self._make_handle(upload))
-        await self._uploads.save(completed, completed.upload_id)
-        return completed
-
-    def _make_handle(self, upload: UploadSession) -> str:
-        """Return a new handle for a complete upload. Source: facts 6.2, "Handle shape"."""
-        is_long = upload.file_type == "video/mp4" and upload.file_length > _LONG_VIDEO_BYTES
-        lines = _LONG_VIDEO_HANDLE_LINES if is_long else 1
-        mime = base64.b64encode(upload.file_type.encode()).decode()
-        end_s = upload.expires_ms // 1000
-        return "\n".join(
-            f"4::{mime}:AR{_token(self._ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:AR{_token(self._ids)}"
-            for _ in range(lines)
-        )
+    completed = replace(upload, handle=_make_handle(state, upload))
+    await state.cached(UPLOADS).save(completed, completed.upload_id)
+    return completed
 
 
-def _wrong_offset_error(offset: int, uploaded_bytes: int) -> GraphApiError:
-    return bad_parameter(f"Header file_offset is {offset}, but {uploaded_bytes} bytes have been uploaded.")
+def _make_handle(state: SimulatorState, upload: UploadSession) -> str:
+    """Return a new handle for a complete upload. Source: facts 6.2, "Handle shape"."""
+    is_long = upload.file_type == "video/mp4" and upload.file_length > _LONG_VIDEO_BYTES
+    lines = _LONG_VIDEO_HANDLE_LINES if is_long else 1
+    mime = base64.b64encode(upload.file_type.encode()).decode()
+    end_s = upload.expires_ms // 1000
+    return "\n".join(
+        f"4::{mime}:AR{_token(state.ids)}:e:{end_s}:{upload.app_id}:{upload.user_id}:AR{_token(state.ids)}"
+        for _ in range(lines)
+    )
+
+
+async def _progress(state: SimulatorState, upload: UploadSession) -> dict[str, Any]:
+    return {"id": upload.session_id, "file_offset": await state.files.size(upload.content_name)}
+
+
+def _check_signature(call: Call, upload: UploadSession) -> None:
+    signature = call.query.get("sig") or call.object_id.partition("?sig=")[2]
+    if signature != upload.signature:
+        raise no_such_object(call.method, call.object_id)
+
+
+def _user_id(state: SimulatorState, call: Call, app: GraphApp) -> str:
+    """Return the id of the uploading account: one of the app, or one of the token."""
+    token = state.tokens.check(call.token)
+    ids = (
+        account.waba_id
+        for account in state.accounts.accounts_of_app(app.app_id)
+        if token.grants_access([account.waba_id])
+    )
+    return next(ids, token.waba_ids[0] if token.waba_ids else app.app_id)
 
 
 def _token(ids: Ids) -> str:

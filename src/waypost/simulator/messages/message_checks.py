@@ -6,6 +6,7 @@ from typing import Any, Final
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter, message_error
+from waypost.simulator.media.references import known_references
 from waypost.simulator.messages.direct_send import DirectSend, read_direct_send, render_direct
 from waypost.simulator.messages.limits import check_limits, check_sender
 from waypost.simulator.messages.marketing import MARKETING_MARK, check_marketing_request
@@ -76,7 +77,7 @@ def check_content(
     if kind == "template":
         template, rendered = _template_message(state, number, request)
     elif isinstance(kind, str) and kind in FREE_FORM_KINDS:
-        known = state.references.lookup(number.waba_id, number.phone_number_id)
+        known = known_references(state, number.waba_id, number.phone_number_id)
         render = render_direct if direct.category else render_message
         rendered = render(kind, request.get(kind), known)
     else:
@@ -141,7 +142,7 @@ def _template_message(
         state.template_plans.find_plan(template),
         content.get("components"),
         now_ms=state.clock.now_ms(),
-        references=state.references.lookup(number.waba_id, number.phone_number_id),
+        references=known_references(state, number.waba_id, number.phone_number_id),
     )
 
 

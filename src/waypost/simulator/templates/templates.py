@@ -14,7 +14,7 @@ from waypost.base.written_numbers import encode_json
 from waypost.simulator.accounts.usage_counts import CREATIONS
 from waypost.simulator.errors import no_such_object, template_error
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.media.references import References
+from waypost.simulator.media.references import known_references
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 from waypost.simulator.store import Statement
 from waypost.simulator.tables.phone_plans import has_undelivered
@@ -48,9 +48,8 @@ _ARCHIVE_AFTER_MS: Final = 366 * DAY_MS  # Source: facts 2.6, "Inactive 12 month
 class Templates:
     """Every template of every account, by id and by account, name and language."""
 
-    def __init__(self, state: SimulatorState, references: References) -> None:
+    def __init__(self, state: SimulatorState) -> None:
         self._state = state
-        self._references = references
         self.by_id = state.values(TEMPLATES)
         self.by_key = state.cached(TEMPLATES).index(lambda item: ((item.waba_id, item.name, item.language),))
         self.changed = asyncio.Event()
@@ -67,7 +66,7 @@ class Templates:
         """
         state, settings, now_ms = self._state, self._state.settings.value, self._state.clock.now_ms()
         draft = check_draft(
-            fields, self._references.lookup(waba_id), any_language=not settings.check_languages, strict=settings.strict
+            fields, known_references(state, waba_id), any_language=not settings.check_languages, strict=settings.strict
         )
         creations = state.usage_counts.count(CREATIONS, waba_id, within_ms=HOUR_MS)
         becomes_marketing = (
@@ -106,7 +105,7 @@ class Templates:
             GraphApiError: the wrong state, too many edits, or the first violation.
         """
         state, settings, now_ms = self._state, self._state.settings.value, self._state.clock.now_ms()
-        references = self._references.lookup(template.waba_id) if "components" in fields else None
+        references = known_references(state, template.waba_id) if "components" in fields else None
 
         def write(transaction: Transaction) -> SimulatedTemplate:
             known = transaction.find(TEMPLATES, template.template_id)

@@ -7,10 +7,12 @@ from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
-from waypost.simulator.media.media import SimulatedMedia
+from waypost.simulator.media.media import SimulatedMedia, add_media, find_media
+from waypost.simulator.media.media import delete_media as drop_media
 from waypost.simulator.media.media_kinds import MAX_MEDIA_BYTES
+from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import Call, Download, open_form
-from waypost.simulator.services import SimulatorServices
+from waypost.simulator.simulator_state import SimulatorState
 
 operation = GraphOperations()
 
@@ -23,7 +25,7 @@ _MAX_MEDIA_FIELD_BYTES: Final = 4096
 
 
 @operation("media.upload", "POST", Number, "media", permission=MESSAGING, is_streamed=True)
-async def upload_media(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+async def upload_media(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Store a file for 30 days; the form has `messaging_product`, `file` and usually `type`."""
     form = open_form(call, max_bytes=_MAX_MEDIA_FORM_BYTES)
     fields = {name: str(value) for name, value in call.query.items()}
@@ -36,22 +38,22 @@ async def upload_media(services: SimulatorServices, call: Call, number: Number) 
                 raise bad_parameter("There can be only one file.")  # noqa: TRY301  the media is deleted below
             else:
                 mime_type = head.content_type or _mime_type(fields)
-                media = await services.media.add(number.phone_number_id, mime_type, head.file_name, form.chunks())
+                media = await add_media(state, number.phone_number_id, mime_type, head.file_name, form.chunks())
         _check_fields(fields, media)
     except BaseException:
         if media is not None:
-            await services.media.delete(media)
+            await drop_media(state, media)
         raise
     assert media is not None  # noqa: S101  `_check_fields` ensures it
     return {"id": media.media_id}
 
 
 @operation("media.read", "GET", SimulatedMedia, permission=MESSAGING)
-async def show_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
+async def show_media(state: SimulatorState, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Return a file's fields, with a link that is valid for five minutes."""
     _check_number(call, media)
-    account = _account_of(services, media)
-    until_ms = services.clock.now_ms() + _MEDIA_LINK_LIFETIME_MS
+    account = _account_of(state, media)
+    until_ms = state.clock.now_ms() + _MEDIA_LINK_LIFETIME_MS
     path = f"/{ATTACHMENTS}/attachments/"
     return {
         "messaging_product": "whatsapp",
@@ -64,26 +66,26 @@ async def show_media(services: SimulatorServices, call: Call, media: SimulatedMe
 
 
 @operation("media.delete", "DELETE", SimulatedMedia, permission=MESSAGING)
-async def delete_media(services: SimulatorServices, call: Call, media: SimulatedMedia) -> dict[str, Any]:
+async def delete_media(state: SimulatorState, call: Call, media: SimulatedMedia) -> dict[str, Any]:
     """Delete a file before its expiry."""
     _check_number(call, media)
-    await services.media.delete(media)
+    await drop_media(state, media)
     return {"success": True}
 
 
 @operation("media.download", "GET", "whatsapp_business")
-async def download_media(services: SimulatorServices, call: Call) -> Download:
+async def download_media(state: SimulatorState, call: Call) -> Download:
     """Return the file behind a link of `show_media`; 404 after five minutes."""
-    media = services.media.find(call.query.get("mid", ""))
-    account = _account_of(services, media) if media is not None else None
+    media = find_media(state, call.query.get("mid", ""))
+    account = _account_of(state, media) if media is not None else None
     if (
         media is None
         or account is None
-        or not services.tokens.check(call.token).grants_access([account.waba_id])
-        or not is_valid_link(call.query, account.token, media.media_id, services.clock.now_ms())
+        or not state.tokens.check(call.token).grants_access([account.waba_id])
+        or not is_valid_link(call.query, account.token, media.media_id, state.clock.now_ms())
     ):
         raise GraphApiError(404, no_such_object(call.method, ATTACHMENTS).error)
-    return Download(media.mime_type, media.size_bytes, services.files.path(media.content_name))
+    return Download(media.mime_type, media.size_bytes, state.files.path(media.content_name))
 
 
 def _mime_type(fields: dict[str, str]) -> str:
@@ -93,9 +95,9 @@ def _mime_type(fields: dict[str, str]) -> str:
 
 def _check_fields(fields: dict[str, str], media: SimulatedMedia | None) -> None:
     if fields.get("messaging_product") != "whatsapp":
-        raise bad_parameter("The parameter messaging_product is required.")
+        raise is_missing("messaging_product")
     if media is None:
-        raise bad_parameter("The parameter file is required.")
+        raise is_missing("file")
 
 
 def _check_number(call: Call, media: SimulatedMedia) -> None:
@@ -104,6 +106,6 @@ def _check_number(call: Call, media: SimulatedMedia) -> None:
         raise no_such_object(call.method, media.media_id)
 
 
-def _account_of(services: SimulatorServices, media: SimulatedMedia) -> Account:
-    number = services.accounts.numbers[media.phone_number_id]
-    return services.accounts.by_id[number.waba_id]
+def _account_of(state: SimulatorState, media: SimulatedMedia) -> Account:
+    number = state.accounts.numbers[media.phone_number_id]
+    return state.accounts.by_id[number.waba_id]
