@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from docs.decision_pages import decisions
 from docs.specification import ALIASES
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.limits import RATES
 from waypost.api.routes import ROUTES
 from waypost.domain.templates.rules import OPERATOR_RULES, SPEC_RULES
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS

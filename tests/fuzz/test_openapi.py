@@ -18,7 +18,7 @@ from tests.fuzz.strategies import declared_texts, json_texts
 from tests.support.library_texts import LIBRARY_TEXTS
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES

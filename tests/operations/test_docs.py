@@ -18,7 +18,7 @@ import requests
 from tests.fuzz.running import RunningService, run_service
 from tests.support.media_samples import sample
 from tests.support.polling import HANGS_AFTER_S
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.limits import RATES
 from waypost.api.route import RouteRow
 from waypost.api.routes import ROUTES
 from waypost.operations import openapi

@@ -17,7 +17,7 @@ from tests.conftest import MakePipeline
 from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.pipeline import ADMIN_TOKEN, API_KEY, PipelineHarness
 from tests.support.polling import poll_until
-from waypost.api.http.requests import Request
+from waypost.api.requests import Request
 from waypost.assembly.http.pacing import Pacing
 from waypost.assembly.http.protocol import LimitedProtocol
 from waypost.domain.errors import ApiError

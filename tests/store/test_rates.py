@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from tests.support.store_locations import StoreLocation
-from waypost.api.limits.rate_limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
+from waypost.api.limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import change_rates, read_stored_rate

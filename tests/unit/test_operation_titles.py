@@ -1,7 +1,6 @@
 """Every operation has a readable name of its own."""
 
-from waypost.api.operation_titles import operation_titles
-from waypost.api.routes import ROUTES
+from waypost.api.routes import ROUTES, operation_titles
 
 
 def test_each_route_has_a_title_of_its_own() -> None:

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, text
 
 from tests.support.builders import ACCOUNT, APP, INSTANCE_KEY, OPERATOR, PARTNER
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.encryption import hash_secret

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.wire_cases import Step
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.domain.errors import ErrorCode

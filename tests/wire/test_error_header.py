@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.builders import APP, INSTANCE_KEY
 from tests.support.partner_seeding import store_partner
-from waypost.api.http.requests import UNCOUNTED
+from waypost.api.requests import UNCOUNTED
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds

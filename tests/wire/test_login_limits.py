@@ -12,8 +12,7 @@ from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.fast_passwords import hash_with_low_cost
-from waypost.api.limits.login_limits import LoginLimits
-from waypost.api.limits.rate_limits import RATES, LocalLimiter
+from waypost.api.limits import RATES, LocalLimiter, LoginLimits
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds

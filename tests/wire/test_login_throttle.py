@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.builders import INSTANCE_KEY
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds

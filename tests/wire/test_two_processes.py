@@ -19,8 +19,8 @@ from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
 from waypost.admin.partners import NewQuotas, change_quotas
 from waypost.admin.secret_key import KeyReplacement, replace_key
-from waypost.api.limits.backlog_quotas import QUOTA_RETRY_S
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.backlog_quotas import QUOTA_RETRY_S
+from waypost.api.limits import RATES
 from waypost.assembly.service import Waypost
 from waypost.base.clock import SystemClock
 from waypost.base.encryption import InstanceKey, SecretBox, hash_secret

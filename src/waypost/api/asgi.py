@@ -14,14 +14,15 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route, Router
 
-from waypost.api.audit import audited_endpoint
-from waypost.api.auth.credentials import Credential
-from waypost.api.hold import HELD_BODY, HELD_RETRY_S, ServiceHeld, is_rejected_when_held, reject_held_call
-from waypost.api.http.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecord, read_request_id
-from waypost.api.http.proxies import rate_limit_address
-from waypost.api.http.requests import (
+from waypost.api.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecord, rate_limit_address, read_request_id
+from waypost.api.authorisation import Credential, find_partner
+from waypost.api.idempotency import KEY_HEADER, run_idempotent
+from waypost.api.limits import SPENT_DELAY_S
+from waypost.api.request_recorder import LoggedResponse, RequestRecorder
+from waypost.api.requests import (
     MAX_BODY_BYTES,
     UNCOUNTED,
+    ApiResponse,
     Receive,
     Request,
     Scope,
@@ -30,10 +31,7 @@ from waypost.api.http.requests import (
     send_file,
     send_response,
 )
-from waypost.api.idempotency import KEY_HEADER, run_idempotent
-from waypost.api.limits.rejections import SPENT_DELAY_S
-from waypost.api.request_recorder import LoggedResponse, RequestRecorder
-from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow
+from waypost.api.route import BodyFormat, Endpoint, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
 from waypost.base.exceptions import release_frames
@@ -41,8 +39,94 @@ from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.store.accounts.partners import partner_by_id
 from waypost.store.contract import MediaUnavailable, StoreUnavailable
 from waypost.wire.errors import INTERNAL_TEXT, error_response
+
+HELD_BODY: Final = (
+    b'{"status":"error","message":"The service is held to be looked at: it accepts nothing now. '
+    b'Calls that only read work."}'
+)
+HELD_RETRY_S: Final = b"60"
+_STILL_SERVED: Final = frozenset(  # still served: they change nothing that leaves the service
+    {"POST /partner/account/login", "POST /partner/app/{app_id}/templates/check"}
+)
+
+
+class ServiceHeld(Exception):
+    """The service is held and rejects the call with 503."""
+
+
+def is_rejected_when_held(row: RouteRow) -> bool:
+    """True if a held service rejects the route's calls."""
+    return (row.method != "GET" or row.calls_out) and row.name not in _STILL_SERVED
+
+
+async def reject_held_call(_services: Services, _request: Request) -> ApiResponse:
+    """Reject a call; the endpoint of every route that is unavailable while the service is held.
+
+    Raises:
+        ServiceHeld: always.
+    """
+    raise ServiceHeld
+
+
+AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner token, deletion an app token too
+    {
+        "POST /partner/app",
+        "PUT /partner/app/{app_id}",
+        "DELETE /partner/app/{app_id}",
+        "POST /partner/account/api/appLink",
+        "POST /partner/{partner_id}/auth/token",
+        "POST /partner/{partner_id}/auth/revoke",
+        "POST /partner/{partner_id}/app-link/app-token",
+        "POST /partner/app/{app_id}/token",
+        "POST /partner/app/{app_id}/token/revoke",
+        "POST /partner/app/{app_id}/apikey",
+        "POST /partner/app/{app_id}/apikey/revoke",
+        "DELETE /partner/app/{app_id}/apikey/{key_id}",
+    }
+)
+
+
+def audited_endpoint(row: RouteRow) -> Endpoint:
+    """Return a row's endpoint; if the route is audited, wrapped so that it writes an entry before it returns."""
+    if row.name not in AUDITED_ROUTES:
+        return row.endpoint
+
+    async def endpoint(services: Services, request: Request) -> ApiResponse:
+        # Before the call, because it may delete the credential. Log and metrics have the errors without an entry.
+        partner_id = await find_partner(services, request)
+        try:
+            response = await row.endpoint(services, request)
+        except ApiError as error:
+            if partner_id is not None and error.code is not ErrorCode.TOO_MANY_REQUESTS:  # their number is unbounded
+                await _record(services, request, row, partner_id, 400, error.code.value)
+            raise
+        partner_id = partner_id or request.partner_id  # a call without a token names its partner itself
+        if partner_id is not None:
+            await _record(services, request, row, partner_id, response.status, "")
+        return response
+
+    return endpoint
+
+
+async def _record(
+    services: Services, request: Request, row: RouteRow, partner_id: int, status: int, detail: str
+) -> None:
+    if UNCOUNTED in request.scope:  # the console's own call: its page has an entry
+        return
+    partner = await services.database.read(partner_by_id, partner_id)
+    await services.audit.record(
+        actor="" if partner is None else partner.email,
+        remote_address=rate_limit_address(services.proxies.client_address(request.scope)),
+        action=row.name,
+        status=status,
+        partner_id=partner_id,
+        subject=request.path,
+        detail=detail,
+    )
+
 
 _encode: Final = msgspec.json.Encoder().encode
 _JSON: Final = (b"content-type", b"application/json")

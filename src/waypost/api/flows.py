@@ -11,11 +11,9 @@ import msgspec
 from msgspec import Struct
 
 from waypost.api.fields import Field, omit_empty
-from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import Request
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject, StatusFirst
-from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.requests import Request, read_parts
+from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, StatusFirst
 from waypost.base.http.multipart import PartHead
 from waypost.base.json_values import boolean_of, coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter

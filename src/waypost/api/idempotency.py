@@ -6,7 +6,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import (
+from waypost.api.authorisation import (
+    Credential,
     KeyHolder,
     app_of_api_key,
     app_of_app_token,
@@ -15,13 +16,10 @@ from waypost.api.auth.authorisation import (
     holder_of_api_key,
     partner_of_token,
 )
-from waypost.api.auth.credentials import Credential
-from waypost.api.http.idempotent_request import IdempotentRequest
-from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import ApiResponse, Request, read_body
+from waypost.api.requests import ApiResponse, IdempotentRequest, Request, read_body, read_parts
 from waypost.api.route import BodyFormat, Endpoint, IdempotencyMode, RouteRow
 from waypost.api.services import Services
-from waypost.api.uploads.uploads import MAX_OVERHEAD_BYTES
+from waypost.api.uploads import MAX_OVERHEAD_BYTES
 from waypost.base.telemetry.logs import log
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.media import MAX_UPLOAD_BYTES

@@ -4,13 +4,13 @@ from typing import Annotated, Any, NamedTuple, Self
 
 from msgspec import Struct, field
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.access_log import rate_limit_address
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.proxies import rate_limit_address
-from waypost.api.http.requests import Request
-from waypost.api.limits.login_limits import LoginAttempt
+from waypost.api.limits import LoginAttempt
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import success
+from waypost.api.requests import Request
+from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log

@@ -14,10 +14,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
-from waypost.api.auth.authorisation import tokens_of
-from waypost.api.auth.credentials import Credential
-from waypost.api.http.proxies import TrustedProxies, rate_limit_address
-from waypost.api.http.requests import UNCOUNTED, Request, Scope
+from waypost.api.access_log import TrustedProxies, rate_limit_address
+from waypost.api.authorisation import Credential, tokens_of
+from waypost.api.requests import UNCOUNTED, Request, Scope
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.base.clock import Clock
 from waypost.base.encryption import hash_secret

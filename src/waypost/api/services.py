@@ -2,13 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from waypost.api.http.proxies import TrustedProxies
-from waypost.api.limits.backlog_quotas import BacklogQuotas
-from waypost.api.limits.login_limits import LoginLimits
-from waypost.api.limits.rate_limits import Limiter
-from waypost.api.limits.rejections import RejectionBudgets
+from waypost.api.access_log import TrustedProxies
+from waypost.api.backlog_quotas import BacklogQuotas
+from waypost.api.limits import Limiter, LoginLimits, RejectionBudgets
 from waypost.api.passwords import Argon2Hasher
-from waypost.api.uploads.uploads import PartnerUploads
+from waypost.api.uploads import PartnerUploads
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids

@@ -7,13 +7,12 @@ from typing import Annotated, Final, Self
 from msgspec import Struct
 
 from waypost import __version__
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import StatusFirst
-from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.requests import ApiResponse, Request
+from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, defstruct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.domain.errors import ApiError, ErrorCode

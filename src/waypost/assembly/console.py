@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.api.http.proxies import TrustedProxies, rate_limit_address
-from waypost.api.http.requests import Scope
-from waypost.api.operation_titles import operation_titles
+from waypost.api.access_log import TrustedProxies, rate_limit_address
+from waypost.api.requests import Scope
+from waypost.api.routes import operation_titles
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.base.ids import Ids

@@ -12,22 +12,18 @@ from starlette.routing import BaseRoute, Route
 from waypost.admin.authorisation import AdminGate
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.routes import make_admin_routes
+from waypost.api.access_log import AccessLog, TrustedProxies, rate_limit_address
 from waypost.api.asgi import ServiceApplication
-from waypost.api.http.access_log import AccessLog
-from waypost.api.http.proxies import TrustedProxies, rate_limit_address
-from waypost.api.http.requests import Receive, Scope, Send
-from waypost.api.limits.backlog_quotas import BacklogQuotas
-from waypost.api.limits.login_limits import LoginLimits
-from waypost.api.limits.rate_limits import Limiter, LocalLimiter, SharedLimiter
-from waypost.api.limits.rejections import RejectionBudgets
-from waypost.api.media.public_files import PublicMediaEndpoint
+from waypost.api.backlog_quotas import BacklogQuotas
+from waypost.api.limits import Limiter, LocalLimiter, LoginLimits, RejectionBudgets, SharedLimiter
 from waypost.api.onboarding.links import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
+from waypost.api.public_files import PublicMediaEndpoint
 from waypost.api.request_recorder import RequestRecorder
+from waypost.api.requests import Receive, Scope, Send
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
-from waypost.api.uploads.quota import MediaQuota
-from waypost.api.uploads.uploads import PartnerUploads
+from waypost.api.uploads import MediaQuota, PartnerUploads
 from waypost.assembly.console import DEFAULT_CONSOLE_OPTIONS, ConsoleOptions, make_console
 from waypost.assembly.observability import ProcessObservability
 from waypost.base.clock import Clock

@@ -16,9 +16,8 @@ from starlette.types import Receive, Scope, Send
 
 from waypost import __version__
 from waypost.api.fields import RequestField
-from waypost.api.operation_titles import operation_titles
 from waypost.api.route import IdempotencyMode, RouteRow
-from waypost.api.routes import ROUTES
+from waypost.api.routes import ROUTES, operation_titles
 from waypost.base.telemetry.logs import log
 from waypost.domain.rates import RATES, Rate, describe_limit
 from waypost.operations import openapi

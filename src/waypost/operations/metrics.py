@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from waypost import __version__
 from waypost.api.asgi import ApiEndpoint
-from waypost.api.limits.backlog_quotas import CALLBACKS, MESSAGES, BacklogQuotas
+from waypost.api.backlog_quotas import CALLBACKS, MESSAGES, BacklogQuotas
 from waypost.base.telemetry.counters import CallCounters, Histogram
 from waypost.callbacks.worker import CallbackSender
 from waypost.dispatch.worker import OutboundDispatcher

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from waypost import __version__
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import FieldType, RequestField
 from waypost.api.idempotency import MAX_KEY_CHARS
 from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlencode
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.operations import openapi

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.operations import openapi

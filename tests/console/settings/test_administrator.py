@@ -11,7 +11,7 @@ import pytest_asyncio
 from tests.console.conftest import LOOP
 from tests.console.simulator.test_simulator_alone import Site, close_site, open_site
 from tests.support.builders import APP, PARTNER
-from waypost.api.limits.rate_limits import RATES
+from waypost.api.limits import RATES
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds, uuid7_text

@@ -21,7 +21,7 @@ from tests.support.media_samples import sample
 from tests.support.pipeline import API_KEY, HttpResponse, PipelineHarness
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.admin import provisioning
-from waypost.api.media import public_files
+from waypost.api import public_files
 from waypost.base.clock import DAY_MS, ManualClock
 from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.operators.cloud.adapter import CloudOperator

@@ -14,7 +14,8 @@ from tests.support.media_samples import sample
 from tests.support.pipeline import HttpResponse, PipelineHarness
 from tests.support.polling import poll_until
 from waypost.admin import provisioning
-from waypost.api import direct_calls, flows
+from waypost.api import flows
+from waypost.api import operation as direct_calls
 
 pytestmark = pytest.mark.content_only
 

@@ -12,7 +12,7 @@ import waypost.api
 from waypost.api.asgi import PathTree
 from waypost.api.fields import Field, FieldType, describe_fields, field_readers, omit_empty, read_fields
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject, Success, schema_of, success
+from waypost.api.route import OperatorObject, Success, schema_of, success
 from waypost.api.routes import ROUTES
 from waypost.domain.errors import ApiError
 

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.api.http.proxies import TrustedProxies, rate_limit_address
+from waypost.api.access_log import TrustedProxies, rate_limit_address
 
 TRUSTED = ("10.0.0.0/8", "192.168.1.7/32", "fd00::/8")
 

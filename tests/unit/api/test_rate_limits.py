@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from waypost.api.limits.rate_limits import RATES, SWEEP_EVERY_MS, Limiter, LocalLimiter
+from waypost.api.limits import RATES, SWEEP_EVERY_MS, Limiter, LocalLimiter
 from waypost.base.clock import ManualClock
 from waypost.config import Settings
 from waypost.domain.errors import ApiError, ErrorCode

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from waypost.api.http.multipart import read_parts
-from waypost.api.http.requests import Request
+from waypost.api.requests import Request, read_parts
 from waypost.base.http.multipart import MAX_PART_HEADER_BYTES, MAX_PART_HEADERS, PartHead
 from waypost.domain.errors import ApiError, ErrorCode
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from waypost.api.http.proxies import TrustedProxies
+from waypost.api.access_log import TrustedProxies
 from waypost.assembly.http.limits import DEFAULT_LIMITS, HttpLimits, graph_error_body
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.polling import HANGS_AFTER_S, poll_until
-from waypost.api.http.proxies import TrustedProxies
+from waypost.api.access_log import TrustedProxies
 from waypost.assembly.http.limits import Connections, HttpLimits
 from waypost.assembly.http.pacing import (
     FREE_S,

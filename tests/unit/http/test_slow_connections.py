@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 
-from waypost.api.http.proxies import network_of
+from waypost.api.access_log import network_of
 from waypost.assembly.http.limits import DEFAULT_LIMITS, MANY_ARRIVING, SLOW_AFTER_S, Connections, HttpError
 
 ROOM: Final = 6

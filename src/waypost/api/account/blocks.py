@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty, read_fields
-from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
-from waypost.api.responses import OperatorObject, StatusFirst, Success
+from waypost.api.requests import ApiResponse
+from waypost.api.route import OperatorObject, StatusFirst, Success
 from waypost.base.json_values import coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number

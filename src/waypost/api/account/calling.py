@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Confirmation
+from waypost.api.route import Confirmation
 from waypost.domain.errors import ErrorCode
 from waypost.wire.calling import CallSettings, SipAccount, VoiceParameters, read_call_settings
 

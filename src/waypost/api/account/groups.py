@@ -6,11 +6,9 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Struct
 
 from waypost.api.fields import Field, omit_empty
-from waypost.api.http.multipart import PartHead, read_parts
-from waypost.api.http.requests import Request
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject, Success
-from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.requests import PartHead, Request, read_parts
+from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, Success
 from waypost.base.json_values import coerced_text, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.operators.contract import GraphFile

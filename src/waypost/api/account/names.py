@@ -6,10 +6,10 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.route import Success
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 

@@ -4,10 +4,9 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
-from waypost.api.direct_calls import account_of, call_operator
-from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import Confirmation, StatusFirst, Success
+from waypost.api.authorisation import Credential
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations, account_of, call_operator
+from waypost.api.route import Confirmation, StatusFirst, Success
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import last_limit_event

@@ -5,11 +5,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject
-from waypost.api.route import IdempotencyMode
+from waypost.api.route import IdempotencyMode, OperatorObject
 from waypost.domain.errors import ApiError, ErrorCode
 
 Name = Annotated[

@@ -4,11 +4,9 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct, to_builtins
 
-from waypost.api.direct_calls import unavailable_error
 from waypost.api.fields import Field
-from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst
-from waypost.api.route import BodyFormat
+from waypost.api.operation import APP, AppCall, Operations, unavailable_error
+from waypost.api.route import BodyFormat, StatusFirst
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable

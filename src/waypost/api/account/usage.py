@@ -6,10 +6,10 @@ from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
-from waypost.api.responses import StatusFirst, Success
+from waypost.api.route import StatusFirst, Success
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import daily_usage
 from waypost.wire.account import messaging_wallet_object, usage_item, wallet_object

@@ -7,9 +7,9 @@ from msgspec.structs import astuple
 
 from waypost.api.apps.settings import set_preferences
 from waypost.api.fields import Field, omit_empty
-from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst, Success
+from waypost.api.requests import ApiResponse
+from waypost.api.route import StatusFirst, Success
 from waypost.base.json_values import coerced_text, list_of, objects_in
 
 MAX_USERNAME_CHARS: Final = 35  # Source: the operator's page "Business usernames"

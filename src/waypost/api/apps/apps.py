@@ -8,14 +8,12 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from msgspec import Struct
 
-from waypost.api.auth.authorisation import app_of_app_token
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential, app_of_app_token
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
-from waypost.api.responses import Confirmation, success
-from waypost.api.route import IdempotencyMode
+from waypost.api.requests import ApiResponse, Request
+from waypost.api.route import Confirmation, IdempotencyMode, success
 from waypost.api.services import Services
 from waypost.api.subscriptions import check_webhook_room, set_webhook_url
 from waypost.base.encryption import hash_secret

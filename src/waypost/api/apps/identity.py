@@ -9,10 +9,10 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from waypost.api.apps.apps import update_app
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
-from waypost.api.responses import StatusFirst, Success
+from waypost.api.route import StatusFirst, Success
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode

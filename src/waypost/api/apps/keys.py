@@ -7,13 +7,12 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Struct
 from msgspec.structs import astuple, replace
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success, success
-from waypost.api.route import IdempotencyMode
+from waypost.api.requests import ApiResponse
+from waypost.api.route import IdempotencyMode, Success, success
 from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, hash_secret
 from waypost.domain.app import (

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.api.apps.apps import partner_of, update_app
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Confirmation, StatusFirst, Success
+from waypost.api.requests import ApiResponse
+from waypost.api.route import Confirmation, StatusFirst, Success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode

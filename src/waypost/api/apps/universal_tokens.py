@@ -15,12 +15,12 @@ from waypost.api.apps.keys import (
     listed_tokens,
     scope_of,
 )
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import Request
 from waypost.api.login import Email, authenticate
 from waypost.api.operation import Operations, OwnPartnerCall, PartnerCall
-from waypost.api.responses import success
+from waypost.api.requests import Request
+from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret

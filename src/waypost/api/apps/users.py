@@ -6,10 +6,10 @@ from typing import Annotated, Final, Literal
 from msgspec import UNSET, Struct, UnsetType
 from sqlalchemy import Connection
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
-from waypost.api.responses import StatusFirst, Success
+from waypost.api.route import StatusFirst, Success
 from waypost.base.ids import Ids
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field

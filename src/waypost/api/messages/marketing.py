@@ -11,18 +11,16 @@ from urllib.parse import urlencode
 from msgspec import Struct
 
 from waypost.api.apps.apps import update_app
-from waypost.api.direct_calls import call_operator, graph_of
 from waypost.api.fields import Field, omit_empty
-from waypost.api.http.requests import ApiResponse
 from waypost.api.messages.passthrough import (
     PASSTHROUGH_ERRORS,
     AcceptedPassthrough,
     PassthroughFields,
     accept_passthrough,
 )
-from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success, success
-from waypost.api.route import IdempotencyMode
+from waypost.api.operation import APP, AppCall, Operations, call_operator, graph_of
+from waypost.api.requests import ApiResponse
+from waypost.api.route import IdempotencyMode, Success, success
 from waypost.domain.app import App, Hosting
 from waypost.domain.direct_calls import GetBusinessStatus
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field

@@ -5,11 +5,11 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import record_message
 from waypost.api.messages.send import build_message, trace_accepted
 from waypost.api.messages.status import mark_read
 from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.requests import ApiResponse
 from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.tracing import tracer

@@ -6,12 +6,11 @@ from typing import Annotated, Final, Literal, NamedTuple, Self
 
 from msgspec import Struct, field
 
-from waypost.api.auth.authorisation import KeyHolder, holder_may_use, holder_of_api_key
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential, KeyHolder, holder_may_use, holder_of_api_key
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import record_message
 from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations
+from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.sampling import mark_id, sampled_by_sender

@@ -5,12 +5,10 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from waypost.api.auth.credentials import Credential
-from waypost.api.direct_calls import call_operator, number_of
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
-from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.responses import Success, success
-from waypost.api.route import BodyFormat
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations, call_operator, number_of
+from waypost.api.route import BodyFormat, Success, success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.direct_calls import MarkRead

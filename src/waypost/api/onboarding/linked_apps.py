@@ -8,12 +8,11 @@ from msgspec import Struct
 from sqlalchemy import Connection
 
 from waypost.api.apps.apps import CALLBACK_EXAMPLE, CALLBACK_MEANING, REGION_MEANING, AppName, read_region
-from waypost.api.auth.credentials import Credential
-from waypost.api.direct_calls import call_operator
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
-from waypost.api.operation import Operations, PartnerCall
-from waypost.api.responses import success
+from waypost.api.operation import Operations, PartnerCall, call_operator
+from waypost.api.requests import ApiResponse
+from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import App

@@ -7,11 +7,10 @@ from msgspec import Struct
 
 from waypost.api.apps.apps import PartnerApp, partner_of
 from waypost.api.apps.settings import set_preferences
-from waypost.api.auth.authorisation import is_token_of
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential, is_token_of
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, OwnPartnerCall, PartnerCall
-from waypost.api.responses import success
+from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import ONBOARDING_LINK_LIFE_MS, App

@@ -10,7 +10,7 @@ from msgspec import defstruct
 from waypost.api.apps.apps import update_app
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success, success
+from waypost.api.route import Success, success
 from waypost.domain.app import App
 from waypost.domain.errors import ErrorCode
 from waypost.wire.apps import PREFILLED_FIELDS, prefilled_object, read_prefilled

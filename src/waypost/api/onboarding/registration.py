@@ -9,7 +9,7 @@ from msgspec import Struct
 from waypost.api.apps.apps import read_region
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import success
+from waypost.api.route import success
 from waypost.base.json_values import boolean_of
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from waypost.api.fields import Field
 from waypost.api.operation import AppCall, Operations
-from waypost.api.responses import StatusFirst
+from waypost.api.route import StatusFirst
 from waypost.api.subscriptions import ONE_SUBSCRIPTION, ONE_SUBSCRIPTION_ERRORS, subscription_in_path
 from waypost.domain.errors import ErrorCode
 from waypost.store.callbacks.receivers import count_attempts

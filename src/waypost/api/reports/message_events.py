@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from msgspec import Struct
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import Operations, PartnerCall
 from waypost.domain.app import App

@@ -8,10 +8,9 @@ from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.apps.apps import update_app
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst, Success
-from waypost.api.route import BodyFormat
+from waypost.api.requests import ApiResponse
+from waypost.api.route import BodyFormat, StatusFirst, Success
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.domain.app import App

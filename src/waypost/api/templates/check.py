@@ -5,10 +5,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-from waypost.api.http.requests import ApiResponse
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst
-from waypost.api.route import BodyFormat
+from waypost.api.requests import ApiResponse
+from waypost.api.route import BodyFormat, StatusFirst
 from waypost.api.services import Services
 from waypost.api.templates.edit import check_editable
 from waypost.api.templates.fields import TEMPLATE_CHECK

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import ApiResponse
+from waypost.api.authorisation import Credential
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
+from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.templates.fields import NEW_TEMPLATE
 from waypost.api.templates.lists import KEY_TEMPLATES, OneTemplate

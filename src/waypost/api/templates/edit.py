@@ -8,12 +8,10 @@ from typing import Final, Self
 
 from sqlalchemy import Connection
 
-from waypost.api.auth.authorisation import tokens_of
-from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import Request
+from waypost.api.authorisation import Credential, tokens_of
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success
-from waypost.api.route import BodyFormat
+from waypost.api.requests import Request
+from waypost.api.route import BodyFormat, Success
 from waypost.api.services import Services
 from waypost.api.templates.fields import TEMPLATE_CHANGE
 from waypost.api.templates.lists import KEY_TEMPLATE, ONE_TEMPLATE, template_of

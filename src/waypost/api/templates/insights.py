@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from waypost.api.fields import Field
 from waypost.api.messages.marketing import check_enabled
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import OperatorObject, StatusFirst, success
+from waypost.api.route import OperatorObject, StatusFirst, success
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.base.json_values import coerced_text

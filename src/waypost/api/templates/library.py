@@ -7,11 +7,10 @@ import msgspec
 from msgspec import Struct
 
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import StatusFirst
-from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.requests import ApiResponse
+from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
 from waypost.api.services import Services
 from waypost.api.templates.sync import list_operator_templates
 from waypost.base.json_values import list_of, objects_in, text_or_none

@@ -5,12 +5,11 @@ from typing import Annotated, Final, Self
 
 from msgspec import Struct
 
-from waypost.api.auth.authorisation import authorise_app
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential, authorise_app
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
-from waypost.api.responses import StatusFirst
+from waypost.api.requests import ApiResponse, Request
+from waypost.api.route import StatusFirst
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode

@@ -5,10 +5,9 @@ from typing import Self
 
 from sqlalchemy import Connection
 
-from waypost.api.direct_calls import account_of, call_operator, direct_call_deadline
-from waypost.api.http.requests import Request
-from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Success
+from waypost.api.operation import APP, AppCall, Operations, account_of, call_operator, direct_call_deadline
+from waypost.api.requests import Request
+from waypost.api.route import Success
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App

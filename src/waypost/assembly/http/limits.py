@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
-from waypost.api.http.proxies import TrustedProxies, network_of, rate_limit_address
+from waypost.api.access_log import TrustedProxies, network_of, rate_limit_address
 from waypost.assembly.http.pacing import Pacing, Turns
 from waypost.config import Settings
 

@@ -87,7 +87,7 @@ class HttpServer:
                 http=cast("Any", partial(BreakableProtocol, connections=self.connections)),
                 interface="asgi3",
                 server_header=False,
-                proxy_headers=False,  # uvicorn reads the last header only; `api/http/proxies.py` reads them all
+                proxy_headers=False,  # uvicorn reads the last header only; `api/access_log.py` reads them all
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=cast("Any", stop_within_s),  # a float works too
             ),

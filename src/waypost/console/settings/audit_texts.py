@@ -108,7 +108,7 @@ AUDITED_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and w
     "POST /admin/subscriptions/{subscription_id}/key/rotate":              "Replace a signing key",
     "POST /admin/callbacks/replay":                                        "Replay callbacks",
     "POST /admin/callbacks/{callback_id}/reveal":                          "Show the texts of a callback",
-    # The partner API: `waypost.api.audit`
+    # The partner API: `waypost.api.asgi`
     "POST /partner/app":                                                   "Create a sandbox app",
     "PUT /partner/app/{app_id}":                                           "Change an app",
     "DELETE /partner/app/{app_id}":                                        "Delete an app",

@@ -1,7 +1,7 @@
-"""Limiters with sliding windows: in memory, or in a store that several processes share."""
+"""Limits of requests: the windows of the table of rates, failed logins, and requests that end in an error."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
@@ -223,3 +223,144 @@ def _rate_exceeded_error(rate: Rate, wait_ms: int) -> ApiError:
         f"At most {rate.at_most} {rate.counts} in {rate.within_ms // 1000} s per {rate.per}; try again in {wait_s} s.",
         retry_after_s=wait_s,
     )
+
+
+_WINDOWS: Final = ("login_failures", "login_failures_address", "login_failures_email")
+
+
+@dataclass(frozen=True, slots=True)
+class LoginAttempt:
+    """One attempt, which counts as a failure until it is refunded."""
+
+    limiter: Limiter
+    spent: tuple[tuple[str, str, int], ...]
+
+    async def refund(self) -> None:
+        """Stop counting the attempt: it succeeded."""
+        for name, key, at_ms in self.spent:
+            await self.limiter.refund(name, key, at_ms)
+
+
+class LoginLimits:
+    """Counts failed attempts at the API and in the console together.
+
+    Args:
+        limiter: one that is always on, whatever the settings of rates.
+    """
+
+    def __init__(self, limiter: Limiter) -> None:
+        self._limiter = limiter
+
+    async def spend(self, email: str, address: str) -> LoginAttempt:
+        """Count an attempt as failed before it is checked, so that concurrent attempts cannot exceed the limit.
+
+        Args:
+            email: in lower case.
+            address: the address that the client is counted by.
+
+        Raises:
+            ApiError: too many failures; this attempt is then not counted.
+        """
+        return await self._spend(zip(_WINDOWS, (f"{email} {address}", address, email), strict=True))
+
+    async def check_admin_attempts(self, address: str) -> None:
+        """Check that an admin token from this address may be verified.
+
+        Raises:
+            ApiError: too many wrong tokens; the right one is then rejected too.
+        """
+        await self._limiter.check("admin_failures", address)
+
+    async def may_audit_rejection(self) -> bool:
+        """True if a rejected request without a valid credential gets an entry in the audit log.
+
+        Their number is limited, so that outsiders cannot fill the log.
+        """
+        try:
+            await self._limiter.spend("audited_rejections", "")
+        except ApiError:
+            return False
+        return True
+
+    async def count_wrong_admin_token(self, address: str) -> LoginAttempt:
+        """Count an attempt to use the admin API as failed.
+
+        Raises:
+            ApiError: too many failures.
+        """
+        return await self._spend([("admin_failures", address)])
+
+    async def _spend(self, windows: Iterable[tuple[str, str]]) -> LoginAttempt:
+        spent: tuple[tuple[str, str, int], ...] = ()
+        for name, key in windows:
+            try:
+                spent = (*spent, (name, key, await self._limiter.spend(name, key)))
+            except ApiError:
+                await LoginAttempt(self._limiter, spent).refund()
+                raise
+        return LoginAttempt(self._limiter, spent)
+
+
+BUDGET_BYTES: Final = 20_000_000
+REFILLED_IN_S: Final = 60
+MIN_REQUEST_BYTES: Final = 1_000
+"""What the smallest request counts as: 20,000 at once, and then 333 a second."""
+SPENT_DELAY_S: Final = 1.0
+"""How much later the rejection of an owner without a budget is sent: reading a large body costs something too."""
+MAX_OWNERS: Final = 10_000
+"""Owners whose budgets are kept; beyond, the one that was rejected longest ago is dropped."""
+
+
+@dataclass(slots=True)
+class _Account:
+    spent: float
+    at_ms: int
+
+
+class RejectionBudgets:
+    """The budgets of one process.
+
+    Args:
+        clock: its steady clock refills them.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._accounts: dict[Hashable, _Account] = {}  # the least recently rejected first
+
+    def check(self, owner: Hashable) -> None:
+        """Check that an owner, a partner's id or an address, has some budget left.
+
+        Raises:
+            ApiError: 429, it has none; with the seconds to wait.
+        """
+        account = self._accounts.get(owner)
+        if account is None:
+            return
+        over = self._spent_now(account) - BUDGET_BYTES
+        if over >= 0:
+            wait_s = int(over / BUDGET_BYTES * REFILLED_IN_S) + 1
+            per = "partner" if isinstance(owner, int) else "address"
+            raise ApiError(
+                ErrorCode.TOO_MANY_REQUESTS,
+                f"At most {BUDGET_BYTES // 1_000_000} MB of requests that end in an error in {REFILLED_IN_S} s per "
+                f"{per}; correct them, and try again in {wait_s} s.",
+                retry_after_s=wait_s,
+            )
+
+    def is_spent(self, owner: Hashable) -> bool:
+        """True if an owner has no budget left."""
+        account = self._accounts.get(owner)
+        return account is not None and self._spent_now(account) >= BUDGET_BYTES
+
+    def spend(self, owner: Hashable, size_bytes: int) -> None:
+        """Count a rejected request."""
+        account = self._accounts.pop(owner, None)
+        spent = 0.0 if account is None else self._spent_now(account)
+        self._accounts[owner] = _Account(spent + max(size_bytes, MIN_REQUEST_BYTES), self._clock.real_ms())
+        if len(self._accounts) > MAX_OWNERS:
+            del self._accounts[next(iter(self._accounts))]
+
+    def _spent_now(self, account: _Account) -> float:
+        elapsed_ms = max(self._clock.real_ms() - account.at_ms, 0)
+        return max(account.spent - elapsed_ms * BUDGET_BYTES / (REFILLED_IN_S * 1000), 0.0)

@@ -8,15 +8,14 @@ from typing import Annotated, Any, Final, Self
 from msgspec import Struct
 from sqlalchemy import Connection
 
-from waypost.api.auth.credentials import Credential
+from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.http.requests import ApiResponse, Request
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.responses import Confirmation, success
-from waypost.api.route import BodyFormat, IdempotencyMode
+from waypost.api.requests import ApiResponse, Request
+from waypost.api.route import BodyFormat, Confirmation, IdempotencyMode, success
 from waypost.api.services import Services
-from waypost.api.uploads.file_types import types_of
+from waypost.api.uploads import types_of
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, Hosting
 from waypost.domain.errors import ApiError, ErrorCode

@@ -1,8 +1,9 @@
-"""A request as an endpoint sees it, and its response: thin, because every request runs through this code."""
+"""A request as an endpoint sees it, with its form in parts and its idempotency key, and its response: thin, because every request runs through this code."""
 
 import asyncio
+import hashlib
 import os
-from collections.abc import Awaitable, Callable, Generator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,16 +12,119 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from waypost.api.http.access_log import ACCESS_RECORD, AccessRecord
-from waypost.api.http.form_parts import read_form_parts
-from waypost.api.http.idempotent_request import IdempotentRequest
-from waypost.api.limits.rate_limits import Limiter
-from waypost.api.limits.rejections import RejectionBudgets
+from waypost.api.access_log import ACCESS_RECORD, AccessRecord
+from waypost.api.limits import Limiter, RejectionBudgets
 from waypost.base.http.connection_scope import mark_authenticated
+from waypost.base.http.multipart import MultipartReader, PartHead
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.domain.rates import Rate, read_stored_rate
-from waypost.wire.forms import Form, compressed_body_error, read_form, read_json_body, read_json_form
+from waypost.store.requests.idempotency import KeyedRequest
+from waypost.wire.forms import MAX_FORM_FIELDS, Form, compressed_body_error, read_form, read_json_body, read_json_form
+
+
+class Fingerprint:
+    """The SHA-256 of a request's content: its bytes, or the parts of a multipart body.
+
+    Clients choose a new multipart boundary for each attempt, so bodies of the same parts differ. Only the
+    parts' heads and bytes count, however they are split in transit.
+    """
+
+    def __init__(self) -> None:
+        self._whole = hashlib.sha256()
+        self._part = hashlib.sha256()
+
+    def add(self, body: bytes) -> None:
+        """Add raw bytes."""
+        self._whole.update(body)
+
+    def add_part(self, part: PartHead | bytes) -> None:
+        """Add the head of a part, or bytes of the last one."""
+        if isinstance(part, bytes):
+            self._part.update(part)
+            return
+        self._whole.update(self._part.digest())
+        head = msgspec.json.encode((part.name, part.file_name, part.content_type))
+        self._part = hashlib.sha256(head + b"\0")
+
+    @property
+    def value(self) -> bytes:
+        """Return the hash of everything added so far."""
+        whole = self._whole.copy()
+        whole.update(self._part.digest())
+        return whole.digest()
+
+
+@dataclass(slots=True)
+class IdempotentRequest:
+    """An idempotency key and the progress of its request.
+
+    Attributes:
+        route: method and path, and the app's id if the path has one.
+        at_ms: the time the request was received.
+        app_id: the app of the request; None: a call on the partner's account.
+        holder: id of this request's mark that the key is running; None: it has no mark.
+        begun_before: True if the same request was begun before and its outcome is unknown.
+        is_complete: True if the key has a stored response: this request's, or an earlier one's.
+        is_replay: True if the response is an earlier request's.
+    """
+
+    partner_id: int
+    route: str
+    key: str
+    at_ms: int
+    app_id: str | None
+    holder: str | None = None
+    begun_before: bool = False
+    is_complete: bool = False
+    is_replay: bool = False
+    fingerprint: Fingerprint = field(default_factory=Fingerprint)
+
+    @property
+    def keyed_request(self) -> KeyedRequest:
+        """Return the request as the store expects it; read the whole body first."""
+        return KeyedRequest(
+            partner_id=self.partner_id,
+            route=self.route,
+            key=self.key,
+            body_hash=self.fingerprint.value,
+            at_ms=self.at_ms,
+            app_id=self.app_id,
+            holder=self.holder,
+        )
+
+
+def unreadable_multipart_error(reason: str) -> ApiError:
+    """Return the error for a body that cannot be read."""
+    return ApiError(ErrorCode.UNREADABLE, f"The body must be whole and readable multipart/form-data: {reason}.")
+
+
+def read_form_parts(content_type: str, body: bytes) -> Form:
+    """Parse a whole multipart body of text parts as a form; PHP's curl sends an array this way.
+
+    Raises:
+        ApiError: an unreadable body, too many parts, a file, not UTF-8, or U+0000.
+    """
+    reader = MultipartReader(
+        content_type, make_error=unreadable_multipart_error, max_parts=MAX_FORM_FIELDS, errors="strict"
+    )
+    pairs: list[tuple[str, bytearray]] = []
+    try:
+        for part in reader.feed(body):
+            if isinstance(part, bytes):
+                pairs[-1][1].extend(part)
+            elif part.file_name is not None:
+                raise ApiError(ErrorCode.UNREADABLE, f"{part.name} must be text, and no file.")
+            else:
+                pairs.append((part.name, bytearray()))
+        reader.finish()
+        form = [(name, value.decode("utf-8", "strict")) for name, value in pairs]
+    except UnicodeDecodeError as error:
+        raise ApiError(ErrorCode.UNREADABLE, "The form must be UTF-8.") from error
+    if any("\0" in name or "\0" in value for name, value in form):
+        raise ApiError(ErrorCode.UNREADABLE, "The form must not contain the character U+0000.")
+    return Form(form)
+
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -347,3 +451,39 @@ async def send_file(send: Send, status: int, path: Path, headers: list[tuple[byt
             await send({"type": "http.response.body", "body": part, "more_body": remaining > 0})
         if size == 0:
             await send({"type": "http.response.body", "body": b""})
+
+
+async def read_parts(request: Request) -> AsyncIterator[PartHead | bytes]:
+    """Yield the head of each part, followed by its bytes as they arrive. Nothing is buffered here.
+
+    Raises:
+        ApiError: no boundary, an unreadable body, or more parts or headers than any client sends.
+        ConnectionError: the client disconnected.
+    """
+    reader = MultipartReader(request.header(b"content-type") or "", make_error=unreadable_multipart_error)
+    keyed = request.idempotency
+    async for chunk in body_chunks(request):
+        for part in reader.feed(chunk):
+            if keyed is not None:
+                keyed.fingerprint.add_part(part)
+            yield part
+    reader.finish()
+
+
+async def body_chunks(request: Request) -> AsyncIterator[bytes]:
+    """Yield the body's bytes as they arrive.
+
+    Raises:
+        ConnectionError: the client disconnected.
+    """
+    if request.receive is None:
+        raise RuntimeError("the body has been read already")
+    has_more = True
+    while has_more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ConnectionError("the client disconnected")
+        has_more = message.get("more_body", False)
+        chunk: bytes = message.get("body", b"")
+        if chunk:
+            yield chunk

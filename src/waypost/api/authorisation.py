@@ -1,15 +1,26 @@
-"""Authorisation by partner token, app token or API key. Errors reveal nothing to callers without a valid one."""
+"""Credentials, and authorisation by them: which partner and which app a request is for."""
 
+from enum import StrEnum
 from typing import Final, NamedTuple
 
-from waypost.api.auth.credentials import Credential
-from waypost.api.http.requests import UNCOUNTED, Request
+from waypost.api.requests import UNCOUNTED, Request
 from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, UNIVERSAL_TOKEN_PREFIX, hash_secret
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import app_by_name
 from waypost.wire.account import is_partner_token
+
+
+class Credential(StrEnum):
+    """The kind of credential that a route requires. Source: facts 1.1."""
+
+    NONE = "none"
+    PARTNER_TOKEN = "partner token"  # noqa: S105  a kind of credential, not one
+    UNIVERSAL_TOKEN = "universal token"  # noqa: S105  likewise
+    APP_TOKEN = "app token"  # noqa: S105  likewise
+    API_KEY = "API key"
+
 
 _OWN_APP_ERRORS: Final = {  # for a token of another of the partner's own apps, by the route's error for other apps. Source: ledger 0
     ErrorCode.APP_ID_UNKNOWN: ErrorCode.NO_PERMISSION,

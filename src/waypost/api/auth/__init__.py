@@ -1,1 +1,0 @@
-"""Credentials of partners: login, partner tokens, app tokens and API keys."""

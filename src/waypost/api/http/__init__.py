@@ -1,1 +1,0 @@
-"""Reading requests and writing responses: bodies, multipart forms, idempotent requests, proxies."""

@@ -1,1 +1,0 @@
-"""Rate limits of the partner API, and limits of failed logins."""

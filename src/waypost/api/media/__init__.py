@@ -1,1 +1,0 @@
-"""Endpoints for media: upload, download, and the files behind unguessable URLs."""

@@ -1,1 +1,0 @@
-"""Files that partners upload: stored on disk, typed by their bytes, counted against a quota."""
