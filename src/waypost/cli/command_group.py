@@ -221,11 +221,8 @@ def add_examples(app: typer.Typer, prefix: str = "") -> None:
         app.info.epilog = _epilog("")
 
 
-def example_of(command: str) -> str:
-    """Return the example of a command."""
-    return " ".join(part for part in ("waypost", command, EXAMPLES[command][0]) if part)
-
-
 def _epilog(command: str) -> str:
     # The first line keeps the line break in the help.
-    return f"\b\nExample: {example_of(command)}\nPage:    {DOCS}{EXAMPLES[command][1]}"
+    arguments, page = EXAMPLES[command]
+    example = " ".join(filter(None, ("waypost", command, arguments)))
+    return f"\b\nExample: {example}\nPage:    {DOCS}{page}"

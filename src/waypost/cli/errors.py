@@ -47,11 +47,6 @@ class _ErrorOutput:
     record: Callable[[str], object] | None = None
 
 
-def record_errors(record: Callable[[str], object]) -> None:
-    """Write errors that end this command as records of the log from now on."""
-    _ErrorOutput.record = record
-
-
 def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     """Print one line to standard error, and exit."""
     if _ErrorOutput.record is None:
@@ -93,7 +88,7 @@ def log_process(settings: "Settings", *, worker: int | None = None) -> Callable[
     clock, as_json = SystemClock(), settings.log_format == "json"
     set_up_logs(clock, as_json=as_json, level=settings.log_level, worker=worker)
     if as_json:
-        record_errors(log("cli").error)
+        _ErrorOutput.record = log("cli").error
     format_line = log_everything(clock, as_json=as_json, worker=worker)
     return lambda text: typer.echo(format_line(text))
 

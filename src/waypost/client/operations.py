@@ -54,9 +54,10 @@ class OperationRequest(NamedTuple):
     body: Any
 
 
+@cache
 def find_operation(name: str) -> DeclaredOperation:
     """Return an operation by method and path, such as `GET /admin/partners/{partner_id}/quotas`."""
-    return _operations()[name]
+    return msgspec.json.decode(_encoded_operations()[name], type=DeclaredOperation)
 
 
 def operation_request(name: str, values: Mapping[str, Any]) -> OperationRequest:
@@ -76,14 +77,12 @@ def operation_request(name: str, values: Mapping[str, Any]) -> OperationRequest:
     path = path.format_map({key: quote(str(values[key]), safe="") for key in operation.parameters})
     if method not in _IN_QUERY:
         return OperationRequest(method, path, fields)
-    query = urlencode({key: _query_text(value) for key, value in fields.items() if value is not None})
+    given = {key: value for key, value in fields.items() if value is not None}
+    query = urlencode({key: str(value).lower() if isinstance(value, bool) else value for key, value in given.items()})
     return OperationRequest(method, f"{path}?{query}" if query else path, None)
 
 
 @cache
-def _operations() -> Mapping[str, DeclaredOperation]:
-    return msgspec.json.decode(TABLE.read_bytes(), type=dict[str, DeclaredOperation])
-
-
-def _query_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _encoded_operations() -> Mapping[str, msgspec.Raw]:
+    """Return the operations undecoded: a command uses few of them."""
+    return msgspec.json.decode(TABLE.read_bytes(), type=dict[str, msgspec.Raw])

@@ -20,6 +20,16 @@ from waypost.client.simulated_events import add_simulated_events
 REVEAL_HELP: Final = "Show text too, except one-time codes; the audit log records it."
 MAX_RESPONSE_CHARS: Final = 100
 """Of a response body in the text output; `--json` prints all that is stored."""
+_SHOWN_FIELDS: Final = (
+    ("app", "app_id"),
+    ("partner", "partner_id"),
+    ("from", "source"),
+    ("to", "destination"),
+    ("kind", "kind"),
+    ("template", "template_id"),
+    ("request id", "request_id"),
+    ("operator's id", "operator_message_id"),
+)
 
 
 def trace(
@@ -47,18 +57,12 @@ def format_trace(view: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of the text output, oldest first within each section; times are UTC."""
     uncertain = " (unconfirmed)" if view["unconfirmed"] else ""
     yield f"message {view['id']}: {view['state']}{uncertain}"
-    yield from _format_fields(
-        ("app", view["app_id"]),
-        ("partner", view["partner_id"]),
-        ("from", view["source"]),
-        ("to", view["destination"]),
-        ("kind", view["kind"]),
-        ("template", view["template_id"]),
-        ("request id", view["request_id"]),
-        ("operator's id", view["operator_message_id"]),
-        ("failed", _describe_failure(view)),
-        ("trace", view["trace_id"]),
-    )
+    failure = None if view["code"] is None else _append_detail(str(view["code"]), view["reason"] or "")
+    for name, value in (*((shown, view[field]) for shown, field in _SHOWN_FIELDS), ("failed", failure)):
+        if value is not None:
+            yield f"  {name:<14}{value}"
+    if view["trace_id"] is not None:
+        yield f"  {'trace':<14}{view['trace_id']}"
     yield f"{format_time(view['accepted_on_ms'])}  accepted"
     yield f"    {json.dumps(view['request'], ensure_ascii=False)}"
     for step in view["events"]:
@@ -70,21 +74,18 @@ def format_trace(view: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
+    ended_ms, state = callback["ended_on_ms"], "delivered" if callback["delivered"] else "given up"
+    delivery = "waits" if ended_ms is None else f"{state} {format_time(ended_ms)}"
     yield (
         f"{format_time(callback['created_on_ms'])}  callback {callback['event']}, subscription "
-        f"{callback['subscription_id']}, number {callback['sequence']}: {_describe_delivery(callback)}"
+        f"{callback['subscription_id']}, number {callback['sequence']}: {delivery}"
     )
     yield f"    {callback['id']}"
     for number, attempt in enumerate(callback["attempts"], 1):
         outcome = attempt["error"] if attempt["status"] is None else f"status {attempt['status']}"
         response = _shorten_to_line(attempt["response_body"])
-        yield (
-            (
-                f"    {format_time(attempt['at_ms'])}  attempt {number}, {attempt['kind']}: {outcome} after "
-                f"{attempt['duration_ms']} ms"
-            )
-            + (f": {response}" if response else "")
-        )
+        attempted = f"attempt {number}, {attempt['kind']}: {outcome} after {attempt['duration_ms']} ms"
+        yield f"    {format_time(attempt['at_ms'])}  {_append_detail(attempted, response)}"
     yield from _describe_job(callback["waiting"], "    waits")
     if callback["waiting"] is not None and callback["attempts"]:
         yield f"    to retry it now: waypost callbacks retry {callback['subscription_id']}"
@@ -93,36 +94,14 @@ def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
 def _describe_job(job: Mapping[str, Any] | None, prefix: str) -> Iterator[str]:
     if job is not None:
         defects = f", {job['defects']} defects" if job["defects"] else ""
-        yield (
+        waits = (
             f"{prefix} in queue {job['queue']} at {job['position']}, {job['state'].replace('_', ' ')}, "
             f"due {format_time(job['due_ms'])}, tried {job['attempt']} times{defects}"
-            + (f": {job['note']}" if job["note"] else "")
         )
+        yield _append_detail(waits, job["note"])
         if job.get("failing_since_ms"):
-            next_ms = job["next_attempt_ms"]
-            yield (
-                f"{prefix} for its receiver, failing since {format_time(job['failing_since_ms'])}"
-                + (f"; next attempt {format_time(next_ms)}" if next_ms else "")
-            )
-
-
-def _format_fields(*fields: tuple[str, Any]) -> Iterator[str]:
-    for name, value in fields:
-        if value is not None:
-            yield f"  {name:<14}{value}"
-
-
-def _describe_failure(view: Mapping[str, Any]) -> str | None:
-    if view["code"] is None:
-        return None
-    return _append_detail(str(view["code"]), view["reason"] or "")
-
-
-def _describe_delivery(callback: Mapping[str, Any]) -> str:
-    if callback["ended_on_ms"] is None:
-        return "waits"
-    state = "delivered" if callback["delivered"] else "given up"
-    return f"{state} {format_time(callback['ended_on_ms'])}"
+            following = f"; next attempt {format_time(job['next_attempt_ms'])}" if job["next_attempt_ms"] else ""
+            yield f"{prefix} for its receiver, failing since {format_time(job['failing_since_ms'])}{following}"
 
 
 def _append_detail(text: str, detail: str) -> str:
@@ -140,13 +119,7 @@ def format_time(time_ms: int) -> str:
     return moment.isoformat(sep=" ", timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 
-# fmt: off
-RESULT_MARKS = {
-    "ok":      ("ok     ", None),
-    "warning": ("warning", typer.colors.YELLOW),
-    "wrong":   ("wrong  ", typer.colors.RED),
-}
-# fmt: on
+RESULT_COLOURS: Final = {"ok": None, "warning": typer.colors.YELLOW, "wrong": typer.colors.RED}
 
 
 def doctor(as_json: AsJson = False) -> None:
@@ -156,7 +129,10 @@ def doctor(as_json: AsJson = False) -> None:
         print_json({"results": results})
     else:
         for result in results:
-            _print_result(result)
+            mark = typer.style(f"{result['state']:<7}", fg=RESULT_COLOURS[result["state"]])
+            typer.echo(f"{mark} {result['subject']}: {result['text']}")
+            if result["fix_hint"]:
+                typer.echo(f"        -> {result['fix_hint']}")
     if any(result["state"] == "wrong" for result in results):
         raise typer.Exit(1)
 
@@ -172,13 +148,7 @@ async def _run_checks(client: ApiClient, running: bool) -> list[dict[str, Any]]:
     return [service, *response["results"]]
 
 
-def _print_result(result: dict[str, Any]) -> None:
-    mark, colour = RESULT_MARKS[result["state"]]
-    typer.echo(f"{typer.style(mark, fg=colour)} {result['subject']}: {result['text']}")
-    if result["fix_hint"]:
-        typer.echo(f"        -> {result['fix_hint']}")
-
-
+_DELIVERY_STATES: Final = {True: "delivered", False: "given up", None: "waiting"}
 INTERVAL_S: Final = 0.5
 """Time between two readings of the newest messages and callbacks."""
 
@@ -227,12 +197,13 @@ class ChangeReader:
         """Return changed messages and callbacks, oldest first."""
         messages = (await self._client.call("GET /admin/apps/{app_id}/messages", app_id=self._app_id))["messages"]
         callbacks = (await self._client.call("GET /admin/apps/{app_id}/callbacks", app_id=self._app_id))["callbacks"]
-        rows = [
-            *({"kind": "message", "at_ms": row["accepted_on_ms"], **_rename_kind(row)} for row in messages),
-            *(
-                {"kind": "callback", "at_ms": row["created_on_ms"], **row, "state": _delivery_state(row)}
-                for row in callbacks
-            ),
+        rows: list[dict[str, Any]] = []
+        for row in messages:  # its own kind, such as `text`, gets another name
+            renamed = {"message_kind" if name == "kind" else name: value for name, value in row.items()}
+            rows.append({"kind": "message", "at_ms": row["accepted_on_ms"], **renamed})
+        rows += [
+            {"kind": "callback", "at_ms": row["created_on_ms"], **row, "state": _DELIVERY_STATES[row["delivered"]]}
+            for row in callbacks
         ]
         changed = [row for row in rows if self._known.get(row["id"]) != row["state"]]
         if self._has_read:  # a new state of an older one is from now
@@ -240,7 +211,7 @@ class ChangeReader:
             changed = [{**row, "at_ms": now_ms} if row["id"] in self._known else row for row in changed]
         self._has_read = True
         self._known = {row["id"]: row["state"] for row in rows}
-        return sorted(changed, key=_order_of)
+        return sorted(changed, key=lambda row: (row["at_ms"], row.get("sequence", 0)))
 
 
 def format_change(change: Mapping[str, Any]) -> str:
@@ -264,22 +235,3 @@ async def _only_app(client: ApiClient) -> str:
     if len(apps) != 1:
         fail(f"there are {len(apps)} apps: choose one with --app; `waypost app list` lists them", code=EXIT_USAGE)
     return apps[0]["id"]
-
-
-def _rename_kind(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message with its own kind, such as `text`, under another name."""
-    return {("message_kind" if name == "kind" else name): value for name, value in row.items() if name != "at_ms"}
-
-
-def _delivery_state(row: Mapping[str, Any]) -> str:
-    match row["delivered"]:
-        case True:
-            return "delivered"
-        case False:
-            return "given up"
-        case _:
-            return "waiting"
-
-
-def _order_of(row: Mapping[str, Any]) -> tuple[int, int]:
-    return row["at_ms"], row.get("sequence", 0)

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -75,43 +74,29 @@ def erase(
     """Erase what is stored about a phone number, of every partner. It cannot be undone; the audit log records it."""
     if not yes:
         typer.confirm(f"Erase everything that is stored about {number}, of every partner?", abort=True)
+    erased: Counter[str] = Counter()  # rows by table
+    waiting: Counter[str] = Counter()  # work by queue that keeps some
+
+    async def work(client: ApiClient, _running: bool) -> dict[str, Any]:
+        position = None
+        while True:
+            page = await client.call("POST /admin/recipients/erase", number=number, position=position)
+            erased.update(page["erased"])
+            waiting.update(page["waiting"])
+            position = page["next"]
+            progress.show(f"erasing … {erased.total():,} rows")
+            if position is None:
+                break
+        if compact and erased:
+            progress.show("rewriting the tables …", at_once=True)
+            await client.call("POST /admin/store/compact")
+        return page
+
     with show_progress("erasing …") as progress:
-        erased = asyncio.run(use_admin_api(lambda client, _running: _erase(client, number, progress, compact=compact)))
-    _print_erasure(erased)
-
-
-@dataclass(frozen=True, slots=True)
-class _Erasure:
-    """The result of an erasure: rows by table, and work by queue that keeps some."""
-
-    id: str
-    erased: Counter[str]
-    waiting: Counter[str]
-    is_complete: bool
-
-
-async def _erase(client: ApiClient, number: str, progress: ProgressLine, *, compact: bool) -> _Erasure:
-    erased: Counter[str] = Counter()
-    waiting: Counter[str] = Counter()
-    position, is_complete = None, False
-    while True:
-        page = await client.call("POST /admin/recipients/erase", number=number, position=position)
-        erased.update(page["erased"])
-        waiting.update(page["waiting"])
-        position, is_complete = page["next"], page["complete"]
-        progress.show(f"erasing … {erased.total():,} rows")
-        if position is None:
-            break
-    if compact and erased:
-        progress.show("rewriting the tables …", at_once=True)
-        await client.call("POST /admin/store/compact")
-    return _Erasure(page["id"], erased, waiting, is_complete)
-
-
-def _print_erasure(done: _Erasure) -> None:
-    for name, count in sorted(done.erased.items()):
+        end = asyncio.run(use_admin_api(work))
+    for name, count in sorted(erased.items()):
         typer.echo(f"{count} erased from {name}")
-    if not done.is_complete:
-        left = ", ".join(f"{count} of {name}" for name, count in sorted(done.waiting.items()))
+    if not end["complete"]:
+        left = ", ".join(f"{count} of {name}" for name, count in sorted(waiting.items()))
         fail(f"work is still done for {left}: run this again when it has ended, to erase the rest")
-    typer.echo(f"Nothing is stored about this number any more; the audit log names it {done.id}.")
+    typer.echo(f"Nothing is stored about this number any more; the audit log names it {end['id']}.")
