@@ -6,40 +6,42 @@ from dataclasses import replace
 from functools import cache
 from typing import Final
 
-from waypost.api import flows, login, subscriptions, unsupported
-from waypost.api import media as endpoints
-from waypost.api.account import blocks, calling, groups, names, numbers, payments, profile, usage, usernames
-from waypost.api.apps import apps, identity, keys, settings, universal_tokens, users
-from waypost.api.messages import marketing, passthrough, send, status
-from waypost.api.onboarding import linked_apps, links, prefilled, registration
+from waypost.api import flows, login, media, onboarding, reports, subscriptions, unsupported
+from waypost.api.account import blocks, groups, names, numbers, payments, profile
+from waypost.api.apps import apps, keys, settings, universal_tokens, users
+from waypost.api.messages import passthrough, send, status
 from waypost.api.operation import Operations
-from waypost.api.reports import deliveries, message_events
 from waypost.api.route import RouteRow
-from waypost.api.templates import analytics, check, create, edit, insights, library, lists, sync
+from waypost.api.templates import analytics, check, create, edit, library, lists
 
 _SECTIONS: Final[Mapping[str, tuple[Operations, ...]]] = {  # by the headings of the reference, in its order
     "Login and tokens": (login.operation, keys.operation, universal_tokens.operation),
     "Sending": (send.operation, passthrough.operation, status.operation),
-    "Marketing messages": (marketing.operation,),
-    "Media": (endpoints.operation,),
+    "Marketing messages": (passthrough.marketing_operation,),
+    "Media": (media.operation,),
     "Apps": (apps.operation,),
-    "Onboarding": (links.operation, registration.operation, prefilled.operation, linked_apps.operation),
+    "Onboarding": (
+        onboarding.operation,
+        onboarding.registration_operation,
+        onboarding.prefilled_operation,
+        onboarding.linked_app_operation,
+    ),
     "Not supported": (unsupported.operation,),
-    "Templates": (create.operation, lists.operation, edit.operation, sync.operation),
+    "Templates": (create.operation, lists.operation, edit.operation, lists.sync_operation),
     "Template check": (check.operation,),
     "Template library": (library.operation,),
-    "Template analytics": (analytics.operation, insights.operation),
-    "Subscriptions": (subscriptions.operation, deliveries.operation),
-    "Event logs of messages": (message_events.operation,),
-    "App settings": (settings.operation, identity.operation),
+    "Template analytics": (analytics.operation, analytics.insights_operation),
+    "Subscriptions": (subscriptions.operation, reports.operation),
+    "Event logs of messages": (reports.event_operation,),
+    "App settings": (settings.operation, settings.identity_operation),
     "Users of an app": (users.operation,),
-    "Account": (usage.operation,),
+    "Account": (numbers.usage_operation,),
     "Health and ratings": (numbers.operation,),
     "Business profile": (profile.operation,),
     "Blocked users": (blocks.operation,),
-    "Calls": (calling.operation,),
+    "Calls": (numbers.call_operation,),
     "Flows": (flows.operation,),
-    "Names of a number": (names.operation, usernames.operation),
+    "Names of a number": (names.operation, names.username_operation),
     "Groups": (groups.operation,),
     "Payments": (payments.operation,),
 }

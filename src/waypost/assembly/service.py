@@ -16,7 +16,7 @@ from waypost.api.access_log import AccessLog, TrustedProxies, rate_limit_address
 from waypost.api.asgi import ServiceApplication
 from waypost.api.backlog_quotas import BacklogQuotas
 from waypost.api.limits import Limiter, LocalLimiter, LoginLimits, RejectionBudgets, SharedLimiter
-from waypost.api.onboarding.links import ONBOARDING_PATH
+from waypost.api.onboarding import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
 from waypost.api.public_files import PublicMediaEndpoint
 from waypost.api.request_recorder import RequestRecorder

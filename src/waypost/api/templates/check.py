@@ -9,8 +9,8 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, StatusFirst
 from waypost.api.services import Services
+from waypost.api.templates.create import TEMPLATE_CHECK
 from waypost.api.templates.edit import check_editable
-from waypost.api.templates.fields import TEMPLATE_CHECK
 from waypost.api.templates.lists import template_of
 from waypost.api.templates.samples import check_samples
 from waypost.domain.app import App

@@ -13,7 +13,7 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request
 from waypost.api.route import BodyFormat, Success
 from waypost.api.services import Services
-from waypost.api.templates.fields import TEMPLATE_CHANGE
+from waypost.api.templates.create import TEMPLATE_CHANGE
 from waypost.api.templates.lists import KEY_TEMPLATE, ONE_TEMPLATE, template_of
 from waypost.api.templates.samples import add_sample_handles
 from waypost.base.encryption import hash_secret

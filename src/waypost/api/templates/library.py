@@ -12,7 +12,7 @@ from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
 from waypost.api.services import Services
-from waypost.api.templates.sync import list_operator_templates
+from waypost.api.templates.lists import list_operator_templates
 from waypost.base.json_values import list_of, objects_in, text_or_none
 from waypost.domain.direct_calls import ListTemplates, OperatorTemplate, TemplateDetail
 from waypost.domain.errors import ApiError, ErrorCode
