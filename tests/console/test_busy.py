@@ -53,7 +53,7 @@ async def test_open_pages_stay_bounded_while_fifty_states_change_a_second(
     newest = pages["messages"].page.locator(f"#m-{soak.sent[-1]}")
     await newest.get_by_text("read", exact=True).wait_for()
     await pages["trace"].page.locator("#summary").get_by_text("read", exact=True).wait_for()
-    rows = await pages["messages"].page.locator("#rows > li").count()
+    rows = await pages["messages"].page.locator("#rows > div").count()
     assert 50 <= rows <= MAX_ROWS
     assert soak.failed == 0
     for name, tab in pages.items():

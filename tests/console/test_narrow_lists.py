@@ -11,13 +11,13 @@ from waypost.console.route import RouteKind
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
 LISTS = (  # path, and its rows
-    ("/apps/{app_id}/messages", ".msg-list li"),
-    ("/apps/{app_id}/messages/received", ".msg-list li"),
-    ("/apps/{app_id}/conversations", ".msg-list li"),
-    ("/requests", ".msg-list li"),
-    ("/apps/{app_id}/callbacks/deliveries", ".list li"),
+    ("/apps/{app_id}/messages", ".msg-list > div"),
+    ("/apps/{app_id}/messages/received", ".msg-list > div"),
+    ("/apps/{app_id}/conversations", ".msg-list > div"),
+    ("/requests", ".msg-list > div"),
+    ("/apps/{app_id}/callbacks/deliveries", ".msg-list > div"),
     ("/apps/{app_id}/templates", ".gallery li"),
-    ("/settings/audit", ".list li"),
+    ("/settings/audit", ".msg-list > div"),
 )
 FIRST_SCREEN = 440
 """Pixels: half of a small phone's screen, so that some rows are in it."""

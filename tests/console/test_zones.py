@@ -12,8 +12,9 @@ import pytest
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from tests.console.support.addresses import addresses
 from tests.console.support.scene import Scene
-from waypost.console.conversations.filters import read_thread_filter
-from waypost.console.messages.filters import read_filter
+from waypost.console.conversations.thread import THREAD_FORM
+from waypost.console.list_filters import FilterContext
+from waypost.console.messages.listing import MESSAGE_FORM
 from waypost.console.overview.queries import LONGEST_DAY_MS, count_start_ms
 from waypost.console.route import RouteKind
 from waypost.console.web.zones import (
@@ -130,7 +131,7 @@ async def test_field_is_read_in_the_zone(name: str, text: str, is_end: bool, exp
 async def test_day_begins_at_its_first_moment_and_may_have_another_length(
     name: str, day: str, begins: str, hours: float
 ) -> None:
-    filters = read_thread_filter({"day": day}, zone(name), show_text=True)
+    filters = THREAD_FORM.read({"day": day}, FilterContext(AFTER_SUMMER_MS, zone(name), True))
     assert filters.search.from_ms is not None
     assert filters.search.until_ms is not None
 
@@ -179,8 +180,8 @@ async def test_time_of_another_day_has_its_date() -> None:
 async def test_times_of_a_link_keep_their_zone_and_are_shown_in_the_readers() -> None:
     link = {"from": "2026-11-22T14:05", "until": "2026-11-22T15:00", "zone": "Asia/Kolkata"}
 
-    filters = read_filter(link, AFTER_SUMMER_MS, zone("Europe/Berlin"), show_text=True)
-    own = read_filter({"from": "2026-11-22T14:05"}, AFTER_SUMMER_MS, zone("Europe/Berlin"), show_text=True)
+    filters = MESSAGE_FORM.read(link, FilterContext(AFTER_SUMMER_MS, zone("Europe/Berlin"), True))
+    own = MESSAGE_FORM.read({"from": "2026-11-22T14:05"}, FilterContext(AFTER_SUMMER_MS, zone("Europe/Berlin"), True))
 
     assert (filters.given["from"], filters.given["until"]) == ("2026-11-22T09:35:00", "2026-11-22T10:30:00")
     assert filters.given["zone"] == "Europe/Berlin"
@@ -192,14 +193,14 @@ async def test_times_of_a_link_keep_their_zone_and_are_shown_in_the_readers() ->
 
 
 async def test_filter_without_times_is_not_set_by_the_zone_of_its_form() -> None:
-    filters = read_filter({"zone": NEPAL, "q": ""}, AFTER_SUMMER_MS, UTC_ZONE, show_text=True)
+    filters = MESSAGE_FORM.read({"zone": NEPAL, "q": ""}, FilterContext(AFTER_SUMMER_MS, UTC_ZONE, True))
 
     assert not filters.is_set
     assert not filters.has_more
 
 
 async def test_today_begins_at_the_readers_midnight() -> None:
-    filters = read_filter({"time": "today"}, AFTER_SUMMER_MS, zone("Australia/Lord_Howe"), show_text=True)
+    filters = MESSAGE_FORM.read({"time": "today"}, FilterContext(AFTER_SUMMER_MS, zone("Australia/Lord_Howe"), True))
 
     assert filters.search.from_ms is not None
     assert filters.search.from_ms == zone("Australia/Lord_Howe").midnight_ms(date(2026, 10, 25))

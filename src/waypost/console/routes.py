@@ -11,7 +11,7 @@ from waypost.console.palette import commands, search
 from waypost.console.partners.routes import PARTNERS
 from waypost.console.phones.routes import PHONES
 from waypost.console.reference.routes import REFERENCE
-from waypost.console.requests.routes import REQUESTS
+from waypost.console.requests import REQUESTS, show_request
 from waypost.console.route import Audience, PageRoute, RouteKind
 from waypost.console.settings.routes import SETTINGS
 from waypost.console.simulator.routes import SIMULATOR
@@ -48,7 +48,8 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     *PARTNERS,
     *PHONES,
     *REFERENCE,
-    *REQUESTS,
+    *REQUESTS.routes,
+    PageRoute(RouteKind.PAGE, "/requests/{entry_id}", show_request, "show one request and why it failed"),
     *SETTINGS,
     *SIMULATOR,
     *TEMPLATES,

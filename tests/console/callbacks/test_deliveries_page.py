@@ -155,7 +155,7 @@ async def test_selected_callbacks_are_replayed_by_mouse_and_by_keyboard(
     await wait_until_nothing_waits(console)
     page = (await tabs(f"/apps/{console.app_id}/callbacks/deliveries")).page
     button = page.get_by_role("button", name="Replay selected")
-    rows = page.locator("#deliveries > .has-pick")
+    rows = page.locator("#rows > .has-pick")
     await rows.nth(2).wait_for()
 
     assert not await button.is_visible()
@@ -198,7 +198,7 @@ async def test_blocked_and_retried_callbacks_say_so(tabs: Tabs, console: Console
     await page.locator(".delivery-state", has_text="Blocked: 503 since 00:3").first.wait_for()
     await page.get_by_role("link", name="Waiting", exact=True).click()
 
-    assert await page.locator("#deliveries > .has-pick").count() == 3
+    assert await page.locator("#rows > .has-pick").count() == 3
 
 
 async def test_times_of_the_filter_are_days_of_the_reader(console: ConsoleClient, receiver: CallbackSink) -> None:
@@ -208,7 +208,7 @@ async def test_times_of_the_filter_are_days_of_the_reader(console: ConsoleClient
     path = f"/apps/{console.app_id}/callbacks/deliveries"
 
     async def count(query: str, zone: str) -> int:
-        return (await console.get(path + query, cookies={"waypost_zone": zone})).count('<li id="delivery-')
+        return (await console.get(path + query, cookies={"waypost_zone": zone})).count('<div id="delivery-')
 
     assert await count("?time=today", "UTC") == 3
     await advance(console, 4 * HOUR_MS)

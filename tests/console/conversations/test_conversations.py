@@ -76,7 +76,7 @@ async def test_customer_is_found_by_name_and_the_failure_explained_in_four_click
     await user.press(page.get_by_role("link", name="Conversations"))  # 2
     await user.write(page.get_by_label("Name, number or ID"), "ben co")
     await user.press(page.get_by_role("button", name="Search"))  # 3
-    rows = page.locator("#rows > li")
+    rows = page.locator("#rows > div")
     await expect(rows).to_have_count(1)
     await expect(rows).to_contain_text("Ben Cook")
     await user.press(rows.get_by_role("link"))  # 4
@@ -210,7 +210,7 @@ async def test_conversation_of_a_message_is_a_link_in_its_trace(tabs: Tabs, cons
     tab = await tabs(f"/apps/{demo.APP_ID}/messages/{sent}")
 
     await tab.page.get_by_role("link", name="Conversation", exact=True).click()
-    await expect(tab.page.locator("#rows > li")).to_have_count(1)
+    await expect(tab.page.locator("#rows > div")).to_have_count(1)
     await tab.page.keyboard.press("j")
     await tab.page.keyboard.press("Enter")
 

@@ -20,7 +20,7 @@ from tests.console.support.addresses import EXTRA_QUERIES, NoSample, fill_path, 
 from tests.support.callback_sink import CallbackSink
 from tests.support.polling import poll_until
 from waypost.assembly.dev import demo
-from waypost.console.messages.filters import HIDDEN_TEXT_HINT
+from waypost.console.list_filters import HIDDEN_TEXT_HINT
 from waypost.console.route import RouteKind
 from waypost.console.web.streams import MAX_STREAMS_PER_PARTNER
 

@@ -67,7 +67,7 @@ async def wait_for_state(console: ConsoleClient, message_id: str, *states: str) 
 
 
 def row_of(page: str, message_id: str) -> str:
-    return page.partition(f'<li id="m-{message_id}"')[2].partition("</li>")[0]
+    return page.partition(f'<div id="m-{message_id}"')[2].partition('<div id="')[0]
 
 
 async def test_row_has_the_name_of_its_recipient_and_labelled_parameters(console: ConsoleClient) -> None:
@@ -98,7 +98,7 @@ async def test_parameters_are_hidden_until_the_selected_rows_are_revealed(hiding
 async def test_rows_are_selected_by_keyboard_and_their_ids_copied(tabs: Tabs, console: ConsoleClient) -> None:
     ids = [await console.send_text(f"Number {number}") for number in range(3)]
     page = (await tabs(LIST)).page
-    await expect(page.locator("#rows > li")).to_have_count(3)
+    await expect(page.locator("#rows > div")).to_have_count(3)
     bar = page.locator("#picked")
     await expect(bar).to_be_hidden()
 
@@ -125,7 +125,7 @@ async def test_range_is_selected_with_shift_and_stays_while_rows_change(tabs: Ta
 
     await boxes.nth(1).check()
     await boxes.nth(3).click(modifiers=["Shift"])
-    await page.locator("#rows > li").get_by_text("delivered").nth(4).wait_for()
+    await page.locator("#rows > div").get_by_text("delivered").nth(4).wait_for()
 
     assert [await boxes.nth(at).is_checked() for at in range(5)] == [False, True, True, True, False]
 

@@ -58,7 +58,7 @@ async def wait_for_state(console: ConsoleClient, message_id: str, state: str) ->
 async def list_ids(console: ConsoleClient, query: str = "") -> set[str]:
     """Return the IDs on the first page."""
     page = await console.get(f"{LIST}?{query}" if query else LIST)
-    return {part.partition('"')[0] for part in page.split('<li id="m-')[1:]}
+    return {part.partition('"')[0] for part in page.split('<div id="m-')[1:]}
 
 
 async def test_messages_appear_at_the_top_and_are_updated_in_place(tabs: Tabs, console: ConsoleClient) -> None:
@@ -70,7 +70,7 @@ async def test_messages_appear_at_the_top_and_are_updated_in_place(tabs: Tabs, c
     second = await console.send_text("The second")
     await tab.page.locator(f"#rows > #m-{second}").wait_for()
 
-    shown = await tab.page.locator("#rows > li").evaluate_all("rows => rows.map(row => row.id)")
+    shown = await tab.page.locator("#rows > div").evaluate_all("rows => rows.map(row => row.id)")
     assert shown == [f"m-{second}", f"m-{first}"]
     assert not await tab.page.get_by_text("No messages yet").is_visible()
 
@@ -84,10 +84,10 @@ async def test_new_messages_wait_behind_a_button_while_a_row_has_the_focus(tabs:
 
     button = tab.page.get_by_role("button", name="1 new")
     await button.wait_for()
-    assert await tab.page.locator("#rows > li").count() == 1
+    assert await tab.page.locator("#rows > div").count() == 1
     await button.click()
     await tab.page.locator(f"#rows > #m-{second}").wait_for()
-    assert await tab.page.locator("#rows > li").count() == 2
+    assert await tab.page.locator("#rows > div").count() == 2
 
 
 async def test_every_filter_returns_the_matching_messages(console: ConsoleClient) -> None:
@@ -140,14 +140,14 @@ async def test_invalid_filter_shows_a_hint(console: ConsoleClient, query: str, h
 async def test_older_messages_are_loaded_page_by_page_without_duplicates(tabs: Tabs, console: ConsoleClient) -> None:
     message_ids = [await console.send_text(f"Number {number}") for number in range(120)]
     tab = await tabs(LIST)
-    assert await tab.page.locator("#rows > li").count() == 50
+    assert await tab.page.locator("#rows > div").count() == 50
 
     await tab.page.get_by_role("link", name="Older messages").click()
-    await tab.page.locator("#rows > li").nth(99).wait_for()
+    await tab.page.locator("#rows > div").nth(99).wait_for()
     await tab.page.keyboard.press("End")
     await tab.page.get_by_text("No older messages.").wait_for()
 
-    rows = tab.page.locator("#rows > li")
+    rows = tab.page.locator("#rows > div")
     shown = await rows.evaluate_all("rows => rows.map(row => row.id)")
     places = await rows.evaluate_all("rows => rows.map(row => row.dataset.place)")
     assert sorted(shown) == sorted(f"m-{message_id}" for message_id in message_ids)
@@ -213,7 +213,7 @@ async def test_received_reply_appears_and_links_to_the_original_message(tabs: Ta
         {"to": demo.SOURCE, "text": "Yes <i>please</i>", "context_id": wamid},
     )
 
-    row = tab.page.locator("#rows > li").filter(has_text="Yes <i>please</i>")
+    row = tab.page.locator("#rows > div").filter(has_text="Yes <i>please</i>")
     await row.wait_for()
     await row.get_by_role("link", name="View message that this replies to").click()
     await tab.page.wait_for_url(f"**/messages/{message_id}")

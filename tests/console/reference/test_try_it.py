@@ -100,7 +100,7 @@ async def test_failed_request_leads_to_its_entry_and_back(tabs: Tabs) -> None:
     await page.get_by_role("link", name="API reference: Send session message by API key").click()
     await page.get_by_role("link", name="Requests in the console").click()
 
-    await expect(page.get_by_role("list", name="Requests")).to_contain_text("POST /wa/api/v1/msg")
+    await expect(page.get_by_role("table", name="Requests")).to_contain_text("POST /wa/api/v1/msg")
 
 
 async def expect_entry(tab: Tab, path: str) -> None:

@@ -49,7 +49,7 @@ async def test_why_a_request_failed_is_found_in_three_clicks(tabs: Tabs, console
 
     await user.press(page.get_by_role("navigation", name="Pages").get_by_role("link", name="Messages"))
     await user.press(page.get_by_role("link", name="API requests"))
-    await user.press(page.get_by_role("list", name="Requests").get_by_role("link").first)
+    await user.press(page.get_by_role("table", name="Requests").get_by_role("link").first)
 
     problem = page.locator("#problem")
     await expect(problem).to_contain_text("destination")

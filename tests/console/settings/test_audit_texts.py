@@ -5,7 +5,7 @@ import pytest
 from waypost.admin.routes import ROUTES
 from waypost.api.asgi import AUDITED_ROUTES
 from waypost.console.routes import PAGES
-from waypost.console.settings.audit_texts import AUDITED_ACTIONS, make_audit_row
+from waypost.console.settings.audit import AUDITED_ACTIONS, make_audit_row
 from waypost.store.accounts.audit_log import ANONYMOUS_ACTOR, AuditEntry
 
 

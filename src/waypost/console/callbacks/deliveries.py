@@ -1,4 +1,4 @@
-"""The status of a callback as what happened: the response, the next attempt, or why it waits."""
+"""The list of callbacks of an app, and what happened to each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,28 +7,22 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from sqlalchemy import Connection
-from starlette.responses import RedirectResponse, Response
 
-from waypost.console.callbacks.delivery_filters import (
-    CALLBACK_ID,
-    DELIVERY_TIMES,
-    EVENT_SUGGESTIONS,
-    QUICK_FILTERS,
-    STATE_LABELS,
-    DeliveryListFilter,
-    read_delivery_filter,
-)
 from waypost.console.callbacks.lookup import callbacks_path
-from waypost.console.callbacks.replays import MAX_SELECTED_CALLBACKS, count_failures
+from waypost.console.callbacks.replays import CALLBACK_ID, EVENT_SUGGESTIONS, count_failures, normalize_recipient
+from waypost.console.list_filters import FilterContext, FilterField, FilterForm, ListFilter, Members, one_of
+from waypost.console.lists import ListPage, ListQuery, ListRows, members
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_duration
-from waypost.console.web.page_request import InvalidPageRequest, PageRequest
+from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
+from waypost.console.web.zones import iso_time
 from waypost.domain.callbacks import AttemptKind
 from waypost.store.callbacks.deliveries import (
     DELIVERY_STATES,
+    MAX_SCANNED_CALLBACKS,
     DeliveryCursor,
-    DeliveryPage,
+    DeliveryFilter,
     OpenCallback,
     SubscriptionHealth,
     attempts_by_callback_ids,
@@ -39,6 +33,18 @@ from waypost.store.callbacks.deliveries import (
     subscription_health_by_app,
 )
 from waypost.store.queue.job_subjects import JobState
+
+DELIVERY_LIST_MACROS: Final = "callbacks/parts.html"
+QUICK_FILTERS: Final = (  # label, state, time
+    ("All", "", ""),
+    ("Waiting", "waiting", ""),
+    ("Not delivered", "given up", ""),
+    ("Not delivered today", "given up", "today"),
+    ("Not delivered yesterday", "given up", "yesterday"),
+)
+_STATE_LABELS: Final = {"given up": "not delivered"}
+"""Labels that differ from the name of the state."""
+_STATES: Final = (("", "Any state"), *((state, _STATE_LABELS.get(state, state)) for state in DELIVERY_STATES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,81 +116,6 @@ def response_text(status: int | None) -> str:
         return str(status)
 
 
-DELIVERY_LIST_MACROS: Final = "callbacks/parts.html"
-DELIVERIES_PER_PAGE: Final = 50
-_LIVE_SCAN_LIMIT: Final = 500
-"""Callbacks that a live stream scans for matches: new ones are among the newest."""
-
-
-async def show_deliveries(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return one page of the list; redirect to the callback whose id is searched for."""
-    read, scope = tools.services.database.read, (page_request.partner.id, page_request.app.id)
-    search = page_request.query("q").lower()
-    if CALLBACK_ID.fullmatch(search):
-        row = await read(find_delivery, *scope, search)
-        if row is not None:
-            return RedirectResponse(f"{callbacks_path(page_request)}/deliveries/{search}", 303)
-    before = _parse_cursor(page_request.query("before"))
-    filters = read_delivery_filter(page_request, tools.services.clock.now_ms())
-    page, rows = await _read(tools, page_request, filters, before=before)
-    health = await read(subscription_health_by_app, *scope)
-    next_page = ""
-    if page.next is not None:
-        given = {name: text for name, text in filters.values.items() if text}
-        next_page = "?" + urlencode({**given, "before": _encode_cursor(page.next)})
-    return await tools.page(
-        page_request,
-        "callbacks/deliveries.html",
-        rows=rows,
-        failing=_failing(health),
-        subscriptions=[{"id": one.id, "tag": one.tag} for one in health.values()],
-        filters=filters,
-        values=filters.values,
-        states=[(state, STATE_LABELS.get(state, state)) for state in DELIVERY_STATES],
-        events=EVENT_SUGGESTIONS,
-        times=[(value, label) for value, label, _ in DELIVERY_TIMES],
-        quick=QUICK_FILTERS,
-        failures=await count_failures(tools, page_request, filters) if before is None else 0,
-        next_page=next_page,
-        searched_to_ms=page.searched_to_ms,
-        is_first=before is None,
-        most=MAX_SELECTED_CALLBACKS,
-        is_filtered=bool(filters.query),
-        query=f"?{filters.query}" if filters.query else "",
-    )
-
-
-async def live_deliveries(tools: PageTools, page_request: PageRequest) -> Response:
-    """Stream new and changed rows of the first page."""
-    now_ms = tools.services.clock.now_ms
-    read_delivery_filter(page_request, now_ms())  # an invalid filter is an error before the stream begins
-
-    async def render_pieces() -> Sequence[PageElement]:
-        filters = read_delivery_filter(page_request, now_ms())
-        _, rows = await _read(tools, page_request, filters, scan_limit=_LIVE_SCAN_LIMIT)
-        part = tools.services.pages.render_macro
-        base = callbacks_path(page_request)
-        health = await tools.services.database.read(
-            subscription_health_by_app, page_request.partner.id, page_request.app.id
-        )
-        return [
-            PageElement(
-                "outages", part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, _failing(health))
-            ),
-            *(
-                PageElement(
-                    f"delivery-{row['id']}",
-                    html=part(DELIVERY_LIST_MACROS, "delivery", page_request, base, row),
-                    into="deliveries",
-                    at="start",
-                )
-                for row in reversed(rows)
-            ),
-        ]
-
-    return tools.live(page_request, render_pieces, rest_s=0.5)
-
-
 async def describe_deliveries(
     tools: PageTools, page_request: PageRequest, rows: Sequence[dict[str, Any]]
 ) -> list[dict[str, Any]]:
@@ -223,22 +154,78 @@ async def describe_deliveries(
     return described
 
 
-async def _read(
-    tools: PageTools,
-    page_request: PageRequest,
-    filters: DeliveryListFilter,
-    *,
-    before: DeliveryCursor | None = None,
-    **limits: int,
-) -> tuple[DeliveryPage, list[dict[str, Any]]]:
-    def read(connection: Connection) -> DeliveryPage:
-        return list_deliveries(
-            connection, page_request.partner.id, page_request.app.id, filters.search,
-            before=before, at_most=DELIVERIES_PER_PAGE, **limits,
-        )  # fmt: skip
+def _parse_search(text: str, _context: FilterContext) -> Members:
+    if CALLBACK_ID.fullmatch(text):
+        return {"message_id": text.lower()}
+    return {"recipient": normalize_recipient(text)}
 
-    page = await tools.services.database.read(read)
-    return page, await describe_deliveries(tools, page_request, page.rows)
+
+def _parse_subscription(text: str, _context: FilterContext) -> Members:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19):
+        raise ValueError("Unknown subscription. Accepted: the number of one of this app.")
+    return {"subscription_id": int(text)}
+
+
+async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+    def read(connection: Connection) -> ListRows:
+        page = list_deliveries(
+            connection, page_request.partner.id, page_request.app.id, filters.search,
+            before=_parse_cursor(query.before), at_most=query.at_most,
+            scan_limit=query.scan_limit or MAX_SCANNED_CALLBACKS,
+        )  # fmt: skip
+        older = "" if page.next is None else _encode_cursor(page.next)
+        return ListRows(page.rows, older, page.searched_to_ms)
+
+    found = await tools.services.database.read(read)
+    rows = await describe_deliveries(tools, page_request, found.rows)
+    return ListRows(rows, found.older, found.searched_to_ms)
+
+
+async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+    def find(connection: Connection) -> list[dict[str, Any]]:
+        scope = page_request.partner.id, page_request.app.id
+        rows = (find_delivery(connection, *scope, callback_id) for callback_id in ids)
+        return sorted((row for row in rows if row is not None), key=lambda row: row["created_on_ms"], reverse=True)
+
+    return await describe_deliveries(tools, page_request, await tools.services.database.read(find))
+
+
+async def _values(tools: PageTools, page_request: PageRequest, filters: ListFilter) -> Mapping[str, Any]:
+    health = await _read_health(tools, page_request)
+    is_first = not filters.before and not filters.wrong
+    subscriptions = [("", "All subscriptions"), *((str(one.id), one.tag) for one in health.values())]
+    return {
+        "options": {"subscription": subscriptions},
+        "has_subscriptions": bool(health),
+        "failing": _failing(health),
+        "quick": [
+            (label, urlencode({"subscription": filters.given["subscription"], "state": state, "time": time}),
+             (filters.given["state"], filters.given["time"]) == (state, time))
+            for label, state, time in QUICK_FILTERS
+        ],
+        "failures": await count_failures(tools, page_request, filters.search) if is_first else 0,
+    }  # fmt: skip
+
+
+async def _page_of_one(tools: PageTools, page_request: PageRequest, filters: ListFilter, _found: ListRows) -> str:
+    """Return the page of the callback whose id is searched for."""
+    callback_id = filters.given["q"].lower()
+    scope = page_request.partner.id, page_request.app.id
+    if not CALLBACK_ID.fullmatch(callback_id):
+        return ""
+    row = await tools.services.database.read(find_delivery, *scope, callback_id)
+    return "" if row is None else f"{callbacks_path(page_request)}/deliveries/{callback_id}"
+
+
+async def _outages(tools: PageTools, page_request: PageRequest) -> Sequence[PageElement]:
+    failing = _failing(await _read_health(tools, page_request))
+    part, base = tools.services.pages.render_macro, callbacks_path(page_request)
+    html = part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, failing)
+    return [PageElement("outages", html)]
+
+
+async def _read_health(tools: PageTools, page_request: PageRequest) -> dict[int, SubscriptionHealth]:
+    return await tools.services.database.read(subscription_health_by_app, page_request.partner.id, page_request.app.id)
 
 
 def _failing(health: dict[int, SubscriptionHealth]) -> list[SubscriptionHealth]:
@@ -259,4 +246,56 @@ def _parse_cursor(text: str) -> DeliveryCursor | None:
         ):
             return DeliveryCursor(int(created_on_ms), about, int(sequence), int(id))
         case _:
-            raise InvalidPageRequest("The page cursor in the URL is invalid.", "Go to the newest page.")
+            return None
+
+
+DELIVERIES: Final = ListPage(
+    name="deliveries",
+    path="/apps/{app_id}/callbacks/deliveries",
+    title="Deliveries",
+    noun="callbacks",
+    macros="callbacks/delivery_list.html",
+    sheets=("callbacks",),
+    columns=("Status", "Event", "Recipient", "Subscription", "Attempts", "Created"),
+    form=FilterForm(
+        (
+            FilterField(
+                name="q",
+                label="Search",
+                kind="search",
+                parse=_parse_search,
+                placeholder="Phone number, message ID or callback ID",
+            ),
+            FilterField(name="subscription", label="Subscription", kind="select", parse=_parse_subscription),
+            FilterField(
+                name="state", label="State", kind="select", parse=one_of("state", _STATES, "state"), options=_STATES
+            ),
+            FilterField(
+                name="event",
+                label="Event",
+                kind="suggestions",
+                parse=lambda text, _context: {"event": text},
+                options=tuple((event, event) for event in EVENT_SUGGESTIONS),
+                placeholder="Any event",
+            ),
+        ),
+        DeliveryFilter,
+        {"from": "from_ms", "to": "to_ms"},
+    ),
+    read=_read,
+    find=_find,
+    element_id=lambda row: f"delivery-{row['id']}",
+    cursor=lambda row: _encode_cursor(
+        DeliveryCursor(row["created_on_ms"], row["subject"], row["sequence"], row["subscription_id"])
+    ),
+    export={
+        **members("id", "subscription_id", "tag", "event", "recipient", "sequence", "message_id", "tries", "replays"),
+        "status": lambda row: row["status"].text,
+        "created": lambda row: iso_time(row["created_on_ms"]),
+        "ended": lambda row: iso_time(row["ended_on_ms"]),
+    },
+    values=_values,
+    page_of_one=_page_of_one,
+    beside=_outages,
+    keeps=lambda filters: filters.given["state"] != "waiting",
+)

@@ -1,27 +1,51 @@
 """Replay of many callbacks: those selected in the list, or all that match, which are counted first."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.callbacks.delivery_filters import (
-    CALLBACK_ID,
-    EVENT_SUGGESTIONS,
-    DeliveryListFilter,
-    normalize_recipient,
-    read_callback_time,
-)
 from waypost.console.callbacks.lookup import callbacks_path, list_subscriptions, respond
+from waypost.console.lists import MAX_SELECTED
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_chart_number
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
-from waypost.console.web.zones import MAX_TIME_MS
+from waypost.console.web.zones import MAX_TIME_MS, read_time_field
+from waypost.store.callbacks.deliveries import DeliveryFilter
 
+EVENT_SUGGESTIONS: Final = (  # suggestions for the event filter; any other text is accepted too
+    "enqueued",
+    "sent",
+    "delivered",
+    "read",
+    "failed",
+    "deleted",
+    "billing-event",
+    "text",
+    "quick_reply",
+    "button_reply",
+    "list_reply",
+    "image",
+    "video",
+    "audio",
+    "file",
+    "sticker",
+    "location",
+    "contact",
+    "reaction",
+    "order",
+    "nfm_reply",
+    "status-update",
+    "quality-update",
+    "category-update",
+    "subscription-paused",
+)
+CALLBACK_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 MAX_REPLAYED: Final = 100_000
 """Callbacks in one replay; the admin API has the same limit."""
-MAX_SELECTED_CALLBACKS: Final = 200
 
 # fmt: off
 REPLAY_CHOICES: Final = (  # value in the form, label, `delivered` in the admin API
@@ -89,10 +113,9 @@ async def replay(tools: PageTools, page_request: PageRequest) -> Response:
     )
 
 
-async def count_failures(tools: PageTools, page_request: PageRequest, filters: DeliveryListFilter) -> int:
-    """Return how many callbacks a replay of the whole list would send; 0 if the filter is not of failures."""
-    search = filters.search
-    if not filters.can_be_replayed:
+async def count_failures(tools: PageTools, page_request: PageRequest, search: DeliveryFilter) -> int:
+    """Return how many callbacks a replay of the whole list would send; 0 if it is not of failures of a time range."""
+    if search.state != "given up" or search.from_ms is None or search.message_id is not None:
         return 0
     conditions = {
         "subscription_id": search.subscription_id, "recipient": search.recipient, "event": search.event,
@@ -114,10 +137,8 @@ async def replay_selected(tools: PageTools, page_request: PageRequest) -> Respon
     """
     form = await page_request.form()
     ids = {id for id in form.getlist("id") if isinstance(id, str) and CALLBACK_ID.fullmatch(id)}  # noqa: A001
-    if len(ids) > MAX_SELECTED_CALLBACKS:
-        raise InvalidPageRequest(
-            f"At most {MAX_SELECTED_CALLBACKS} callbacks can be selected.", "Replay a time range instead."
-        )
+    if len(ids) > MAX_SELECTED:
+        raise InvalidPageRequest(f"At most {MAX_SELECTED} callbacks can be selected.", "Replay a time range instead.")
     replayed = waiting = 0
     for callback_id in sorted(ids):
         body = {"callback_id": callback_id, "partner_id": page_request.partner.id, "app_id": page_request.app.id}
@@ -186,3 +207,25 @@ def _replay_body(
     if chosen.from_ms is not None:
         body["from_ms"] = max(chosen.from_ms, 0)
     return {**body, "to_ms": now_ms + 1 if chosen.to_ms is None else max(chosen.to_ms, 0)}
+
+
+def read_callback_time(page_request: PageRequest, fields: Mapping[str, str], name: str) -> tuple[int | None, str]:
+    """Return the field `from` or `to`, and its value in the reader's zone.
+
+    Raises:
+        InvalidPageRequest: the text is not a time.
+    """
+    is_end = name == "to"
+    try:
+        return read_time_field(fields, name, page_request.zone, is_end=is_end)
+    except ValueError:
+        raise InvalidPageRequest(
+            f"The {'end' if is_end else 'start'} time is not a valid time.",
+            "Use a time such as 2026-11-22T10:00, or leave it empty.",
+        ) from None
+
+
+def normalize_recipient(text: str) -> str:
+    """Return a phone number as it is stored, without punctuation; any other text unchanged."""
+    digits = re.sub(r"[\s()+.\-]", "", text)
+    return digits if digits.isascii() and digits.isdecimal() else text

@@ -37,8 +37,6 @@ _ROWS: Final = (  # Source: decision 0057
         does="create a new signing key",
     ),
     PageRoute(RouteKind.ACT, _ONE_SUBSCRIPTION + "/delete", subscription_actions.delete, "delete it"),
-    PageRoute(RouteKind.PAGE, _BASE + "/deliveries", deliveries.show_deliveries, "list of callbacks"),
-    PageRoute(RouteKind.LIVE, _BASE + "/deliveries/live", deliveries.live_deliveries, "updates of it"),
     PageRoute(RouteKind.ACT, _BASE + "/replay-selected", replays.replay_selected, "replay the selected callbacks"),
     PageRoute(RouteKind.PAGE, _DELIVERY, delivery.show_delivery, "one callback and its attempts"),
     PageRoute(RouteKind.LIVE, _DELIVERY + "/live", delivery.live_delivery, "updates of it"),
@@ -56,4 +54,7 @@ _ROWS: Final = (  # Source: decision 0057
     PageRoute(RouteKind.PAGE, _BASE + "/verify", snippets.show_snippets, "code that verifies a signature"),
 )
 
-CALLBACKS: Final = tuple(replace(row, is_audited=row.kind is RouteKind.ACT) for row in _ROWS)
+CALLBACKS: Final = (
+    *deliveries.DELIVERIES.routes,
+    *(replace(row, is_audited=row.kind is RouteKind.ACT) for row in _ROWS),
+)

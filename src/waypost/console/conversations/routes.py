@@ -10,12 +10,7 @@ _ONE: Final = "/apps/{app_id}/conversations/{recipient_id}"
 
 CONVERSATIONS: Final = (
     # kind, path, endpoint, description
-    PageRoute(
-        RouteKind.PAGE,
-        path="/apps/{app_id}/conversations",
-        endpoint=listing.show_conversations,
-        does="list recipients by last activity",
-    ),
+    *listing.CONVERSATIONS.routes,
     PageRoute(RouteKind.PAGE, _ONE, thread.show_thread, "show one conversation"),
     PageRoute(RouteKind.LIVE, f"{_ONE}/live", thread.live_thread, "stream its messages"),
     PageRoute(RouteKind.ACT, f"{_ONE}/reveal", thread.reveal_message, "show the text of one message"),

@@ -11,8 +11,18 @@ from starlette.responses import RedirectResponse, Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import action_response, error_response
 from waypost.console.conversations.entries import ThreadContext, ThreadEntry, media_ids_of, thread_entries
-from waypost.console.conversations.filters import THREAD_PARTS, ThreadPageFilter, read_thread_filter
-from waypost.console.messages.filters import HIDDEN_TEXT_HINT, encode_cursor
+from waypost.console.list_filters import (
+    HIDDEN_TEXT_HINT,
+    FilterContext,
+    FilterField,
+    FilterForm,
+    ListFilter,
+    encode_cursor,
+    one_of,
+    parse_cursor,
+    parse_day,
+    parse_searched_text,
+)
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
@@ -23,10 +33,25 @@ from waypost.store.media.media import fetched_media_keys
 from waypost.store.messages.lists import SearchPage, SearchResults
 from waypost.store.messages.received import find_inbound_details
 from waypost.store.messages.search import current_messages
-from waypost.store.messages.threads import ThreadFilter, ThreadRecipient, search_thread
+from waypost.store.messages.threads import ThreadFilter, ThreadPart, ThreadRecipient, search_thread
 from waypost.store.templates.gallery import GalleryFilter, gallery_page
 from waypost.store.templates.templates import templates_by_ids
 
+THREAD_PARTS: Final = (
+    (ThreadPart.ALL, "All messages"),
+    (ThreadPart.SENT, "Sent"),
+    (ThreadPart.RECEIVED, "Received"),
+    (ThreadPart.FAILED, "Failed"),
+)
+THREAD_FORM: Final = FilterForm(
+    (
+        FilterField(name="text", label="Text in this conversation", parse=parse_searched_text),
+        FilterField(name="part", label="Show", parse=one_of("filter", THREAD_PARTS, "part")),
+        FilterField(name="day", label="Day", parse=parse_day),
+    ),
+    ThreadFilter,
+    {},
+)
 THREAD_MACROS: Final = "conversations/parts.html"
 ENTRIES_PER_PAGE: Final = 50
 MAX_OFFERED_TEMPLATES: Final = 12
@@ -71,7 +96,8 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
     if str(head.id) != page_request.path_params["recipient_id"]:
         return RedirectResponse(thread_path(page_request, head), 303)
     show_text = tools.services.show_text
-    filters = read_thread_filter(page_request.request.query_params, page_request.zone, show_text=show_text)
+    context = FilterContext(tools.services.clock.now_ms(), page_request.zone, show_text)
+    filters = THREAD_FORM.read(page_request.request.query_params, context)
     page_request.searches_hidden_text = filters.search.whole_words
     found = SearchResults([])
     if not filters.wrong:
@@ -90,7 +116,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
         filters=filters,
         entries=await _entries(tools, page_request, head, found.rows),
         shown_parts=THREAD_PARTS,
-        older="" if found.next is None else encode_cursor(found.next),
+        older=encode_cursor(found.next),
         back_to_ms=found.searched_to_ms,
         approved=approved,
         path=thread_path(page_request, head),
@@ -101,7 +127,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
 async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream new messages, changed statuses and the window of the newest page."""
     head = await read_head(tools, page_request)
-    filters = read_thread_filter({}, page_request.zone, show_text=tools.services.show_text)
+    filters = ListFilter({}, ThreadFilter(), {})
 
     async def render() -> Sequence[PageElement]:
         current = await read_head(tools, page_request)
@@ -170,13 +196,12 @@ def thread_path(page_request: PageRequest, head: ConversationHead) -> str:
 
 
 async def _search(
-    tools: PageTools, page_request: PageRequest, head: ConversationHead, filters: ThreadPageFilter
+    tools: PageTools, page_request: PageRequest, head: ConversationHead, filters: ListFilter
 ) -> SearchResults:
     recipient = ThreadRecipient(head.id, head.names, page_request.app.phone_number or "")
-    search: ThreadFilter = filters.search
-    page = SearchPage(filters.before, ENTRIES_PER_PAGE)
+    page = SearchPage(parse_cursor(filters.before), ENTRIES_PER_PAGE)
     return await tools.services.database.read(
-        search_thread, page_request.partner.id, page_request.app.id, recipient, search, page
+        search_thread, page_request.partner.id, page_request.app.id, recipient, filters.search, page
     )
 
 

@@ -1,20 +1,28 @@
-"""The parameters of a template message with the labels of their variables, for a line in a list."""
+"""Rows of the list of messages: the kind of each, a preview of its content, and the parameters of a template."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
-from waypost.console.messages.filters import MESSAGE_KINDS, encode_cursor
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import PageRequest
 from waypost.domain.message import TemplateSend
+from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rendering import split_parameters
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.variables import parameter_names
 from waypost.store.encoding import decode_retained_content, short_text
-from waypost.store.messages.lists import MessageCursor
+from waypost.store.messages.recipients import recipient_names
+from waypost.store.templates.templates import templates_by_ids
 from waypost.wire.redaction import TextVisibility, redact_preview
 
+MESSAGE_KINDS: Final = (  # query value, stored kinds, label
+    ("template", ("template", "template_passthrough", "marketing_template", "marketing_passthrough"), "Template"),
+    *((kind.stored_as, (kind.stored_as,), kind.kind_label) for kind in SESSION_KINDS),
+    ("passthrough", ("passthrough",), "Passthrough"),
+)
 MAX_LISTED_PARAMETERS: Final = 6
 MAX_PARAMETER_CHARS: Final = 40
 
@@ -66,88 +74,60 @@ MAX_COUNTED_CHARS: Final = 100_000
 FINAL_STATES: Final = frozenset({"read", "deleted"})
 
 
-@dataclass(frozen=True, slots=True)
-class MessageListRow:
-    """One message of a list.
+async def read_list_rows(
+    tools: PageTools, page_request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
+) -> list[dict[str, Any]]:
+    """Return rows of the store with what lists show of them.
 
-    Attributes:
-        cursor: cursor of the row.
-        name: the recipient's; empty if it never wrote.
-        what: name of the template, or the message type.
-        parameters: those of a template, unless they are hidden.
-        text: beginning of any other content, or its length if hidden; empty if there is none or it was deleted.
+    Args:
+        tools: the page tools.
+        page_request: the request.
+        app_id: of the messages.
+        rows: as `search_messages` returns them.
+        show_text: true if they were revealed.
+
+    Returns:
+        Rows with `name`, the recipient's, empty if it never wrote; `what`, the name of the template, or the message
+        type; `template`, its name and language; `parameters`, those of a template, unless they are hidden; and `text`,
+        the beginning of any other content, or its length if hidden, empty if there is none or it was deleted.
     """
-
-    id: str
-    cursor: str
-    destination: str
-    name: str
-    what: str
-    is_template: bool
-    parameters: Sequence[LabelledParameter]
-    text: str
-    state: str
-    unconfirmed: bool
-    code: int | None
-    reason: str
-    sandbox: bool
-    accepted_on_ms: int
-    changed_on_ms: int
-
-    @property
-    def is_final(self) -> bool:
-        """True if the status cannot change any more."""
-        return self.state in FINAL_STATES or (self.state == "failed" and not self.unconfirmed)
+    read = tools.services.database.read
+    ids = {row["template_id"] for row in rows if row["template_id"]}
+    found = await read(templates_by_ids, ids) if ids else {}
+    own = {id: one for id, one in found.items() if one.partner_id == page_request.partner.id}  # noqa: A001
+    names = await read(recipient_names, app_id, {row["destination"] for row in rows}) if rows else {}
+    show_text = show_text or tools.services.show_text
+    return [
+        {
+            **row,
+            "name": names.get(row["destination"], ""),
+            **_describe_content(row, own.get(row["template_id"] or ""), TextVisibility(show_text, row["holds_code"])),
+        }
+        for row in rows
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class MessageListContext:
-    """The templates and names that the rows of a list refer to.
-
-    Attributes:
-        templates: by id.
-        names: of recipients, by number or business-scoped id.
-        show_text: true if texts are shown without a reveal.
-    """
-
-    show_text: bool
-    templates: Mapping[str, Template] = field(default_factory=dict[str, Template])
-    names: Mapping[str, str] = field(default_factory=dict[str, str])
+def is_final(row: Mapping[str, Any]) -> bool:
+    """True if the status of a message cannot change any more."""
+    return row["state"] in FINAL_STATES or (row["state"] == "failed" and not row["unconfirmed"])
 
 
-def message_rows(rows: Iterable[Mapping[str, Any]], context: MessageListContext) -> list[MessageListRow]:
-    """Return list rows from rows of the store."""
-    return [_message_row(row, context) for row in rows]
+def _describe_content(row: Mapping[str, Any], template: Template | None, sight: TextVisibility) -> dict[str, Any]:
+    parameters = _parameters(row, template) if sight.is_open else ()
+    chars = MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS
+    label = "" if template is None else template_label(template)
+    return {
+        "what": label or kind_label(row["kind"], row["content"]),
+        "template": label or row["template_id"],
+        "parameters": parameters,
+        "text": "" if parameters else redact_preview(short_text(row["content"], chars), sight),
+    }
 
 
 def kind_label(kind: str, content: bytes = b"") -> str:
     """Return the label of a stored kind; with the content, of a medium's own kind, such as `Image`."""
     stored = decode_retained_content(kind, content) if kind == SessionMedia.stored_as else None
     return stored.kind.capitalize() if isinstance(stored, SessionMedia) else _LABELS.get(kind, kind)
-
-
-def _message_row(row: Mapping[str, Any], context: MessageListContext) -> MessageListRow:
-    sight = TextVisibility(context.show_text, row["holds_code"])
-    template = context.templates.get(row["template_id"] or "")
-    parameters = _parameters(row, template) if sight.is_open else ()
-    chars = MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS
-    return MessageListRow(
-        id=row["id"],
-        cursor=encode_cursor(MessageCursor(row["accepted_on_ms"], row["id"])),
-        destination=row["destination"],
-        name=context.names.get(row["destination"], ""),
-        what=kind_label(row["kind"], row["content"]) if template is None else template_label(template),
-        is_template=bool(row["template_id"]),
-        parameters=parameters,
-        text="" if parameters else redact_preview(short_text(row["content"], chars), sight),
-        state=row["state"],
-        unconfirmed=row["unconfirmed"],
-        code=row["code"],
-        reason=row["reason"] or "",
-        sandbox=row["sandbox"],
-        accepted_on_ms=row["accepted_on_ms"],
-        changed_on_ms=row["changed_on_ms"],
-    )
 
 
 def template_label(template: Template) -> str:

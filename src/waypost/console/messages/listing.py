@@ -1,191 +1,230 @@
-"""The list of an app's sent messages: the page, its live updates, and older messages."""
+"""The list of an app's sent messages, and actions on those that are selected in it."""
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import Response
 
-from waypost.console.messages.filters import (
-    FILTER_TIMES,
-    HIDDEN_TEXT_HINT,
-    MESSAGE_KINDS,
-    MESSAGE_STATES,
-    MessageListFilter,
+from waypost.client.api_client import ApiResponseError
+from waypost.console.list_filters import (
+    FilterContext,
+    FilterField,
+    FilterForm,
+    ListFilter,
+    Members,
     encode_cursor,
-    read_filter,
+    one_of,
+    parse_cursor,
+    parse_searched_text,
+    person_as,
+    unknown_value,
 )
-from waypost.console.messages.list_rows import MessageListContext, MessageListRow, message_rows
+from waypost.console.lists import (
+    LIVE_SCAN_LIMIT,
+    ROWS_PER_PAGE,
+    ChangedRows,
+    ListPage,
+    ListQuery,
+    ListRows,
+    members,
+    selected_ids,
+)
+from waypost.console.messages.list_rows import MESSAGE_KINDS, is_final, read_list_rows
 from waypost.console.page_tools import PageTools
+from waypost.console.web.formatting import format_number
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.streams import PageElement, elements_response
-from waypost.store.messages.lists import MAX_PAGE_ROWS, SearchPage, SearchResults, template_names
-from waypost.store.messages.recipients import recipient_names
-from waypost.store.messages.search import current_messages, search_messages
-from waypost.store.templates.templates import templates_by_ids
+from waypost.console.web.streams import elements_response
+from waypost.console.web.zones import iso_time
+from waypost.domain.message import MessageState
+from waypost.store.messages.lists import MAX_PAGE_ROWS, MAX_SCANNED_ROWS, MessageCursor, SearchPage, template_names
+from waypost.store.messages.search import MessageFilter, current_messages, search_messages
 
-MESSAGE_LIST_MACROS: Final = "messages/parts.html"
-MESSAGES_PER_PAGE: Final = 50
-SENT_SCAN_LIMIT: Final = 2_000
-"""Maximum messages that one update of a stream reads; it updates twice a second."""
 LATE_COMMIT_MS: Final = 10_000
 """A message may be committed this much later than a newer one."""
 MAX_WATCHED: Final = 200
-MESSAGE_LIST_REST_S: Final = 0.5
-"""Minimum time between two updates, so that the list stays readable."""
+_RANGE: Final = {"from": "from_ms", "until": "until_ms"}
+PERSON_PLACEHOLDER: Final = "Name, number or its last 4 digits, or an ID"
 
 
-async def show_list(tools: PageTools, page_request: PageRequest) -> Response:
-    """Show the list; redirect to the message if the filter is a message id."""
-    filters = read_page_filter(tools, page_request)
+def _parse_code(text: str, _context: FilterContext) -> Members:
+    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+        raise ValueError("Enter a number, such as 131049.")
+    return {"code": int(text)}
+
+
+def _parse_kind(text: str, _context: FilterContext) -> Members:
+    kinds = {kind: stored for kind, stored, _ in MESSAGE_KINDS}
+    if text not in kinds:
+        raise ValueError(unknown_value("message type", [label for _, _, label in MESSAGE_KINDS]))
+    return {"kinds": kinds[text]}
+
+
+PERSON_FIELD: Final = FilterField(
+    name="q",
+    label="Name, number or ID",
+    kind="search",
+    parse=person_as(number="number", id="name", name="person"),
+    placeholder=PERSON_PLACEHOLDER,
+)
+_STATES: Final = (("", "Any status"), *((one.value, one.value.capitalize()) for one in MessageState))
+MESSAGE_FORM: Final = FilterForm(
+    (
+        PERSON_FIELD,
+        FilterField(
+            name="text",
+            label="Message text",
+            kind="search",
+            parse=parse_searched_text,
+            title="Texts, captions and values of variables; one-time codes are not searched",
+        ),
+        FilterField(
+            name="state", label="Status", kind="select", parse=one_of("status", _STATES, "state"), options=_STATES
+        ),
+        FilterField(
+            name="template",
+            label="Template",
+            kind="select",
+            parse=lambda text, _context: {"template_id": text},
+            options=(("", "Any"),),
+            is_more=True,
+        ),
+        FilterField(
+            name="kind",
+            label="Type",
+            kind="select",
+            parse=_parse_kind,
+            options=(("", "Any"), *((kind, label) for kind, _, label in MESSAGE_KINDS)),
+            is_more=True,
+        ),
+        FilterField(
+            name="code", label="Error code", kind="number", parse=_parse_code, placeholder="131049", is_more=True
+        ),
+    ),
+    MessageFilter,
+    _RANGE,
+)
+
+
+async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+    page = SearchPage(parse_cursor(query.before), query.at_most, query.scan_limit or MAX_SCANNED_ROWS)
+    app_id = page_request.app.id
+    found = await tools.services.database.read(search_messages, page_request.partner.id, app_id, filters.search, page)
+    rows = await read_list_rows(tools, page_request, app_id, found.rows)
+    return ListRows(rows, encode_cursor(found.next), found.searched_to_ms)
+
+
+async def _find(
+    tools: PageTools, page_request: PageRequest, ids: Sequence[str], *, show_text: bool = False
+) -> Sequence[dict[str, Any]]:
+    app_id = page_request.app.id
+    rows = await tools.services.database.read(current_messages, page_request.partner.id, app_id, ids)
+    newest = sorted(rows, key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
+    return await read_list_rows(tools, page_request, app_id, newest, show_text=show_text)
+
+
+async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
     names = await tools.services.database.read(template_names, page_request.partner.id, page_request.app.id)
-    matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
-    if filters.is_id_alone and len(matches.rows) == 1 and matches.next is None:
-        return RedirectResponse(f"/apps/{page_request.app.id}/messages/{matches.rows[0]['id']}", 303)
-    return await tools.page(
-        page_request, "messages/list.html",
-        filters=filters, page=await _page(tools, page_request, matches), names=names,
-        kinds=MESSAGE_KINDS, states=MESSAGE_STATES, times=FILTER_TIMES, show_text=tools.services.show_text,
-        text_hint="" if tools.services.show_text else HIDDEN_TEXT_HINT,
-    )  # fmt: skip
+    return {"options": {"template": list(names.items())}}
 
 
-async def show_more(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return older messages as page elements, with the link to further ones."""
-    filters = read_page_filter(tools, page_request)
-    matches = SearchResults([]) if filters.wrong else await _search(tools, page_request, filters)
-    page = await _page(tools, page_request, matches)
-    part = tools.services.pages.render_macro
-    pieces = [
-        PageElement(f"m-{line.id}", part(MESSAGE_LIST_MACROS, "row", page_request, page_request.app, line), "rows")
-        for line in page.lines
-    ]
-    foot = PageElement("foot", part(MESSAGE_LIST_MACROS, "foot", page_request, page_request.app, filters, page))
-    return elements_response([*pieces, foot])
+async def _page_of_one(_tools: PageTools, page_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
+    """Return the page of a message if its id is the only condition."""
+    search: MessageFilter = filters.search
+    is_id_alone = search.name is not None and search == MessageFilter(name=search.name)
+    if not is_id_alone or len(found.rows) != 1 or found.older:
+        return ""
+    return f"/apps/{page_request.app.id}/messages/{found.rows[0]['id']}"
 
 
-async def live_list(tools: PageTools, page_request: PageRequest) -> Response:
-    """Stream new messages and changes of the shown ones."""
-    filters = read_page_filter(tools, page_request)
-    watched: dict[str, MessageListRow] = {}
-    html: dict[str, tuple[MessageListRow, str]] = {}
+def _watch(tools: PageTools, page_request: PageRequest, filters: ListFilter) -> ChangedRows:
+    """Read the newest messages that match, and the shown ones that may have changed."""
+    watched: dict[str, Any] = {}
     newest_ms = first_ms = 0
 
-    async def render() -> Sequence[PageElement]:
+    async def read_changed() -> Sequence[dict[str, Any]]:
         nonlocal newest_ms, first_ms
-        if filters.wrong:
-            return []
-        rows = await _changed_rows(
-            tools, page_request, filters, max(newest_ms - LATE_COMMIT_MS, first_ms), list(watched)
-        )
-        lines = sorted(
-            await read_list_rows(tools, page_request, page_request.app.id, rows),
-            key=lambda line: (line.accepted_on_ms, line.id),
-        )
-        if len(lines) >= MESSAGES_PER_PAGE and not newest_ms:
-            first_ms = lines[0].accepted_on_ms  # older ones are not on the page, and do not belong at its top
-        newest_ms = max([newest_ms, *(line.accepted_on_ms for line in lines)])
-        for line in lines:
-            watched.pop(line.id, None)
-            if not line.is_final:
-                watched[line.id] = line
+        since_ms = max(newest_ms - LATE_COMMIT_MS, first_ms)
+        search: MessageFilter = filters.search
+        can_gain_old = search.state is not None or search.code is not None  # an old message may change and match
+        if since_ms > 0 and not can_gain_old:
+            search = replace(search, from_ms=max(search.from_ms or 0, since_ms))
+        query = ListQuery("", MAX_PAGE_ROWS if since_ms > 0 else ROWS_PER_PAGE, LIVE_SCAN_LIMIT)
+        rows = list((await _read(tools, page_request, replace(filters, search=search), query)).rows)
+        known = {row["id"] for row in rows}
+        others = [message_id for message_id in watched if message_id not in known]
+        rows += await _find(tools, page_request, others) if others else []
+        rows.sort(key=lambda row: (row["accepted_on_ms"], row["id"]), reverse=True)
+        if len(rows) >= ROWS_PER_PAGE and not newest_ms:
+            first_ms = rows[-1]["accepted_on_ms"]  # older ones are not on the page, and do not belong at its top
+        newest_ms = max([newest_ms, *(row["accepted_on_ms"] for row in rows)])
+        for row in reversed(rows):
+            watched.pop(row["id"], None)
+            if not is_final(row):
+                watched[row["id"]] = row
         while len(watched) > MAX_WATCHED:
             del watched[next(iter(watched))]
-        previous = dict(html)
-        html.clear()
-        for line in lines:
-            rendered = previous.get(line.id)
-            if rendered is None or rendered[0] != line:
-                rendered = (
-                    line,
-                    tools.services.pages.render_macro(MESSAGE_LIST_MACROS, "row", page_request, page_request.app, line),
-                )
-            html[line.id] = rendered
-        return [PageElement(f"m-{id}", rendered, "fresh", "start") for id, (_, rendered) in html.items()]  # noqa: A001
+        return rows
 
-    return tools.live(page_request, render, rest_s=MESSAGE_LIST_REST_S, at_least_s=2.0)
+    return read_changed
 
 
-@dataclass(frozen=True, slots=True)
-class ListPage:
-    """One page of the list.
+MESSAGES: Final = ListPage(
+    name="messages",
+    path="/apps/{app_id}/messages",
+    title="Messages",
+    noun="messages",
+    macros="messages/parts.html",
+    columns=("Status", "To", "Message", "Accepted"),
+    form=MESSAGE_FORM,
+    read=_read,
+    find=_find,
+    element_id=lambda row: f"m-{row['id']}",
+    cursor=lambda row: encode_cursor(MessageCursor(row["accepted_on_ms"], row["id"])),
+    export={
+        **members("id", "operator_message_id", "source", "destination", "kind", "template", "state", "code", "reason"),
+        "accepted": lambda row: iso_time(row["accepted_on_ms"]),
+        "changed": lambda row: iso_time(row["changed_on_ms"]),
+    },
+    values=_values,
+    page_of_one=_page_of_one,
+    watch=_watch,
+)
 
-    Attributes:
-        older: cursor of the next page; empty if there is none.
-        back_to_ms: time back to which was searched, if the page ended at the search limit.
+
+async def show_selected(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return the rows of the selected messages with their texts; one-time codes stay hidden.
+
+    Raises:
+        InvalidPageRequest: none or too many are selected.
     """
-
-    lines: list[MessageListRow]
-    older: str
-    back_to_ms: int | None
+    rows = await _find(tools, page_request, await selected_ids(page_request), show_text=True)
+    return elements_response(MESSAGES.elements(tools, page_request, rows))
 
 
-async def read_list_rows(
-    tools: PageTools, page_request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
-) -> list[MessageListRow]:
-    """Return rows of the store as the list shows them.
+async def replay_selected(tools: PageTools, page_request: PageRequest) -> Response:
+    """Replay the callbacks of the selected messages that are no longer tried, delivered or not.
 
-    Args:
-        tools: the page tools.
-        page_request: the request.
-        app_id: of the messages.
-        rows: as `search_messages` returns them.
-        show_text: true if they were revealed.
+    Raises:
+        InvalidPageRequest: none or too many are selected.
     """
-    read = tools.services.database.read
-    ids = {row["template_id"] for row in rows if row["template_id"]}
-    found = await read(templates_by_ids, ids) if ids else {}
-    context = MessageListContext(
-        show_text or tools.services.show_text,
-        {id: one for id, one in found.items() if one.partner_id == page_request.partner.id},  # noqa: A001
-        await read(recipient_names, app_id, {row["destination"] for row in rows}) if rows else {},
+    ids = await selected_ids(page_request)
+    path = f"/apps/{page_request.app.id}"
+    body = {"partner_id": page_request.partner.id, "app_id": page_request.app.id, "message_ids": ids}
+    try:
+        count = (await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body))["replayed"]
+    except ApiResponseError as error:
+        return tools.redirect(f"{path}/messages", error.message, kind="bad")
+    if not count:
+        return tools.redirect(
+            f"{path}/messages",
+            "Nothing was replayed.",
+            hint="These messages have no callbacks, or they are still being delivered.",
+            kind="warn",
+        )
+    return tools.redirect(
+        f"{path}/callbacks/deliveries",
+        f"Replaying {format_number(count)} {'callback' if count == 1 else 'callbacks'}.",
+        hint="Each keeps its id and sequence number, so a receiver that deduplicates by id ignores it.",
     )
-    return message_rows(rows, context)
-
-
-async def _page(tools: PageTools, page_request: PageRequest, found: SearchResults) -> ListPage:
-    older = "" if found.next is None else encode_cursor(found.next)
-    rows = await read_list_rows(tools, page_request, page_request.app.id, found.rows)
-    return ListPage(rows, older, found.searched_to_ms)
-
-
-def read_page_filter(
-    tools: PageTools, page_request: PageRequest, fields: Mapping[str, str] | None = None
-) -> MessageListFilter:
-    """Return the filter of a request; a search in hidden texts is noted for the audit log.
-
-    Args:
-        tools: the page tools.
-        page_request: the request.
-        fields: of the query string, if not all of them count.
-    """
-    fields = page_request.request.query_params if fields is None else fields
-    show_text = tools.services.show_text
-    filters = read_filter(fields, tools.services.clock.now_ms(), page_request.zone, show_text=show_text)
-    page_request.searches_hidden_text = filters.search.whole_words
-    return filters
-
-
-async def _search(tools: PageTools, page_request: PageRequest, filters: MessageListFilter) -> SearchResults:
-    page = SearchPage(filters.before, MESSAGES_PER_PAGE)
-    return await tools.services.database.read(
-        search_messages, page_request.partner.id, page_request.app.id, filters.search, page
-    )
-
-
-async def _changed_rows(
-    tools: PageTools, page_request: PageRequest, filters: MessageListFilter, since_ms: int, watched: list[str]
-) -> list[dict[str, Any]]:
-    """Return the newest messages that match, since a time if it is not 0, and the shown ones that may have changed."""
-    search = filters.search
-    can_gain_old = search.state is not None or search.code is not None  # an old message may change and match
-    if since_ms > 0 and not can_gain_old:
-        search = replace(search, from_ms=max(search.from_ms or 0, since_ms))
-    read = tools.services.database.read
-    page = SearchPage(at_most=MAX_PAGE_ROWS if since_ms > 0 else MESSAGES_PER_PAGE, scan_limit=SENT_SCAN_LIMIT)
-    matches = await read(search_messages, page_request.partner.id, page_request.app.id, search, page)
-    known = {row["id"] for row in matches.rows}
-    others = [message_id for message_id in watched if message_id not in known]
-    if others:
-        matches.rows.extend(await read(current_messages, page_request.partner.id, page_request.app.id, others))
-    return matches.rows

@@ -2,33 +2,22 @@
 
 from typing import Final
 
-from waypost.console.messages import export, listing, received, resend, selected, trace
+from waypost.console.messages import listing, received, resend, trace
 from waypost.console.route import PageRoute, RouteKind
 
 _MESSAGE: Final = "/apps/{app_id}/messages/{message_id}"
 
 MESSAGES: Final = (
     # kind, path, endpoint, description
-    PageRoute(RouteKind.PAGE, "/apps/{app_id}/messages", listing.show_list, "list sent messages"),
-    PageRoute(RouteKind.LIVE, "/apps/{app_id}/messages/live", listing.live_list, "stream new ones"),
-    PageRoute(RouteKind.PART, "/apps/{app_id}/messages/more", listing.show_more, "load older ones"),
-    PageRoute(RouteKind.PART, "/apps/{app_id}/messages/export", export.export_list, "export the list as CSV"),
-    PageRoute(
-        RouteKind.ACT,
-        path="/apps/{app_id}/messages/selected/export",
-        endpoint=export.export_selected,
-        does="export the selected ones as CSV",
-    ),
+    *listing.MESSAGES.routes,
     PageRoute(
         RouteKind.ACT,
         path="/apps/{app_id}/messages/selected/replay",
-        endpoint=selected.replay_selected,
+        endpoint=listing.replay_selected,
         does="replay their callbacks",
     ),
-    PageRoute(RouteKind.ACT, "/apps/{app_id}/messages/selected/show", selected.show_selected, "show their texts"),
-    PageRoute(RouteKind.PAGE, "/apps/{app_id}/messages/received", received.show_received, "list received messages"),
-    PageRoute(RouteKind.LIVE, "/apps/{app_id}/messages/received/live", received.live_received, "stream new ones"),
-    PageRoute(RouteKind.PART, "/apps/{app_id}/messages/received/more", received.show_more_received, "load older ones"),
+    PageRoute(RouteKind.ACT, "/apps/{app_id}/messages/selected/show", listing.show_selected, "show their texts"),
+    *received.RECEIVED.routes,
     PageRoute(
         RouteKind.ACT,
         path="/apps/{app_id}/messages/received/reveal",

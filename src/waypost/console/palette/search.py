@@ -11,9 +11,9 @@ from urllib.parse import quote
 from starlette.responses import JSONResponse, Response
 
 from waypost.base.clock import DAY_MS
-from waypost.console.conversations.filters import read_conversation_filter
-from waypost.console.conversations.listing import RECEIVED_LABELS
-from waypost.console.messages.listing import read_list_rows
+from waypost.console.conversations.listing import CONVERSATION_FORM, RECEIVED_LABELS
+from waypost.console.list_filters import FilterContext
+from waypost.console.messages.list_rows import read_list_rows
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
@@ -44,7 +44,8 @@ async def search_commands(tools: PageTools, page_request: PageRequest) -> Respon
 
 
 async def _find_people(tools: PageTools, page_request: PageRequest, app_id: str, text: str) -> list[dict[str, str]]:
-    filters = read_conversation_filter({"q": text}, tools.services.clock.now_ms())
+    context = FilterContext(tools.services.clock.now_ms(), page_request.zone, tools.services.show_text)
+    filters = CONVERSATION_FORM.read({"q": text}, context)
     if filters.wrong:
         return []
     page = SearchPage(None, MAX_FOUND_PEOPLE, MAX_SCANNED_FOR_PALETTE)
@@ -67,9 +68,9 @@ async def _find_sent(tools: PageTools, page_request: PageRequest, app_id: str, t
     )
     return [
         _found_item(
-            f"{row.what}: {' · '.join(one.value for one in row.parameters) or row.text}",
-            f"Sent to {row.name or format_phone(row.destination)}",
-            f"/apps/{app_id}/messages/{row.id}",
+            f"{row['what']}: {' · '.join(one.value for one in row['parameters']) or row['text']}",
+            f"Sent to {row['name'] or format_phone(row['destination'])}",
+            f"/apps/{app_id}/messages/{row['id']}",
         )
         for row in await read_list_rows(tools, page_request, app_id, found.rows)
     ]

@@ -88,7 +88,6 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
         does="switch to it",
         is_shared=True,
     ),
-    PageRoute(RouteKind.PAGE, "/settings/audit", audit.show_audit, "the audit log"),
     PageRoute(
         RouteKind.PAGE,
         path="/settings/personal-data",
@@ -121,6 +120,7 @@ _ROWS: Final = (  # Source: spec, "Authentication"; facts 1 and 2
 )
 _ACTIONS: Final = (secrets.REVOKE_CLIENT_SECRET, api_keys.REVOKE_API_KEY, *app_actions.APP_ACTIONS)
 
-SETTINGS: Final = tuple(
-    replace(row, is_audited=row.kind is RouteKind.ACT) for row in (*_ROWS, *(one.page_row for one in _ACTIONS))
+SETTINGS: Final = (
+    *(replace(row, is_audited=row.kind is RouteKind.ACT) for row in (*_ROWS, *(one.page_row for one in _ACTIONS))),
+    *audit.AUDIT.routes,
 )

@@ -56,7 +56,7 @@ function bind() {
 /** Return the query of the page's filter as it is now, without the cursor of a page, and with a zone only for times. */
 function currentQuery() {
   const fields = new FormData(document.getElementById("filter"));
-  const hasTime = fields.get("from") || fields.get("until");
+  const hasTime = ["from", "until", "to"].some((name) => fields.get(name));
   const filled = [...fields].filter(([name, value]) => value !== "" && (name !== "zone" || hasTime));
   return new URLSearchParams(filled).toString();
 }

@@ -2,6 +2,7 @@
 import { openPalette } from "./palette.js";
 
 const pages = { o: "Overview", p: "Phones", t: "Templates", m: "Messages", c: "Callbacks", s: "Simulator" };
+const ROW = ":is(li, [role='row'])";
 let prefixMs = -Infinity;
 
 export function bindKeys() {
@@ -41,7 +42,7 @@ function go(label) {
 
 // Toggle the checkbox of the row that has the focus.
 function pick(event) {
-  const box = event.target.closest("[data-list] > li")?.querySelector("input[type='checkbox']");
+  const box = event.target.closest(`[data-list] > ${ROW}`)?.querySelector("input[type='checkbox']");
   if (!box) return;
   event.preventDefault();
   box.click();
@@ -51,9 +52,9 @@ function pick(event) {
 function move(event, step) {
   const list = event.target.closest("[data-list]") ?? document.querySelector("main [data-list]");
   if (!list) return;
-  const rows = [...list.querySelectorAll(":scope > li")].filter((row) => row.checkVisibility());
-  const items = rows.map((row) => row.querySelector("a[href], button, [tabindex='0']"));
-  const at = rows.indexOf(event.target.closest("[data-list] > li"));
+  const rows = [...list.querySelectorAll(`:scope > ${ROW}`)].filter((row) => row.checkVisibility());
+  const items = rows.map((row) => row.querySelector("a[href], button, [tabindex='0']") ?? row.querySelector("input"));
+  const at = rows.indexOf(event.target.closest(`[data-list] > ${ROW}`));
   const places = step > 0 ? items.slice(at + 1) : items.slice(0, at < 0 ? items.length : at).reverse();
   const next = places.find((item) => item?.checkVisibility());
   if (!next) return;

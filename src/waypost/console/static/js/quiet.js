@@ -25,7 +25,7 @@ export function quieten() {
     const hasFile = [...fields.values()].some((value) => value instanceof File);
     const body = hasFile ? fields : new URLSearchParams(fields);
     const response = await send(event.submitter?.getAttribute("formaction") || form.getAttribute("action"), body, form);
-    if (response?.ok && form.dataset.quiet === "reset") form.reset();
+    if (response?.ok && (event.submitter?.dataset.quiet || form.dataset.quiet) === "reset") form.reset();
     if (response?.ok) form.dispatchEvent(new CustomEvent("waypost:done", { bubbles: true }));
   });
 }

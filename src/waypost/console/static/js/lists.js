@@ -1,4 +1,4 @@
-// The list of messages: new ones are added at the top unless the user is reading there; older ones load on demand.
+// A list: new rows are added at the top unless the user is reading there; older ones load on demand.
 import { put } from "./live.js";
 import "./selection.js";
 
@@ -10,6 +10,7 @@ let hasOlder = false;
 let missed = false;
 
 bindFilter();
+rows?.addEventListener("click", openRow);
 if (rows) bindOlder();
 if (rows && fresh) {
   document.addEventListener("waypost:put", () => insertNew(!isBeingRead()));
@@ -20,6 +21,11 @@ if (rows && fresh) {
     window.scrollTo({ top: 0 });
     insertNew(true);
   });
+}
+
+// Times and other parts with a tooltip lie over the link of their row: a click on them opens it too.
+function openRow(event) {
+  if (event.target.closest("[title]") && !event.target.closest("a, button, label")) event.target.closest("[role='row']").querySelector("a.opens")?.click();
 }
 
 function isBeingRead() {
@@ -41,7 +47,7 @@ function insertNew(mayMove) {
   }
   const left = fresh.children.length;
   notice.hidden = !left;
-  if (left) notice.firstElementChild.textContent = missed ? "Many new messages. Reload" : `${left} new`;
+  if (left) notice.firstElementChild.textContent = missed ? "Many new rows. Reload" : `${left} new`;
 }
 
 // Let the next page begin after the last shown row, unless the search ended early.
@@ -93,6 +99,7 @@ function bindFilter() {
   if (!form) return;
   form.addEventListener("change", (event) => {
     if (event.target.matches("[type='datetime-local']")) form.elements.time.value = "custom";
+    if (form.querySelector(".filter-fold").checkVisibility()) return; // on a narrow screen several are chosen first
     if (event.target.matches("select:not([name='time'])") || (event.target.name === "time" && event.target.value !== "custom")) form.requestSubmit();
     if (event.target.name === "time" && event.target.value === "custom") {
       form.querySelector("details").open = true;
@@ -101,7 +108,7 @@ function bindFilter() {
   });
   form.addEventListener("submit", () => {
     // Empty fields are left out of the URL, and the zone of no time.
-    const hasTime = form.elements.from?.value || form.elements.until?.value;
+    const hasTime = ["from", "until", "to"].some((name) => form.elements[name]?.value);
     for (const field of form.elements) if (field.name && (!field.value || (field.name === "zone" && !hasTime))) field.disabled = true;
     setTimeout(() => { for (const field of form.elements) field.disabled = false; });
   });

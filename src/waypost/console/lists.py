@@ -1,0 +1,288 @@
+"""Lists of the console, each declared once: its filter, where its rows come from, and its columns.
+
+From a declaration follow the page, its live rows, older rows on demand, and the export of the list and of selected
+rows. Its look is in its template: the macros `row` and `nothing`, and what the list has beside its rows.
+"""
+
+import csv
+import io
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Final
+
+from starlette.responses import RedirectResponse, Response, StreamingResponse
+
+from waypost.console.list_filters import FILTER_TIMES, HIDDEN_TEXT_HINT, FilterContext, FilterForm, ListFilter
+from waypost.console.page_tools import PageTools
+from waypost.console.route import PageRoute, RouteKind
+from waypost.console.web.formatting import format_number
+from waypost.console.web.page_request import InvalidPageRequest, PageRequest
+from waypost.console.web.streams import PageElement, elements_response
+from waypost.store.messages.lists import MAX_PAGE_ROWS
+
+ROWS_PER_PAGE: Final = 50
+MAX_SELECTED: Final = 200
+"""Rows of one action; the admin API replays the callbacks of as many."""
+LIST_REST_S: Final = 0.5
+"""Minimum time between two updates, so that the list stays readable."""
+LIVE_SCAN_LIMIT: Final = 2_000
+"""Maximum rows that one update of a stream scans: new ones are among the newest."""
+MAX_EXPORT_ROWS: Final = 10_000
+MAX_EXPORT_PAGES: Final = 500
+"""Maximum pages of an export, which limits the search for rare rows to ten million."""
+_FORMULA_STARTS: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Characters that begin a formula in a spreadsheet."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListQuery:
+    """The page of a list to be read, and its limits.
+
+    Attributes:
+        before: cursor at which the page begins; empty: the newest.
+        at_most: how many rows.
+        scan_limit: how many rows are scanned at most; None: the store's limit.
+    """
+
+    before: str = ""
+    at_most: int = ROWS_PER_PAGE
+    scan_limit: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ListRows:
+    """One page of rows.
+
+    Attributes:
+        rows: newest first: of the store, with what the list adds.
+        older: cursor of the next page; empty if there is none.
+        searched_to_ms: how far back the search went, if a limit ended the page.
+    """
+
+    rows: Sequence[Any] = ()
+    older: str = ""
+    searched_to_ms: int | None = None
+
+
+ReadRows = Callable[[PageTools, PageRequest, ListFilter, ListQuery], Awaitable[ListRows]]
+FindRows = Callable[[PageTools, PageRequest, Sequence[str]], Awaitable[Sequence[Any]]]
+ChangedRows = Callable[[], Awaitable[Sequence[Any]]]
+"""Returns the rows that are new or may have changed since its last call, newest first."""
+
+
+async def no_values(_tools: PageTools, _page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
+    """Return no further values for the template."""
+    return {}
+
+
+async def no_page(_tools: PageTools, _page_request: PageRequest, _filters: ListFilter, _found: ListRows) -> str:
+    """Return no page: no search of this list leads to the page of one row."""
+    return ""
+
+
+async def no_elements(_tools: PageTools, _page_request: PageRequest) -> Sequence[PageElement]:
+    """Return no further elements of the stream."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """One list.
+
+    Attributes:
+        name: of its saved filters, and of the file of an export.
+        path: of the page.
+        title: of the page, and of the list for screen readers.
+        noun: what its rows are, as in "Older messages".
+        page: template of the page.
+        macros: template with the macros `row` and `nothing`, and what else the page has.
+        sheets: its style sheets.
+        columns: headers.
+        form: fields of the filter.
+        read: reads a page of rows.
+        find: reads rows by the ids that their checkboxes have.
+        element_id: of a row.
+        cursor: of a row: the page after it begins there.
+        export: columns of the export, each with its value of a row; without texts of messages.
+        values: further values for the template; `options`: those of selects that depend on the partner, by field.
+        page_of_one: path of the page to which a search for one id leads; empty: the list is shown.
+        watch: returns what reads changed rows for a stream; None: the first page is read each time.
+        beside: further elements of the stream.
+        keeps: whether a row that no longer matches stays on an open page.
+    """
+
+    name: str
+    path: str
+    title: str
+    noun: str
+    macros: str
+    columns: tuple[str, ...]
+    form: FilterForm
+    read: ReadRows
+    find: FindRows
+    element_id: Callable[[Any], str]
+    cursor: Callable[[Any], str]
+    export: Mapping[str, Callable[[Any], object]]
+    page: str = "list.html"
+    sheets: tuple[str, ...] = ()
+    values: Callable[[PageTools, PageRequest, ListFilter], Awaitable[Mapping[str, Any]]] = no_values
+    page_of_one: Callable[[PageTools, PageRequest, ListFilter, ListRows], Awaitable[str]] = no_page
+    watch: Callable[[PageTools, PageRequest, ListFilter], ChangedRows] | None = None
+    beside: Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]] = no_elements
+    keeps: Callable[[ListFilter], bool] = lambda _filters: True
+
+    @property
+    def routes(self) -> tuple[PageRoute, ...]:
+        """Its routes; they stand before those with a parameter in place of `live`, `more`, `export` or `selected`."""
+        return (
+            PageRoute(RouteKind.PAGE, self.path, self.show, f"list of {self.noun}"),
+            PageRoute(RouteKind.LIVE, f"{self.path}/live", self.live, "stream new and changed rows"),
+            PageRoute(RouteKind.PART, f"{self.path}/more", self.show_more, "load older rows"),
+            PageRoute(RouteKind.PART, f"{self.path}/export", self.export_all, "export the list as CSV"),
+            PageRoute(RouteKind.ACT, f"{self.path}/selected/export", self.export_selected, "export the selected rows"),
+        )
+
+    def path_of(self, page_request: PageRequest) -> str:
+        """Return the path of the page, for the app in the URL if it has one."""
+        return self.path if page_request.named_app is None else self.path.format(app_id=page_request.app.id)
+
+    def read_filter(self, tools: PageTools, page_request: PageRequest) -> ListFilter:
+        """Return the filter of a request; a search in hidden texts is noted for the audit log."""
+        context = FilterContext(tools.services.clock.now_ms(), page_request.zone, tools.services.show_text)
+        filters = self.form.read(page_request.request.query_params, context)
+        page_request.searches_hidden_text = getattr(filters.search, "whole_words", False)
+        return filters
+
+    async def show(self, tools: PageTools, page_request: PageRequest) -> Response:
+        """Show the page, or go to the one row whose id is searched for."""
+        filters = self.read_filter(tools, page_request)
+        found = await self._find(tools, page_request, filters)
+        path = "" if filters.wrong else await self.page_of_one(tools, page_request, filters, found)
+        if path:
+            return RedirectResponse(path, 303)
+        show_text = tools.services.show_text
+        return await tools.page(
+            page_request, self.page, list=self, filters=filters, found=found, path=self.path_of(page_request),
+            times=[(value, label) for value, (label, _) in FILTER_TIMES.items()], show_text=show_text,
+            text_hint="" if show_text else HIDDEN_TEXT_HINT, most=MAX_SELECTED,
+            values=await self.values(tools, page_request, filters),
+        )  # fmt: skip
+
+    async def show_more(self, tools: PageTools, page_request: PageRequest) -> Response:
+        """Return older rows as page elements, with the link to further ones."""
+        filters = self.read_filter(tools, page_request)
+        found = await self._find(tools, page_request, filters)
+        part, path = tools.services.pages.render_macro, self.path_of(page_request)
+        foot = part("list_parts.html", "foot", page_request, path, filters, found, self.noun)
+        return elements_response(
+            [*self.elements(tools, page_request, found.rows, "rows", "end"), PageElement("foot", foot)]
+        )
+
+    async def live(self, tools: PageTools, page_request: PageRequest) -> Response:
+        """Stream new rows, and changes of those that are shown."""
+        filters = self.read_filter(tools, page_request)
+        previous: dict[str, tuple[Any, PageElement]] = {}
+
+        async def newest() -> Sequence[Any]:
+            return (await self.read(tools, page_request, filters, ListQuery(scan_limit=LIVE_SCAN_LIMIT))).rows
+
+        changed = newest if self.watch is None else self.watch(tools, page_request, filters)
+
+        async def render() -> Sequence[PageElement]:
+            nonlocal previous
+            rows = [] if filters.wrong else [(self.element_id(row), row) for row in await changed()]
+            current: dict[str, tuple[Any, PageElement]] = {}
+            for element_id, row in reversed(rows):  # each is put at the start, so the newest comes last
+                if element_id in previous and previous[element_id][0] == row:
+                    current[element_id] = previous[element_id]
+                else:
+                    current[element_id] = row, self.elements(tools, page_request, [row], "fresh", "start")[0]
+            previous = current
+            return [*await self.beside(tools, page_request), *(element for _, element in current.values())]
+
+        return tools.live(page_request, render, rest_s=LIST_REST_S, at_least_s=2.0)
+
+    async def export_all(self, tools: PageTools, page_request: PageRequest) -> Response:
+        """Stream the first `MAX_EXPORT_ROWS` rows that match the filter as CSV.
+
+        Raises:
+            InvalidPageRequest: the filter is invalid.
+        """
+        filters = self.read_filter(tools, page_request)
+        if filters.wrong:
+            raise InvalidPageRequest(next(iter(filters.wrong.values())), "Correct the filters on the page.")
+        return self._csv_response(self._csv_lines(tools, page_request, filters))
+
+    async def export_selected(self, tools: PageTools, page_request: PageRequest) -> Response:
+        """Return the selected rows as CSV, newest first.
+
+        Raises:
+            InvalidPageRequest: none or too many are selected.
+        """
+        rows = await self.find(tools, page_request, await selected_ids(page_request))
+        return self._csv_response([_csv_line(self.export), *(_csv_line(self._cells(row)) for row in rows)])
+
+    def elements(
+        self, tools: PageTools, page_request: PageRequest, rows: Sequence[Any], into: str = "", at: str = "end"
+    ) -> list[PageElement]:
+        """Return rows as page elements."""
+        part = tools.services.pages.render_macro
+        keys = [(row, self.element_id(row), self.cursor(row)) for row in rows]
+        return [
+            PageElement(id, part(self.macros, "row", page_request, page_request, row, id, cursor), into, at)
+            for row, id, cursor in keys  # noqa: A001
+        ]
+
+    async def _find(self, tools: PageTools, page_request: PageRequest, filters: ListFilter) -> ListRows:
+        if filters.wrong:
+            return ListRows()
+        return await self.read(tools, page_request, filters, ListQuery(filters.before))
+
+    async def _csv_lines(self, tools: PageTools, page_request: PageRequest, filters: ListFilter) -> AsyncGenerator[str]:
+        yield _csv_line(self.export)
+        before, left = filters.before, MAX_EXPORT_ROWS
+        for _ in range(MAX_EXPORT_PAGES):
+            found = await self.read(tools, page_request, filters, ListQuery(before, MAX_PAGE_ROWS))
+            yield "".join(_csv_line(self._cells(row)) for row in found.rows[:left])
+            left -= len(found.rows)
+            before = found.older
+            if not before or left <= 0:
+                return
+
+    def _cells(self, row: Any) -> list[str]:
+        values = [value_of(row) for value_of in self.export.values()]
+        return ["" if value is None else str(value) for value in values]
+
+    def _csv_response(self, lines: AsyncGenerator[str] | Sequence[str]) -> Response:
+        headers = {"Content-Disposition": f'attachment; filename="{self.name}.csv"'}
+        return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+async def selected_ids(page_request: PageRequest) -> list[str]:
+    """Return the ids of the checked rows in the form, each once.
+
+    Raises:
+        InvalidPageRequest: there are none, or too many.
+    """
+    values = (await page_request.form()).getlist("id")
+    ids = list(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+    if not ids:
+        raise InvalidPageRequest("No row is selected.", "Select rows in the list first.")
+    if len(ids) > MAX_SELECTED:
+        raise InvalidPageRequest(
+            f"{format_number(len(ids))} rows are selected.", f"Select at most {MAX_SELECTED} at once."
+        )
+    return ids
+
+
+def members(*names: str) -> dict[str, Callable[[Any], object]]:
+    """Return columns of an export that are members of a row."""
+    return {name: itemgetter(name) for name in names}
+
+
+def _csv_line(cells: Iterable[str]) -> str:
+    written = io.StringIO()
+    escaped = [f"'{cell}" if cell.startswith(_FORMULA_STARTS) else cell for cell in cells]
+    csv.writer(written).writerow(escaped)
+    return written.getvalue()

@@ -1,0 +1,198 @@
+"""The request log: a partner's own requests, all for the administrator; and one request with the reason it failed."""
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Final, cast
+from urllib.parse import urlencode
+
+from sqlalchemy import Connection
+from starlette.responses import Response
+
+from waypost.console.list_filters import FilterContext, FilterField, FilterForm, ListFilter, Members, unknown_value
+from waypost.console.lists import ListPage, ListQuery, ListRows, members
+from waypost.console.page_tools import PageTools
+from waypost.console.web.page_request import NotFound, PageRequest
+from waypost.console.web.zones import iso_time
+from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
+from waypost.wire.requests import ACCEPTED_STATUSES, is_status_filter, make_operation_id, statuses_of
+
+_ENTRY_ID: Final = re.compile(r"[0-9a-f-]{1,40}")
+_CREDENTIAL_HEADERS: Final = {  # by the kind of credential that the route requires
+    "partner token": '-H "Authorization: $PARTNER_TOKEN"',
+    "app token": '-H "Authorization: $APP_TOKEN"',
+    "API key": '-H "apikey: $API_KEY"',
+}
+_JSON: Final = "application/json"
+
+
+def visible_partner(tools: PageTools, page_request: PageRequest) -> int | None:
+    """Return the partner whose entries of a log the user may see; None: those of all."""
+    demo_partner_id, own_id = tools.services.demo_partner_id, page_request.partner.id
+    shows_all = tools.is_administrator(page_request) if demo_partner_id is None else own_id == demo_partner_id
+    return None if shows_all else own_id
+
+
+def _parse_status(text: str, _context: FilterContext) -> Members:
+    if not is_status_filter(text):
+        raise ValueError(unknown_value("status", [ACCEPTED_STATUSES]))
+    return {"statuses": statuses_of(text)}
+
+
+async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
+    search = replace(
+        filters.search,
+        partner_id=visible_partner(tools, page_request),
+        before_id=query.before if _ENTRY_ID.fullmatch(query.before) else None,
+    )
+    found = await tools.services.database.read(read_request_page, search, query.at_most)
+    return ListRows(_add_titles(tools, found.entries), found.following or "")
+
+
+async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+    def find(connection: Connection) -> list[RequestLogEntry]:
+        partner_id = visible_partner(tools, page_request)
+        entries = (read_request_entry(connection, entry_id, partner_id) for entry_id in sorted(ids, reverse=True))
+        return [entry for entry in entries if entry is not None]
+
+    return _add_titles(tools, await tools.services.database.read(find))
+
+
+def _add_titles(tools: PageTools, entries: Sequence[RequestLogEntry]) -> list[dict[str, Any]]:
+    titles = tools.services.operation_titles()
+    return [{**asdict(entry), "title": titles.get(entry.route, entry.route)} for entry in entries]
+
+
+async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:
+    return {
+        "options": {"app": [("", "Any app"), *((app.id, app.name) for app in page_request.apps)]},
+        "shows_all": visible_partner(tools, page_request) is None,
+        "sample": tools.services.request_log_sample,
+    }
+
+
+async def _page_of_one(_tools: PageTools, _page_request: PageRequest, filters: ListFilter, found: ListRows) -> str:
+    """Return the page of the request whose id is searched for."""
+    is_one = filters.given["id"] and len(found.rows) == 1 and not filters.before
+    return f"/requests/{found.rows[0]['id']}" if is_one else ""
+
+
+REQUESTS: Final = ListPage(
+    name="requests",
+    path="/requests",
+    title="API requests",
+    noun="requests",
+    macros="requests/parts.html",
+    columns=("Status", "Operation", "Result", "Duration", "Time"),
+    form=FilterForm(
+        (
+            FilterField(
+                name="id",
+                label="Request ID",
+                kind="search",
+                parse=lambda text, _context: {"request_id": text},
+                placeholder="X-Request-Id of the response",
+            ),
+            FilterField(
+                name="route",
+                label="Route",
+                parse=lambda text, _context: {"route": text},
+                placeholder="POST, or a part of the path",
+            ),
+            FilterField(
+                name="status",
+                label="Status",
+                kind="select",
+                parse=_parse_status,
+                options=(
+                    ("", "Any status"),
+                    ("4xx", "4xx: not accepted"),
+                    ("5xx", "5xx: failed here"),
+                    ("2xx", "2xx: accepted"),
+                ),
+            ),
+            FilterField(name="app", label="App", kind="select", parse=lambda text, _context: {"app_id": text}),
+        ),
+        RequestLogFilter,
+        {},
+    ),
+    read=_read,
+    find=_find,
+    element_id=lambda row: f"q-{row['id']}",
+    cursor=lambda row: row["id"],
+    export={
+        "time": lambda row: iso_time(row["at_ms"]),
+        **members("id", "request_id", "route", "status", "app_id", "credential", "error", "explanation", "took_us"),
+    },
+    values=_values,
+    page_of_one=_page_of_one,
+)
+
+
+async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
+    """Show one request.
+
+    Raises:
+        NotFound: it is not in the log, or another partner's.
+    """
+    entry_id = str(page_request.path_params["entry_id"])
+    read = tools.services.database.read
+    entry = await read(read_request_entry, entry_id, visible_partner(tools, page_request))
+    if entry is None:
+        raise NotFound("Request not found.")
+    sent: dict[str, Any] = json.loads(entry.request) if entry.request else {}
+    got: dict[str, Any] = json.loads(entry.response) if entry.response else {}
+    app = next((app for app in page_request.apps if app.id == entry.app_id), None)
+    return await tools.page(
+        page_request,
+        "requests/entry.html",
+        entry=entry,
+        sent=sent,
+        got=got,
+        title=tools.services.operation_titles().get(entry.route, entry.route),
+        app=app,
+        message_id=_message_id(got) if app is not None else "",
+        show_text=tools.services.show_text,
+        is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
+        operation=make_operation_id(entry.route),
+        curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
+    )
+
+
+def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) -> str:
+    """Return a shell command that repeats a request, with placeholders for the credential and for hidden texts.
+
+    Args:
+        entry: the request.
+        sent: its content, redacted: `path`, `query`, `type`, `credential` and `body`.
+        base_url: without a trailing slash.
+    """
+    query = urlencode({name: _format_value(value) for name, value in sent["query"].items()})
+    lines = [
+        (
+            f"curl -X {entry.route.partition(' ')[0]} "
+            f"{shlex.quote(base_url + sent['path'] + ('?' + query if query else ''))}"
+        )
+    ]
+    header = _CREDENTIAL_HEADERS.get(sent["credential"])
+    lines += [header] if header is not None else []
+    body = sent["body"]
+    if isinstance(body, Mapping) and sent["type"] == _JSON:
+        lines += [f"-H 'Content-Type: {_JSON}'", f"--data {shlex.quote(_format_value(body))}"]
+    elif isinstance(body, Mapping):
+        fields = cast("Mapping[str, Any]", body)
+        lines += [f"--data-urlencode {shlex.quote(f'{name}={_format_value(value)}')}" for name, value in fields.items()]
+    return " \\\n  ".join(lines)
+
+
+def _message_id(got: Mapping[str, Any]) -> str:
+    """Return the id of the message that a response has accepted; empty: none."""
+    body = got.get("body")
+    message_id = cast("Mapping[str, Any]", body).get("messageId") if isinstance(body, Mapping) else None
+    return message_id if isinstance(message_id, str) else ""
+
+
+def _format_value(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
