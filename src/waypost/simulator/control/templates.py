@@ -11,7 +11,7 @@ from waypost.simulator.control.endpoints import ControlBody, ControlOperations, 
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import HoldMs, accepts
-from waypost.simulator.graph.node_tables import template_node
+from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.reviews import REJECTION_REASONS
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.changes import (

@@ -10,8 +10,6 @@ from msgspec.structs import replace
 from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription
 from waypost.simulator.errors import GraphApiError, bad_parameter
-from waypost.simulator.graph.businesses import view_account
-from waypost.simulator.graph.node_tables import subscribed_apps
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
@@ -161,9 +159,3 @@ async def unsubscribe(services: SimulatorServices, call: Call, account: Account)
     """Stop the account's webhooks to the calling app. Source: facts 1."""
     await services.accounts.unsubscribe(account.waba_id, call.app_id)
     return GRAPH_SUCCESS
-
-
-@operation("subscriptions.list", "GET", Account, "subscribed_apps")
-async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> dict[str, Any]:
-    """Return the apps subscribed to the account. Source: facts 1."""
-    return subscribed_apps(view_account(services, account))

@@ -1,124 +1,23 @@
-"""Graph API calls for a number: fields, profile, block list, conversational components."""
+"""Graph API calls for a number: its block list, and changes of its PIN, name and callback URI."""
 
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.accounts.records import (
-    ALLOWED,
-    AUTOMATION,
-    NAMES,
-    NUMBER_STATUS,
-    PICTURE_PREFIX,
-    PROFILE,
-    REGISTRATION,
-)
 from waypost.simulator.accounts.tokens import MESSAGING
-from waypost.simulator.errors import bad_parameter, no_such_object, trace_id
+from waypost.simulator.errors import bad_parameter, trace_id
 from waypost.simulator.graph.apps import check_override, shake_hands
-from waypost.simulator.graph.node_tables import NumberView, number_node
 from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.lists import page
-from waypost.simulator.media.uploads import find_by_handle
-from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.numbers.names import change_names, check_display_name
-from waypost.simulator.numbers.profile import PROFILE_FIELDS, SHOWN_PROFILE_FIELDS, automation_changes, profile_changes
 from waypost.simulator.numbers.registration import change_registration, read_pin
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
-from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download
+from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
 
 operation = GraphOperations()
 
-PICTURES: Final = "profile_pictures"
-"""The first path segment of the URLs of profile pictures; they need no token."""
-
 _MAX_BLOCKED_USERS: Final = 1000  # Source: the operator's page "Block users"
-_PICTURE_TYPES: Final = ("image/jpeg", "image/jpg", "image/png")
-
-
-def number_view(services: SimulatorServices, number: Number, app_id: str) -> NumberView:
-    """Return a number with the data of its fields, as an app sees it."""
-    number_id = number.phone_number_id
-    subscription = services.accounts.subscription(number.waba_id, app_id)
-    restriction = find_restriction(services, number_id)
-    registration = services.records.get(number_id, REGISTRATION)
-    return NumberView(
-        number=number,
-        account=services.accounts.by_id[number.waba_id],
-        app=services.accounts.apps.get(app_id),
-        status_record=services.records.get(number_id, NUMBER_STATUS),
-        automation=services.records.get(number_id, AUTOMATION),
-        names=services.records.get(number_id, NAMES),
-        status=restriction.status if restriction is not None else "",
-        override_uri=services.accounts.number_override(app_id, number_id) or "",
-        account_uri=subscription.override_uri if subscription is not None else "",
-        is_limited=services.records.get(number_id, ALLOWED).get("phones") is not None,
-        has_pin=bool(registration.get("pin")),
-        needs_code=bool(registration.get("needs_code")),
-    )
-
-
-@operation("profile.read", "GET", Number, "whatsapp_business_profile", permission=MESSAGING)
-async def show_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Return a number's business profile. Source: the operator's page "Business profiles"."""
-    profile = services.records.get(number.phone_number_id, PROFILE)
-    view: dict[str, Any] = {name: profile[name] for name in PROFILE_FIELDS if name in profile}
-    if "picture" in profile:
-        key = services.accounts.by_id[number.waba_id].token
-        view["profile_picture_url"] = signed_link(
-            call.origin, f"/{PICTURES}/{number.phone_number_id}", key, profile["picture"]["name"]
-        )
-    view["messaging_product"] = "whatsapp"
-    names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
-    for name in names:
-        if name not in (*SHOWN_PROFILE_FIELDS, "id"):
-            raise bad_parameter(f"Tried accessing nonexisting field ({name}) on node type (WhatsAppBusinessProfile)")
-    if names:
-        names.append("messaging_product")
-        view = {name: value for name, value in view.items() if name in names}
-    return {"data": [view]}
-
-
-@operation("profile.change", "POST", Number, "whatsapp_business_profile", permission=MESSAGING)
-async def change_profile(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
-    changes = profile_changes(call.fields)
-    profile = services.records.get(number.phone_number_id, PROFILE)
-    old_picture = profile.get("picture", {}).get("name")
-    handle = call.fields.get("profile_picture_handle")
-    if handle == "":
-        profile = {name: value for name, value in profile.items() if name != "picture"}
-    elif handle is not None:
-        upload = find_by_handle(services, handle) if isinstance(handle, str) else None
-        if upload is None or upload.file_type not in _PICTURE_TYPES:
-            raise bad_parameter("Param profile_picture_handle must be the handle of an image.")
-        # A copy, because the upload expires.
-        name = f"{PICTURE_PREFIX}{number.phone_number_id}-{upload.upload_id}"
-        await services.files.write(name, await services.files.read(upload.content_name))
-        changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
-    changed = {**profile, **changes}
-    await services.records.save(number.phone_number_id, PROFILE, changed)
-    if old_picture not in (None, changed.get("picture", {}).get("name")):
-        await services.files.remove(old_picture)
-    return GRAPH_SUCCESS
-
-
-@operation("profile_pictures.read", "GET", "profile_pictures", is_open=True)
-async def download_picture(services: SimulatorServices, call: Call) -> Download:
-    """Return the picture behind a link of `show_profile`."""
-    number = services.accounts.numbers.get(call.edge)
-    account = services.accounts.by_id.get(number.waba_id) if number is not None else None
-    picture = services.records.get(call.edge, PROFILE).get("picture")
-    if (
-        account is None
-        or picture is None
-        or not is_valid_link(call.query, account.token, picture["name"], services.clock.now_ms())
-    ):
-        raise no_such_object(call.method, call.edge)
-    path = services.files.path(picture["name"])
-    return Download(picture["mime_type"], picture["size_bytes"], path)
 
 
 @operation("blocks.create", "POST", Number, "block_users", permission=MESSAGING)
@@ -148,21 +47,6 @@ async def list_blocked(services: SimulatorServices, call: Call, number: Number) 
         # No documented response has `input`; a client from the time of user ids reads it.
         lambda phone: {"messaging_product": "whatsapp", "input": phone, "wa_id": _whatsapp_id(services, phone)},
     )
-
-
-@operation("automation.read", "GET", Number, "conversational_automation")
-async def show_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Return a number's conversational components."""
-    return number_node(number_view(services, number, call.app_id), "conversational_automation")
-
-
-@operation("automation.change", "POST", Number, "conversational_automation")
-async def change_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
-    """Change a number's conversational components; absent ones stay unchanged."""
-    changes = automation_changes(call.fields)
-    automation = services.records.get(number.phone_number_id, AUTOMATION)
-    await services.records.save(number.phone_number_id, AUTOMATION, {**automation, **changes})
-    return GRAPH_SUCCESS
 
 
 def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str | None]:

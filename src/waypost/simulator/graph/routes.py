@@ -1,64 +1,29 @@
-"""The table of the Graph API's operations, and those for accounts, numbers, messages and subscriptions."""
+"""The table of the Graph API's operations, and those for messages."""
 
 from typing import Any, Final
 
-from waypost.simulator.accounts.accounts import Account, Number
+from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flows import graph as flows
-from waypost.simulator.graph import apps, businesses, numbers, permissions, template_library, templates
-from waypost.simulator.graph.businesses import view_account
-from waypost.simulator.graph.node_tables import account_node, number_node, template_node
-from waypost.simulator.graph.numbers import number_view
+from waypost.simulator.graph import apps, nodes, numbers, template_library, templates
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
-from waypost.simulator.lists import page
 from waypost.simulator.media import graph as media
 from waypost.simulator.media import uploads
 from waypost.simulator.messages.marketing import SimulatedAd, read_insights
 from waypost.simulator.messages.sending import accept_message
-from waypost.simulator.numbers import names, qr_codes, registration, settings
+from waypost.simulator.numbers import names, profile, qr_codes, registration, settings
 from waypost.simulator.onboarding import numbers as new_numbers
 from waypost.simulator.onboarding import signups
 from waypost.simulator.payments import graph as payments
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
 
 GraphResponse = dict[str, Any]
-
-
-@operation("accounts.read", "GET", Account)
-async def show_account(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
-    """Return a business account's fields. Source: facts 1, "WABA node"."""
-    return account_node(view_account(services, account), call.query.get("fields"))
-
-
-@operation("numbers.read", "GET", Number)
-async def show_number(services: SimulatorServices, call: Call, number: Number) -> GraphResponse:
-    """Return a phone number's fields. Source: facts 1, "Phone node"."""
-    return number_node(number_view(services, number, call.app_id), call.query.get("fields"))
-
-
-@operation("templates.read", "GET", SimulatedTemplate)
-async def show_template(_parts: SimulatorServices, call: Call, template: SimulatedTemplate) -> GraphResponse:
-    """Return a template's fields. Source: facts 2.1."""
-    return template_node(template, call.query.get("fields"))
-
-
-@operation("numbers.list", "GET", Account, "phone_numbers")
-async def list_numbers(services: SimulatorServices, call: Call, account: Account) -> GraphResponse:
-    """Return an account's numbers. Source: facts 1, "Phone list"."""
-    fields = call.query.get("fields")
-    return page(
-        call,
-        services.accounts.numbers_of(account.waba_id),
-        lambda number: number.phone_number_id,
-        lambda number: number_node(number_view(services, number, call.app_id), fields),
-    )
 
 
 @operation("messages.send", "POST", Number, "messages", permission=MESSAGING)
@@ -92,16 +57,16 @@ _ROWS: Final = (
         row
         for module in (
             apps,
-            businesses,
             calling,
             flows,
             groups,
             media,
             names,
             new_numbers,
+            nodes,
             numbers,
             payments,
-            permissions,
+            profile,
             qr_codes,
             registration,
             settings,

@@ -6,7 +6,7 @@ from typing import Any, Final
 from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
-from waypost.simulator.graph.node_tables import template_node
+from waypost.simulator.graph.nodes import template_node
 from waypost.simulator.graph.template_library import create_from_library
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.lists import page

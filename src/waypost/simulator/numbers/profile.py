@@ -1,13 +1,27 @@
-"""Checks of a number's business profile and conversational components."""
+"""A number's business profile and conversational components."""
 
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
-from waypost.simulator.errors import bad_parameter, too_many_elements
-from waypost.simulator.requests import parse_parameter
+from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.records import AUTOMATION, PICTURE_PREFIX, PROFILE
+from waypost.simulator.accounts.tokens import MESSAGING
+from waypost.simulator.errors import bad_parameter, no_such_object, too_many_elements
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.links import is_valid_link, signed_link
+from waypost.simulator.media.uploads import find_by_handle
+from waypost.simulator.nodes import requested_fields, unknown_field
+from waypost.simulator.parameters import ProductParameters, read_parameters
+from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
+from waypost.simulator.simulator_state import SimulatorState
 
+operation = GraphOperations()
+
+PICTURES: Final = "profile_pictures"
+"""The first path segment of the URLs of profile pictures; they need no token."""
+_PICTURE_TYPES: Final = ("image/jpeg", "image/jpg", "image/png")
 # Source: the operator's page "Business profiles", `vertical`.
 VERTICALS: Final = (
     "UNDEFINED", "OTHER", "AUTO", "BEAUTY", "APPAREL", "EDU", "ENTERTAIN", "EVENT_PLAN", "FINANCE",
@@ -78,8 +92,7 @@ def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         GraphApiError: code 100, for the first invalid member.
     """
-    if fields.get("messaging_product") != "whatsapp":
-        raise bad_parameter("The parameter messaging_product is required.")
+    read_parameters(ProductParameters, fields)
     return {name: check(name, fields[name]) for name, check in PROFILE_FIELDS.items() if name in fields}
 
 
@@ -139,3 +152,73 @@ def _commands(value: object) -> list[dict[str, str]]:
             raise bad_parameter(f"Param commands[{number}] must have a command_name and a command_description.")
         commands.append({"command_name": name, "command_description": text})
     return commands
+
+
+@operation("profile.read", "GET", Number, "whatsapp_business_profile", permission=MESSAGING)
+async def show_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Return a number's business profile. Source: the operator's page "Business profiles"."""
+    profile = state.records.get(number.phone_number_id, PROFILE)
+    view: dict[str, Any] = {name: profile[name] for name in PROFILE_FIELDS if name in profile}
+    if "picture" in profile:
+        key = state.accounts.by_id[number.waba_id].token
+        view["profile_picture_url"] = signed_link(
+            call.origin, f"/{PICTURES}/{number.phone_number_id}", key, profile["picture"]["name"]
+        )
+    view["messaging_product"] = "whatsapp"
+    names = requested_fields(call)
+    for name in names:
+        if name not in (*SHOWN_PROFILE_FIELDS, "id"):
+            raise unknown_field(name, "WhatsAppBusinessProfile")
+    if names:
+        names.append("messaging_product")
+        view = {name: value for name, value in view.items() if name in names}
+    return {"data": [view]}
+
+
+@operation("profile.change", "POST", Number, "whatsapp_business_profile", permission=MESSAGING)
+async def change_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
+    changes = profile_changes(call.fields)
+    profile = state.records.get(number.phone_number_id, PROFILE)
+    old_picture = profile.get("picture", {}).get("name")
+    handle = call.fields.get("profile_picture_handle")
+    if handle == "":
+        profile = {name: value for name, value in profile.items() if name != "picture"}
+    elif handle is not None:
+        upload = find_by_handle(state, handle) if isinstance(handle, str) else None
+        if upload is None or upload.file_type not in _PICTURE_TYPES:
+            raise bad_parameter("Param profile_picture_handle must be the handle of an image.")
+        # A copy, because the upload expires.
+        name = f"{PICTURE_PREFIX}{number.phone_number_id}-{upload.upload_id}"
+        await state.files.write(name, await state.files.read(upload.content_name))
+        changes["picture"] = {"name": name, "mime_type": upload.file_type, "size_bytes": upload.file_length}
+    changed = {**profile, **changes}
+    await state.records.save(number.phone_number_id, PROFILE, changed)
+    if old_picture not in (None, changed.get("picture", {}).get("name")):
+        await state.files.remove(old_picture)
+    return GRAPH_SUCCESS
+
+
+@operation("profile_pictures.read", "GET", "profile_pictures", is_open=True)
+async def download_picture(state: SimulatorState, call: Call) -> Download:
+    """Return the picture behind a link of `show_profile`."""
+    number = state.accounts.numbers.get(call.edge)
+    account = state.accounts.by_id.get(number.waba_id) if number is not None else None
+    picture = state.records.get(call.edge, PROFILE).get("picture")
+    if (
+        account is None
+        or picture is None
+        or not is_valid_link(call.query, account.token, picture["name"], state.clock.now_ms())
+    ):
+        raise no_such_object(call.method, call.edge)
+    path = state.files.path(picture["name"])
+    return Download(picture["mime_type"], picture["size_bytes"], path)
+
+
+@operation("automation.change", "POST", Number, "conversational_automation")
+async def change_automation(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
+    """Change a number's conversational components; absent ones stay unchanged."""
+    changes = automation_changes(call.fields)
+    automation = state.records.get(number.phone_number_id, AUTOMATION)
+    await state.records.save(number.phone_number_id, AUTOMATION, {**automation, **changes})
+    return GRAPH_SUCCESS

@@ -1,0 +1,354 @@
+"""The operator's nodes: tables of the fields of each kind of object, and the calls that only read them."""
+
+import hashlib
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from waypost.base.json_values import object_or_none, objects_in, texts_in
+from waypost.simulator.accounts.accounts import Account, GraphSubscription, Number
+from waypost.simulator.accounts.businesses import Business, owner_id
+from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
+from waypost.simulator.errors import bad_parameter
+from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.lists import page
+from waypost.simulator.messages.limits import find_restriction
+from waypost.simulator.messages.marketing import AD_PREFIX, find_marketing_status
+from waypost.simulator.nodes import Fields, app_data, node_fields
+from waypost.simulator.parameters import is_missing
+from waypost.simulator.requests import Call
+from waypost.simulator.services import SimulatorServices
+from waypost.simulator.templates.drafts import EXTRA_MEMBERS
+from waypost.simulator.templates.template import SimulatedTemplate
+
+operation = GraphOperations()
+
+Node = TypeVar("Node")
+
+
+@dataclass(frozen=True)
+class NodeView(Generic[Node]):
+    """An object with what its fields are made of; a number is shown as one app sees it."""
+
+    services: SimulatorServices
+    node: Node
+    app_id: str = ""
+
+    def record(self, kind: str) -> dict[str, Any]:
+        """Return a record of a number."""
+        return self.services.records.get(self.node.phone_number_id, kind) if isinstance(self.node, Number) else {}
+
+    def status(self, name: str, usual: str) -> str:
+        """Return a status that the control API has set, or the default."""
+        return str(self.record(NUMBER_STATUS).get(name, usual))
+
+
+def _display(number: Number) -> str:
+    # Imported on first use: the tables of the world's numbering plans are large.
+    import phonenumbers
+
+    try:
+        parsed = phonenumbers.parse("+" + number.phone_number)
+    except phonenumbers.NumberParseException:
+        return "+" + number.phone_number
+    return phonenumbers.format_number(parsed, phonenumbers.PhoneNumberFormat.INTERNATIONAL)
+
+
+def _dial_code(view: NodeView[Number]) -> str | None:
+    import phonenumbers
+
+    try:
+        return str(phonenumbers.parse("+" + view.node.phone_number).country_code)
+    except phonenumbers.NumberParseException:
+        return None
+
+
+def _country(view: NodeView[Number]) -> str | None:
+    import phonenumbers
+
+    code = _dial_code(view)
+    return phonenumbers.region_code_for_country_code(int(code)) if code is not None else None
+
+
+def subscribed_apps(view: NodeView[Account]) -> dict[str, Any]:
+    """Return the apps subscribed to an account, with their overriding callback URIs. Source: facts 1."""
+    subscriptions = view.services.accounts.subscriptions_of(view.node.waba_id)
+    return {"data": [_subscribed_app(view.node, subscription) for subscription in subscriptions]}
+
+
+def _subscribed_app(account: Account, subscription: GraphSubscription) -> dict[str, Any]:
+    app: dict[str, Any] = {"whatsapp_business_api_data": app_data(account, subscription.app_id)}
+    if subscription.override_uri:
+        app["override_callback_uri"] = subscription.override_uri
+    return app
+
+
+def _level(number: Number) -> dict[str, str]:
+    return {"level": "STANDARD" if number.throughput <= 80 else "HIGH"}
+
+
+def _webhooks(view: NodeView[Number]) -> dict[str, str] | None:
+    """Return the callback URIs of a number, by their source. Source: facts 7.1, "One callback per app"."""
+    accounts, number = view.services.accounts, view.node
+    subscription, app = accounts.subscription(number.waba_id, view.app_id), accounts.apps.get(view.app_id)
+    uris = {
+        "phone_number": accounts.number_override(view.app_id, number.phone_number_id),
+        "whatsapp_business_account": subscription.override_uri if subscription is not None else "",
+        "application": app.callback_uri if app is not None else "",
+    }
+    return {name: uri for name, uri in uris.items() if uri} or None
+
+
+def _automation(view: NodeView[Number]) -> dict[str, Any]:
+    default = {"prompts": list[str](), "commands": list[Any](), "enable_welcome_message": False}
+    return {**default, **view.record(AUTOMATION), "id": view.node.phone_number_id}
+
+
+def _number_status(view: NodeView[Number]) -> str:
+    restriction = find_restriction(view.services, view.node.phone_number_id)
+    return (restriction.status if restriction is not None else "") or view.status("status", "CONNECTED")
+
+
+def _marketing_status(view: NodeView[Account]) -> str:
+    return find_marketing_status(view.services, view.node.waba_id)
+
+
+def _health(kind: str, node_id: str) -> dict[str, Any]:
+    entity = {"entity_type": kind, "id": node_id, "can_send_message": "AVAILABLE"}
+    return {"can_send_message": "AVAILABLE", "entities": [entity]}
+
+
+def _template_health(template: SimulatedTemplate) -> dict[str, Any]:
+    can_send = "AVAILABLE" if template.status == "APPROVED" else "BLOCKED"
+    entity = {"entity_type": "MESSAGE_TEMPLATE", "id": template.template_id}
+    return {"can_send_message": can_send, "entities": [{**entity, "can_send_message": can_send}]}
+
+
+def _extra(name: str) -> Callable[[SimulatedTemplate], Any]:
+    return lambda template: template.extras.get(name)
+
+
+def _quality(template: SimulatedTemplate) -> dict[str, Any]:
+    return {"score": template.quality, "date": template.updated_ms // 1000}
+
+
+def _ad_reader(prefix: str) -> Callable[[SimulatedTemplate], str | None]:
+    """Return a reader of an id around the ad that marketing templates have."""
+    return lambda template: prefix + template.template_id if template.category == "MARKETING" else None
+
+
+ACCOUNT_FIELDS: Final[Fields[NodeView[Account]]] = {  # Source: facts 1, "WABA node"
+    "id": lambda view: view.node.waba_id,
+    "name": lambda view: view.node.name,
+    "timezone_id": lambda _: "1",
+    "message_template_namespace": lambda view: view.node.namespace,
+    "account_review_status": lambda _: "APPROVED",
+    "business_verification_status": lambda _: "verified",
+    "currency": lambda _: "USD",
+    "country": lambda _: "US",
+    "status": lambda _: "ACTIVE",
+    "ownership_type": lambda _: "CLIENT_OWNED",
+    "health_status": lambda view: _health("WABA", view.node.waba_id),
+    "subscribed_apps": subscribed_apps,
+    "is_enabled_for_insights": lambda _: True,
+    "owner_business_info": lambda view: {"id": owner_id(view.node), "name": view.node.name},
+    "on_behalf_of_business_info": lambda _: None,
+    "primary_funding_id": lambda _: None,
+    "purchase_order_number": lambda _: None,
+    "marketing_messages_lite_api_status": _marketing_status,
+    "marketing_messages_onboarding_status": _marketing_status,
+    "disable_marketing_messages_on_cloud_api": lambda _: False,
+}
+ACCOUNT_DEFAULT: Final = ("id", "name", "timezone_id", "message_template_namespace")
+
+NUMBER_FIELDS: Final[Fields[NodeView[Number]]] = {  # Source: facts 1, "Phone node"
+    "id": lambda view: view.node.phone_number_id,
+    "display_phone_number": lambda view: _display(view.node),
+    "verified_name": lambda view: view.node.name,
+    "quality_rating": lambda view: view.status("quality_rating", "GREEN"),
+    "quality_score": lambda view: {"score": view.status("quality_rating", "GREEN")},
+    "throughput": lambda view: _level(view.node),
+    "status": _number_status,
+    "code_verification_status": lambda view: (
+        "NOT_VERIFIED" if view.record(REGISTRATION).get("needs_code") else "VERIFIED"
+    ),
+    "name_status": lambda view: view.status("name_status", "APPROVED"),
+    "platform_type": lambda _: "CLOUD_API",
+    "account_mode": lambda view: "LIVE" if view.record(ALLOWED).get("phones") is None else "SANDBOX",
+    "is_pin_enabled": lambda view: bool(view.record(REGISTRATION).get("pin")),
+    "is_official_business_account": lambda view: view.record(NAMES).get("oba_status") == "APPROVED",
+    "whatsapp_business_manager_messaging_limit": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
+    "messaging_limit_tier": lambda view: view.status("messaging_limit", "TIER_UNLIMITED"),
+    "webhook_configuration": _webhooks,
+    "conversational_automation": _automation,
+    "health_status": lambda view: _health("PHONE_NUMBER", view.node.phone_number_id),
+    "country_dial_code": _dial_code,
+    "country_code": _country,
+    "is_on_biz_app": lambda view: view.node.is_on_business_app,
+    "is_preverified_number": lambda _: False,
+    "search_visibility": lambda _: "NON_VISIBLE",
+    "eligibility_for_api_business_global_search": lambda _: "NON_ELIGIBLE_UNDEFINED_COUNTRY",
+    "last_onboarded_time": lambda _: None,
+    "new_name_status": lambda view: view.record(NAMES).get("requested_status", "NONE"),
+    "new_display_name": lambda view: view.record(NAMES).get("requested_name"),
+    "official_business_account": lambda view: {"oba_status": view.record(NAMES).get("oba_status", "NOT_STARTED")},
+    "certificate": lambda _: None,
+    "new_certificate": lambda _: None,
+}
+NUMBER_DEFAULT: Final = ("id", "display_phone_number", "verified_name", "quality_rating")
+
+TEMPLATE_FIELDS: Final[Fields[SimulatedTemplate]] = {  # Source: facts 2.1
+    "name": lambda template: template.name,
+    "parameter_format": lambda template: template.parameter_format,
+    "components": lambda template: component_views(template.components),
+    "language": lambda template: template.language,
+    "status": lambda template: template.status,
+    "category": lambda template: template.category,
+    "id": lambda template: template.template_id,
+    "previous_category": lambda template: template.previous_category,
+    "rejected_reason": lambda template: template.rejected_reason,
+    "quality_score": _quality,
+    "message_send_ttl_seconds": lambda template: template.message_send_ttl_seconds,
+    "last_updated_time": lambda template: str(template.updated_ms // 1000),
+    "correct_category": lambda template: template.correct_category,
+    "health_status": _template_health,
+    "is_sms_fallback_enabled": lambda _: False,
+    "source": lambda template: template.source,
+    "ad_account_id": _ad_reader("31"),  # Source: the operator's page "Onboard", as the next three
+    "ad_campaign_id": _ad_reader("32"),
+    "ad_adset_id": _ad_reader("33"),
+    "ad_id": _ad_reader(AD_PREFIX),
+    **{name: _extra(name) for name in EXTRA_MEMBERS},
+}
+TEMPLATE_DEFAULT: Final = (
+    "name",
+    "parameter_format",
+    "components",
+    "language",
+    "status",
+    "category",
+    "sub_category",
+    "previous_category",
+    "correct_category",
+    "source",
+    "id",
+)  # fmt: skip
+
+
+def account_node(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Return a business account as the operator shows it. Source: facts 1, "WABA node"."""
+    view = NodeView(services, account)
+    return node_fields(ACCOUNT_FIELDS, view, call.query.get("fields"), ACCOUNT_DEFAULT, "WhatsAppBusinessAccount")
+
+
+def number_node(
+    services: SimulatorServices, call: Call, number: Number, requested: str | None = None
+) -> dict[str, Any]:
+    """Return a business phone number as the operator shows it to an app. Source: facts 1, "Phone node"."""
+    view, names = NodeView(services, number, call.app_id), requested or call.query.get("fields")
+    return node_fields(NUMBER_FIELDS, view, names, NUMBER_DEFAULT, "WhatsAppBusinessPhoneNumber")
+
+
+def template_node(template: SimulatedTemplate, requested: str | None) -> dict[str, Any]:
+    """Return a template as the operator shows it."""
+    return node_fields(TEMPLATE_FIELDS, template, requested, TEMPLATE_DEFAULT, "WhatsAppMessageTemplate")
+
+
+def component_views(components: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return components as the operator returns them: upload handles are replaced by URLs.
+
+    Source: facts 2.1, "Read-back differences".
+    """
+    return [_component_view(component) for component in components]
+
+
+def _component_view(component: dict[str, Any]) -> dict[str, Any]:
+    example = object_or_none(component.get("example")) or {}
+    handles = texts_in(example.get("header_handle"))
+    if handles:
+        urls = [_header_url(handle) for handle in handles]
+        return {**component, "example": {**example, "header_handle": urls}}
+    if component.get("type") == "CAROUSEL":
+        cards = [
+            {**card, "components": component_views(objects_in(card.get("components")))}
+            for card in objects_in(component.get("cards"))
+        ]
+        return {**component, "cards": cards}
+    return component
+
+
+def _header_url(handle: str) -> str:
+    return f"https://scontent.whatsapp.net/v/t61.29466-34/{hashlib.sha256(handle.encode()).hexdigest()[:32]}"
+
+
+@operation("accounts.read", "GET", Account)
+async def show_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Return a business account's fields."""
+    return account_node(services, call, account)
+
+
+@operation("numbers.read", "GET", Number)
+async def show_number(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Return a phone number's fields."""
+    return number_node(services, call, number)
+
+
+@operation("templates.read", "GET", SimulatedTemplate)
+async def show_template(_services: SimulatorServices, call: Call, template: SimulatedTemplate) -> dict[str, Any]:
+    """Return a template's fields."""
+    return template_node(template, call.query.get("fields"))
+
+
+@operation("automation.read", "GET", Number, "conversational_automation")
+async def show_automation(services: SimulatorServices, call: Call, number: Number) -> dict[str, Any]:
+    """Return a number's conversational components."""
+    return number_node(services, call, number, "conversational_automation")
+
+
+@operation("numbers.list", "GET", Account, "phone_numbers")
+async def list_numbers(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
+    """Return an account's numbers. Source: facts 1, "Phone list"."""
+    numbers = services.accounts.numbers_of(account.waba_id)
+    return page(
+        call, numbers, lambda number: number.phone_number_id, lambda number: number_node(services, call, number)
+    )
+
+
+@operation("subscriptions.list", "GET", Account, "subscribed_apps")
+async def list_subscriptions(services: SimulatorServices, _call: Call, account: Account) -> dict[str, Any]:
+    """Return the apps subscribed to the account. Source: facts 1."""
+    return subscribed_apps(NodeView(services, account))
+
+
+@operation("accounts.list_shared", "GET", Business, "client_whatsapp_business_accounts")
+async def list_shared_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
+    """Return the accounts that their owners share with a business, as far as the token is for them."""
+    return _list_accounts(services, call, business.shared)
+
+
+@operation("accounts.list_owned", "GET", Business, "owned_whatsapp_business_accounts")
+async def list_owned_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
+    """Return the accounts that a business owns, as far as the token is for them."""
+    return _list_accounts(services, call, business.owned)
+
+
+def _list_accounts(services: SimulatorServices, call: Call, accounts: Iterable[Account]) -> dict[str, Any]:
+    for name in ("filtering", "sort"):
+        if name in call.query:
+            raise bad_parameter(f"Param {name}: simulated accounts have no creation time to filter or sort by.")
+    token = services.tokens.check(call.token)
+    return page(
+        call,
+        [account for account in accounts if account.waba_id in token.waba_ids],
+        lambda account: account.waba_id,
+        lambda account: account_node(services, call, account),
+    )
+
+
+@operation("debug_token.read", "GET", "debug_token")
+async def debug_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
+    """Return the debug data of a token. Source: the operator's page "Debug-Token"."""
+    token = call.query.get("input_token")
+    if not token:
+        raise is_missing("input_token")
+    return {"data": services.tokens.debug_view(token)}
