@@ -8,8 +8,8 @@ from waypost.base.clock import Clock
 from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.time_travel import TimeTravel
-from waypost.simulator.accounts.call_usage import ManagementCallUsage
 from waypost.simulator.accounts.throughput import ThroughputLimits
+from waypost.simulator.accounts.usage_counts import ManagementCallUsage
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
 from waypost.simulator.faults.faults import Faults

@@ -20,8 +20,8 @@ from waypost.simulator.handsets.phone_messages import (
 )
 from waypost.simulator.messages.message_kinds import render_message
 from waypost.simulator.messages.template_sends import render_template
+from waypost.simulator.templates.drafts import fill_preset_texts
 from waypost.simulator.templates.plans import plan_template
-from waypost.simulator.templates.preset_texts import fill_preset_texts
 from waypost.simulator.templates.template import SimulatedTemplate
 
 NOW_MS: Final = 1_795_370_000_000

@@ -17,8 +17,7 @@ from waypost.base.clock import VirtualClock
 from waypost.base.ids import SeededIds
 from waypost.base.time_travel import TimeTravel
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings
-from waypost.simulator.accounts.accounts import Account, GraphApp, Number
-from waypost.simulator.accounts.businesses import Business, partner_id
+from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, partner_id
 from waypost.simulator.control.control_api import CALLS as ALL_CALLS
 from waypost.simulator.flows.model import Flow
 from waypost.simulator.graph.routes import ROOT_ROUTES, ROUTES

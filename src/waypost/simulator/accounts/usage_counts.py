@@ -1,15 +1,15 @@
-"""Durable counts of the operator's limits over hours or days: one row per counted key with its latest time.
+"""Counts of what is limited: durable ones over hours or days, and the management calls of the last hour."""
 
-A row is written in the transaction of the counted request, so that a crash neither loses an accepted
-request's count nor keeps a failed one's.
-"""
-
+from collections import deque
 from collections.abc import Mapping
 from operator import itemgetter
 from typing import Final
 
-from waypost.base.clock import DAY_MS, Clock
+from waypost.base.clock import DAY_MS, HOUR_MS, Clock
+from waypost.simulator.accounts.accounts import Account, Accounts
+from waypost.simulator.errors import TITLES, GraphApiError
 from waypost.simulator.keyed_store import CachedKeyedValues
+from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
 
 CREATIONS: Final = "creation"
@@ -70,3 +70,78 @@ def _oldest(seen: Mapping[str, int], until_ms: int) -> list[str]:
             break
         old.append(key)
     return old
+
+
+_TOO_MANY: Final = 80008
+_CALLS_OF_IDLE: Final = 200  # Source: facts 8, "Management calls"
+_CALLS_OF_ACTIVE: Final = 5000  # Source: facts 8: an account with a registered number
+
+COUNTED_EDGES: Final = frozenset(  # Source: facts 8, "Management calls": the edges of an account
+    {"", "phone_numbers", "message_templates", "subscribed_apps", "assigned_users"}
+)
+Headers = tuple[tuple[bytes, bytes], ...]
+
+
+class ManagementCallUsage:
+    """Counts calls per account, which has one app; calls over the limit do not count."""
+
+    def __init__(self, clock: Clock, settings: SimulatorSettingsStore, accounts: Accounts) -> None:
+        self._clock = clock
+        self._settings = settings
+        self._accounts = accounts
+        self._calls: dict[str, deque[int]] = {}
+
+    def count_call(self, account: Account) -> None:
+        """Count one management call.
+
+        Raises:
+            GraphApiError: 80008, the hour's limit is reached.
+
+        Source: facts 8.
+        """
+        now_ms = self._clock.now_ms()
+        calls = self._recent(account.waba_id, now_ms)
+        if self._settings.value.limits and len(calls) >= self._limit(account.waba_id):
+            status, title = TITLES[_TOO_MANY]
+            error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
+            wait_s = -((now_ms - HOUR_MS - calls[0]) // 1000)
+            raise GraphApiError(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
+        calls.append(now_ms)
+
+    def headers(self, waba_id: str) -> Headers:
+        """Return the headers with the used share of the hour's calls of account and app, in percent.
+
+        Source: facts 1, `x-business-use-case-usage`. The used time is always 0 here.
+        """
+        now_ms = self._clock.now_ms()
+        calls, limit = self._recent(waba_id, now_ms), self._limit(waba_id)
+        percent = min(100, 100 * len(calls) // limit)
+        minutes = -((now_ms - HOUR_MS - calls[0]) // 60_000) if len(calls) >= limit else 0
+        app_usage = f'{{"call_count":{percent},"total_cputime":0,"total_time":0}}'
+        account_usage = (
+            f'{{"{waba_id}":[{{"type":"whatsapp_business_management","call_count":{percent},'
+            f'"total_cputime":0,"total_time":0,"estimated_time_to_regain_access":{minutes}}}]}}'
+        )
+        return ((b"x-app-usage", app_usage.encode()), (b"x-business-use-case-usage", account_usage.encode()))
+
+    def count(self, waba_id: str) -> int:
+        """Return the number of the account's calls in the last hour."""
+        return len(self._recent(waba_id, self._clock.now_ms()))
+
+    def clear(self) -> None:
+        """Reset the counts."""
+        self._calls.clear()
+
+    def _recent(self, waba_id: str, now_ms: int) -> deque[int]:
+        calls = self._calls.get(waba_id)
+        if calls is None:
+            calls = self._calls[waba_id] = deque()
+        while calls and calls[0] <= now_ms - HOUR_MS:
+            calls.popleft()
+        return calls
+
+    def _limit(self, waba_id: str) -> int:
+        calls_per_hour = self._settings.value.calls_per_hour
+        if calls_per_hour is not None:
+            return calls_per_hour
+        return _CALLS_OF_ACTIVE if self._accounts.has_number(waba_id) else _CALLS_OF_IDLE

@@ -5,8 +5,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.accounts import Account, Destination, GraphApp
-from waypost.simulator.accounts.businesses import owner_id, partner_id
+from waypost.simulator.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
 from waypost.simulator.accounts.tokens import PERMISSIONS, Token
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find

@@ -28,8 +28,7 @@ from waypost.simulator.flows.model import (
 )
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
-from waypost.simulator.lists import page
-from waypost.simulator.nodes import app_data, node_fields
+from waypost.simulator.nodes import app_data, node_fields, page
 from waypost.simulator.parameters import read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.simulator_state import SimulatorState, Transaction

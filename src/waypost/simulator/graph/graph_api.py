@@ -12,10 +12,9 @@ from waypost.base.batching import GroupCommitClosed
 from waypost.base.exceptions import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
-from waypost.simulator.accounts.accounts import Account, GraphApp, Number
-from waypost.simulator.accounts.businesses import Business, find_business
-from waypost.simulator.accounts.call_usage import COUNTED_EDGES
+from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, find_business
 from waypost.simulator.accounts.tokens import check_permission
+from waypost.simulator.accounts.usage_counts import COUNTED_EDGES
 from waypost.simulator.errors import TITLES, GraphApiError, no_such_object, trace_id
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.graph.call_faults import FaultedResponse, InjectedError, carry_out

@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from waypost.base.json_values import object_or_none, objects_in, texts_in
-from waypost.simulator.accounts.accounts import Account, GraphSubscription, Number
-from waypost.simulator.accounts.businesses import Business, owner_id
+from waypost.simulator.accounts.accounts import Account, Business, GraphSubscription, Number, owner_id
 from waypost.simulator.accounts.records import ALLOWED, AUTOMATION, NAMES, NUMBER_STATUS, REGISTRATION
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.lists import page
 from waypost.simulator.messages.limits import find_restriction
 from waypost.simulator.messages.marketing import AD_PREFIX, find_marketing_status
-from waypost.simulator.nodes import Fields, app_data, node_fields
+from waypost.simulator.nodes import Fields, app_data, node_fields, page
 from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import Call
 from waypost.simulator.services import SimulatorServices
@@ -322,7 +320,10 @@ async def list_subscriptions(services: SimulatorServices, _call: Call, account: 
 
 @operation("accounts.list_shared", "GET", Business, "client_whatsapp_business_accounts")
 async def list_shared_accounts(services: SimulatorServices, call: Call, business: Business) -> dict[str, Any]:
-    """Return the accounts that their owners share with a business, as far as the token is for them."""
+    """Return the accounts that their owners share with a business, as far as the token is for them.
+
+    Source: the operator's page "Manage accounts".
+    """
     return _list_accounts(services, call, business.shared)
 
 

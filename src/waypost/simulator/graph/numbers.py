@@ -8,7 +8,7 @@ from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, trace_id
 from waypost.simulator.graph.apps import check_override, shake_hands
 from waypost.simulator.graph_operations import GraphOperations
-from waypost.simulator.lists import page
+from waypost.simulator.nodes import page
 from waypost.simulator.numbers.names import change_names, check_display_name
 from waypost.simulator.numbers.registration import change_registration, read_pin
 from waypost.simulator.phones.phones import BlockFailure, phone_digits

@@ -7,7 +7,7 @@ from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.calling import graph as calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.flows import graph as flows
-from waypost.simulator.graph import apps, nodes, numbers, template_library, templates
+from waypost.simulator.graph import apps, nodes, numbers, templates
 from waypost.simulator.graph_operations import MARK_READ, SEND, GraphOperation, GraphOperations
 from waypost.simulator.groups import graph as groups
 from waypost.simulator.media import graph as media
@@ -71,7 +71,6 @@ _ROWS: Final = (
             registration,
             settings,
             signups,
-            template_library,
             templates,
             uploads,
         )

@@ -27,7 +27,7 @@ from waypost.simulator.groups.model import (
     make_group_id,
     send,
 )
-from waypost.simulator.lists import page
+from waypost.simulator.nodes import page
 from waypost.simulator.parameters import ProductParameters, check_text, is_missing, one_of, read_parameters
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, open_form, parse_parameter

@@ -10,8 +10,7 @@ from waypost.simulator.handsets.reachability import read_group_delivery
 from waypost.simulator.messages.message_checks import GROUP_PREFIX
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 
 _SHOWN: Final = (
     "phone=:recipient AND position>:after AND failed_ms IS NULL AND at_ms>=:joined_ms AND (is_inbound=1 OR EXISTS ("

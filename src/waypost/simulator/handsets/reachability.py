@@ -14,13 +14,15 @@ from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.group_deliveries import (
+from waypost.simulator.tables.messages import (
     GROUP_DELIVERIES,
+    MESSAGES,
     GroupDelivery,
+    SimulatedMessage,
+    find_scheduled,
     find_scheduled_group_deliveries,
     find_waiting_group_deliveries,
 )
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage, find_scheduled
 from waypost.simulator.tables.phone_plans import (
     PLANNED_ACTIONS,
     WAITING_MESSAGES,

@@ -13,8 +13,7 @@ from waypost.simulator.outbox import status_json
 from waypost.simulator.phones.phone import SimulatedPhone
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
-from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES, GroupDelivery
-from waypost.simulator.tables.messages import MESSAGES, SimulatedMessage
+from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES, GroupDelivery, SimulatedMessage
 from waypost.simulator.tables.updates import Update
 
 

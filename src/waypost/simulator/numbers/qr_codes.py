@@ -15,8 +15,7 @@ from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.lists import page
-from waypost.simulator.nodes import requested_fields, unknown_field
+from waypost.simulator.nodes import page, requested_fields, unknown_field
 from waypost.simulator.parameters import is_missing, one_of, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.simulator_state import SimulatorState, Transaction

@@ -12,7 +12,7 @@ from waypost.simulator.accounts.accounts import Account
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.keyed_store import StoredKind
-from waypost.simulator.lists import page
+from waypost.simulator.nodes import page
 from waypost.simulator.parameters import ParameterCheck, is_missing, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.simulator_state import SimulatorState, Transaction

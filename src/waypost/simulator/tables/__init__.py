@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from waypost.simulator.tables.group_deliveries import GROUP_DELIVERIES
-from waypost.simulator.tables.messages import MESSAGES
+from waypost.simulator.tables.messages import GROUP_DELIVERIES, MESSAGES
 from waypost.simulator.tables.phone_plans import PLANNED_ACTIONS, STEP_COUNTS, WAITING_MESSAGES
 from waypost.simulator.tables.updates import FAULTED_UPDATES, OUTBOX
 

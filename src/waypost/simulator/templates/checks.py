@@ -8,9 +8,8 @@ from typing import Any, Final
 from waypost.base.json_values import list_or_none, objects_in, texts_in
 from waypost.simulator.errors import template_error
 from waypost.simulator.media.references import KnownReferences
-from waypost.simulator.templates.button_checks import check_buttons
+from waypost.simulator.templates.button_checks import authentication_malformed, check_buttons
 from waypost.simulator.templates.drafts import SubmittedTemplate, read_draft
-from waypost.simulator.templates.otp_checks import authentication_malformed
 from waypost.simulator.templates.special_checks import SPECIAL_CHECKS, check_references, utility_malformed
 from waypost.simulator.templates.text_variables import (
     VARIABLE,
