@@ -10,7 +10,7 @@ from playwright.async_api import Locator, Route, expect
 from tests.console.conftest import LOOP, ConsoleClient, Tab, Tabs
 from waypost.assembly.dev import demo
 from waypost.client.responses import ApiUnreachable, ClientResponse
-from waypost.client.streaming import ClientRequestBody, StreamedResponse
+from waypost.client.transports import ClientRequestBody, StreamedResponse
 from waypost.console.api_clients import ControlClient
 from waypost.console.page_tools import PageContextReader
 from waypost.console.palette.commands import COMMANDS, Command

@@ -3,6 +3,7 @@
 import shutil
 import sysconfig
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -10,40 +11,19 @@ from waypost.assembly.dev.dev import DevOptions, DevServer, DevStatus
 from waypost.assembly.dev.files import format_env
 from waypost.assembly.http.servers import handle_stop_signals, tune_garbage_collector, watch_end_of_input
 from waypost.cli.commands.clock import describe_clock
-from waypost.config import Settings
 
 PrintLine = Callable[[str], None]
 STANDARD_OUTPUT: Final = Path("-")
 """As the environment file: the variables and an empty line are all that is printed."""
 
 
-async def run_dev(
-    settings: Settings,
-    *,
-    simulator_port: int,
-    memory: bool,
-    env_file: Path,
-    until_stdin_ends: bool,
-    start_from: Path | None,
-    scenario: Path | None,
-    seed: str | None,
-    print_line: PrintLine,
-) -> None:
+async def run_dev(options: DevOptions, env_file: Path, print_line: PrintLine, *, until_stdin_ends: bool) -> None:
     """Start, print the addresses, and stop at a signal; with `until_stdin_ends`, also when standard input ends."""
     stop_event = handle_stop_signals()
     if until_stdin_ends:
         watch_end_of_input(stop_event)
     is_printed = env_file == STANDARD_OUTPUT
-    options = DevOptions(
-        settings,
-        simulator_port,
-        memory=memory,
-        env_file=None if is_printed else env_file,
-        start_from=start_from,
-        scenario=scenario,
-        seed=seed,
-    )
-    dev = DevServer(options)
+    dev = DevServer(replace(options, env_file=None if is_printed else env_file))
     try:
         running = await dev.open()
         tune_garbage_collector()
@@ -52,7 +32,7 @@ async def run_dev(
         if is_printed:
             print_line(format_env(running.variables))
         else:
-            for line in greeting_lines(running, env_file, memory=memory, host=settings.host):
+            for line in greeting_lines(running, env_file, options):
                 print_line(line)
         await stop_event.wait()
         if not is_printed:
@@ -61,10 +41,10 @@ async def run_dev(
         await dev.close()
 
 
-def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: str) -> list[str]:
+def greeting_lines(running: DevStatus, env_file: Path, options: DevOptions) -> list[str]:
     """Return the lines that are printed once everything runs."""
     variables = running.variables
-    data = "a temporary folder, deleted at the end" if memory else f"{running.data}/"
+    data = "a temporary folder, deleted at the end" if options.memory else f"{running.data}/"
     lines = [
         "",
         "Waypost is running. Ctrl+C stops it.",
@@ -92,6 +72,7 @@ def greeting_lines(running: DevStatus, env_file: Path, *, memory: bool, host: st
         "the browser shows each step as it happens; one click logs you in there.",
         "",
     ]
+    host = options.settings.host
     if host not in ("127.0.0.1", "localhost", "::1"):
         lines.insert(1, f"WARNING: listening on {host}, and the demonstration's secrets are public.")
     return lines

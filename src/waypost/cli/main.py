@@ -97,6 +97,7 @@ def dev(
     ] = None,
 ) -> None:
     """Start service and simulator in one process, with a demonstration partner and phones."""
+    from waypost.assembly.dev.dev import DevOptions
     from waypost.assembly.dev.files import EnvFileInUse
     from waypost.base.telemetry.logs import set_up_logs
     from waypost.cli.dev import run_dev
@@ -106,21 +107,9 @@ def dev(
     rates = False if no_rates else None
     settings = load_settings(config_file, assignments or (), data=data, host=host, port=port, rates=rates)
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
-    run_until_stopped(
-        run_dev(
-            settings,
-            simulator_port=simulator_port,
-            memory=memory,
-            env_file=env_file,
-            until_stdin_ends=until_stdin_ends,
-            start_from=start_from,
-            scenario=scenario,
-            seed=seed,
-            print_line=typer.echo,
-        ),
-        *STARTUP_ERRORS,
-        EnvFileInUse,
-    )
+    options = DevOptions(settings, simulator_port, memory=memory, start_from=start_from, scenario=scenario, seed=seed)
+    running = run_dev(options, env_file, typer.echo, until_stdin_ends=until_stdin_ends)
+    run_until_stopped(running, *STARTUP_ERRORS, EnvFileInUse)
 
 
 @app.command(rich_help_panel=RUN)

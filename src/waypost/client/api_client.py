@@ -9,8 +9,14 @@ from urllib.parse import urlencode
 from waypost.base.written_numbers import encode_json
 from waypost.client.operations import operation_request
 from waypost.client.responses import ApiResponseError, ApiUnreachable, ClientResponse, read_json_response
-from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
-from waypost.client.transports import Application, HttpTransport, InProcessTransport, Transport
+from waypost.client.transports import (
+    STREAM_CHUNK_BYTES,
+    Application,
+    HttpTransport,
+    InProcessTransport,
+    StreamedResponse,
+    Transport,
+)
 
 
 class RereadableFile(Protocol):

@@ -13,8 +13,7 @@ from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.http.servers import HttpServer
 from waypost.assembly.http.sockets import bind_socket, port_of
 from waypost.client.responses import ApiUnreachable
-from waypost.client.streaming import STREAM_CHUNK_BYTES, StreamedResponse
-from waypost.client.transports import HttpTransport, InProcessTransport, Transport
+from waypost.client.transports import STREAM_CHUNK_BYTES, HttpTransport, InProcessTransport, StreamedResponse, Transport
 
 MANY: Final = 2000
 """Chunks of a large response, 125 MB: far more than a connection buffers."""

@@ -168,9 +168,9 @@ class ListenerSubscription:
             self._reader = admin_client(variables)
             self._list_path = f"/admin/subscriptions?app_id={variables['APP_ID']}"
 
-    async def create(self) -> None:
-        """Subscribe."""
-        await self._client.form("POST", self._path, self._fields)
+    async def create(self) -> dict[str, Any]:
+        """Subscribe, and return the subscription."""
+        return (await self._client.form("POST", self._path, self._fields))["subscription"]
 
     async def rows(self) -> list[dict[str, Any]]:
         """Return the app's subscriptions."""

@@ -6,8 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.cli.commands.listen import DEFAULT_MODES
-from waypost.cli.commands.listener import ListeningReceiver, ListenOptions, delete_abandoned_subscriptions
-from waypost.cli.connections import find_admin_api, find_control_api, partner_client, poll, read_environment
+from waypost.cli.commands.listener import (
+    ListenerSubscription,
+    ListeningReceiver,
+    ListenOptions,
+    delete_abandoned_subscriptions,
+)
+from waypost.cli.connections import find_admin_api, find_control_api, poll, read_environment
 from waypost.cli.errors import CommandError
 from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable
 from waypost.client.dev_variables import MissingVariable
@@ -24,7 +29,7 @@ class ToolReceiver:
         self._port = port_of(bound)
         self._server = HttpServer(ListeningReceiver(ListenOptions(DEFAULT_MODES), lambda _: None), bound)
         self._is_started = False
-        self._subscription: tuple[Mapping[str, str], str] | None = None
+        self._subscription: ListenerSubscription | None = None
 
     async def subscribe(self, variables: Mapping[str, str], modes: str) -> dict[str, Any]:
         """Subscribe to the callbacks of the app with these modes, instead of an earlier subscription of its own."""
@@ -33,10 +38,10 @@ class ToolReceiver:
             self._is_started = True
         await self._unsubscribe()
         await delete_abandoned_subscriptions(variables)
-        url, tag = f"http://127.0.0.1:{self._port}/callbacks", f"mcp-{self._port}"
-        subscription = await subscribe_url(variables, url, modes, tag)
-        self._subscription = variables, subscription["id"]
-        return subscription
+        url = f"http://127.0.0.1:{self._port}/callbacks"
+        fields = {"modes": modes, "tag": f"mcp-{self._port}", "url": url, "version": "2"}
+        self._subscription = ListenerSubscription(variables, fields)
+        return await self._subscription.create()
 
     async def close(self) -> None:
         """Delete the subscription, and stop."""
@@ -47,17 +52,8 @@ class ToolReceiver:
 
     async def _unsubscribe(self) -> None:
         if self._subscription is not None:
-            variables, subscription_id = self._subscription
-            self._subscription = None
-            path = f"/partner/app/{variables['APP_ID']}/subscription/{subscription_id}"
-            await partner_client(variables).json("DELETE", path)
-
-
-async def subscribe_url(variables: Mapping[str, str], url: str, modes: str, tag: str) -> dict[str, Any]:
-    """Subscribe a URL to the callbacks of the app, and return the subscription."""
-    path = f"/partner/app/{variables['APP_ID']}/subscription"
-    fields = {"modes": modes, "tag": tag, "url": url, "version": "2"}
-    return (await partner_client(variables).form("POST", path, fields))["subscription"]
+            subscription, self._subscription = self._subscription, None
+            await subscription.delete()
 
 
 REQUEST_LOG_DELAY_S: Final = 3

@@ -14,12 +14,13 @@ from msgspec import Meta, Struct
 from waypost.cli.commands.clock import clock_line, due_times
 from waypost.cli.commands.inspection import format_trace
 from waypost.cli.commands.listen import ALL_MODES, DEFAULT_MODES
+from waypost.cli.commands.listener import ListenerSubscription
 from waypost.cli.commands.messages import NEEDED_TO_SEND, NEEDED_TO_TAP, send_content, send_template, tap_button
 from waypost.cli.commands.templates import NEEDED, create_template, list_templates, template_form, wait_for_template
 from waypost.cli.commands.trigger import NEEDED_TO_TRIGGER, cause_event
 from waypost.cli.commands.trigger_events import EVENTS, list_events
 from waypost.cli.connections import poll
-from waypost.cli.mcp.connection import ServiceConnection, ToolError, subscribe_url
+from waypost.cli.mcp.connection import ServiceConnection, ToolError
 from waypost.client.operations import find_operation
 from waypost.client.simulated_events import add_simulated_events
 from waypost.domain.templates.template import TemplateStatus
@@ -143,7 +144,8 @@ async def subscribe(
     if url is None:
         subscription = await connection.receiver.subscribe(variables, modes)
     else:
-        subscription = await subscribe_url(variables, url, modes, tag)
+        fields = {"modes": modes, "tag": tag, "url": url, "version": "2"}
+        subscription = await ListenerSubscription(variables, fields).create()
     return ToolOutput({"subscription": subscription})
 
 
