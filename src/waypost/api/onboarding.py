@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from msgspec import Struct, defstruct
 from sqlalchemy import Connection
@@ -14,7 +14,6 @@ from waypost.api.apps.apps import (
     CALLBACK_MEANING,
     REGION_MEANING,
     AppName,
-    PartnerApp,
     partner_of,
     read_region,
     update_app,
@@ -38,6 +37,7 @@ from waypost.store.apps.apps import app_by_name
 from waypost.store.apps.keys import revoke_app_key
 from waypost.wire.apps import (
     PREFILLED_FIELDS,
+    AppLinkedByToken,
     app_linked_by_linking_token,
     app_linked_by_token,
     prefilled_object,
@@ -90,19 +90,6 @@ class LinkingToken(Struct):
         str,
         Field("A token of one of the partner's apps that expires, such as one of `POST A/token`.", is_required=True),
     ] = ""
-
-
-class AppLinkedByToken(PartnerApp):
-    """An app that is linked by a token of it."""
-
-    email: str
-    preferred_timezone: str
-    solution_id: str
-    storage_region: str
-    currency: str
-    customer_org_id: str
-    source: Literal["SS"]
-    name_space: str
 
 
 @operation(

@@ -2,15 +2,17 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from waypost.domain.app import App
 from waypost.domain.callbacks import read_modes
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.partner import Partner
-from waypost.domain.phone_number import read_phone_number
+from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.wire.forms import Form
 
 MAX_APP_NAME_CHARS: Final = 150
@@ -54,48 +56,94 @@ def _invalid_details(explanation: str) -> ApiError:
     return ApiError(ErrorCode.INVALID_DETAILS, explanation)
 
 
-def partner_app(app: App) -> dict[str, Any]:
+class LinkedApp(Struct, rename="camel"):
+    """An app that is linked to its partner, as all are."""
+
+    id: str
+    name: str
+    phone: str
+    partner_id: int
+    live: bool
+    stopped: bool
+    healthy: bool
+    wallet_id: str
+    created_on: int
+    modified_on: int
+
+
+class PartnerApp(Struct, rename="camel"):
+    """An app in the list of all."""
+
+    id: str
+    name: str
+    phone: str
+    customer_id: str
+    partner_id: int
+    live: bool
+    stopped: bool
+    healthy: bool
+    wallet_id: str
+    cap: int
+    created_on: int
+    modified_on: int
+    partner_created: bool
+    cxp_enabled: bool
+    partner_usage: bool
+
+
+class AppLinkedByToken(PartnerApp):
+    """An app that is linked by a token of it."""
+
+    email: str
+    preferred_timezone: str
+    solution_id: str
+    storage_region: str
+    currency: str
+    customer_org_id: str
+    source: Literal["SS"]
+    name_space: str
+
+
+def partner_app(app: App) -> PartnerApp:
     """Return an app for the list of a partner's apps. Source: facts 2, `partnerApps`; ledger 1.2, C10."""
-    return {
-        "id": app.id,
-        "name": app.name,
-        "phone": app.phone_number,
-        "customerId": str(app.partner_id),
-        "partnerId": app.partner_id,
-        "live": app.live,
-        "stopped": False,
-        "healthy": app.live and bool(app.phone_number_id),
-        "walletId": str(app.partner_id),
-        "cap": app.preferences.cap,
-        "createdOn": app.created_on_ms,
-        "modifiedOn": app.modified_on_ms,
-        "partnerCreated": False,
-        "cxpEnabled": False,
-        "partnerUsage": True,
-    }
+    return PartnerApp(
+        id=app.id,
+        name=app.name,
+        phone=app.phone_number,
+        customer_id=str(app.partner_id),
+        partner_id=app.partner_id,
+        live=app.live,
+        stopped=False,
+        healthy=app.live and bool(app.phone_number_id),
+        wallet_id=str(app.partner_id),
+        cap=app.preferences.cap,
+        created_on=app.created_on_ms,
+        modified_on=app.modified_on_ms,
+        partner_created=False,
+        cxp_enabled=False,
+        partner_usage=True,
+    )
 
 
-_NOT_LINKED_MEMBERS: Final = ("customerId", "cap", "partnerCreated", "cxpEnabled", "partnerUsage")
-
-
-def linked_app(app: App) -> dict[str, Any]:
+def linked_app(app: App) -> LinkedApp:
     """Return an app for the response to linking it. Source: facts 2, `appLink`."""
-    members = partner_app(app)
-    return {name: value for name, value in members.items() if name not in _NOT_LINKED_MEMBERS}
+    whole = partner_app(app)
+    return LinkedApp(**{name: getattr(whole, name) for name in LinkedApp.__struct_fields__})
 
 
-def app_linked_by_token(app: App, partner: Partner, namespace: str) -> dict[str, Any]:
+def app_linked_by_token(app: App, partner: Partner, namespace: str) -> AppLinkedByToken:
     """Return an app for the response to linking it by a token. Source: ledger 1.2, `auth/appLink`."""
-    return partner_app(app) | {
-        "email": partner.email,
-        "preferredTimezone": "UTC",
-        "solutionId": "",
-        "storageRegion": app.preferences.storage_region,
-        "currency": "USD",
-        "customerOrgId": str(app.partner_id),
-        "source": "SS",
-        "nameSpace": namespace,
-    }
+    return AppLinkedByToken(
+        **asdict(partner_app(app)),
+        email=partner.email,
+        preferred_timezone="UTC",
+        solution_id="",
+        storage_region=app.preferences.storage_region,
+        currency="USD",
+        customer_org_id=str(app.partner_id),
+        source="SS",
+        name_space=namespace,
+    )
 
 
 def app_linked_by_linking_token(app: App) -> dict[str, Any]:
@@ -111,83 +159,140 @@ def app_linked_by_linking_token(app: App) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class OnboardingStages:
+class ListedApp(Struct, rename="camel"):
+    """An app that a search has found."""
+
+    id: str
+    name: str
+    type: str
+    live: bool
+    phone: str
+    stopped: bool
+    storage_region: str
+    ui_form_stage: str
+    pipeline_stage: str
+    creation_stage: str
+    whatsapp_verification_status: str
+    version: int
+    products: list[str]
+    created_on: int
+    modified_on: int
+
+
+class AppDetails(Struct, rename="camel"):
+    """All details of an app."""
+
+    id: str
+    name: str
+    phone: str
+    type: str
+    live: bool
+    live_ts: int
+    stopped: bool
+    billing_type: str
+    callback_url: str
+    disable_optin_pref_url: bool
+    embed_allowed: bool
+    federated: bool
+    language_code: str
+    storage_region: str
+    template_messaging: bool
+    version: int
+    created_on: int
+    modified_on: int
+
+
+class ChangedApp(AppDetails):
+    """All details of a changed app."""
+
+    customer_id: str
+    customer_type: str
+
+
+class OnboardingState(Struct, rename="camel"):
     """The stages of the onboarding of an app's number, in the words that clients poll for."""
 
-    creation: str
-    embed: str
-    pipeline: str
-    form: str
-    verification: str
+    country_code: str
+    created_on: int
+    creation_stage: str
+    dial_code: str
+    embed_stage: str
+    id: str
+    modified_on: int
+    pipe_line_stage: str
+    ui_form_stage: str
+    whatsapp_verification_status: str
 
 
-# fmt: off
-_LIVE: Final = OnboardingStages(  # Source: ledger 1.11
-    creation="WHATSAPP_PROVISIONING_DONE", embed="EMBED_STARTED", pipeline="FINALIZE", form="COMPLETE_VERIFICATION",
-    verification="WHATSAPP_VERIFICATION_DONE",
-)
-_NOT_LIVE: Final = OnboardingStages(  # Source: ledger 1.11: the administrator has yet to make it live
-    creation="INITIAL", embed="EMBED_PHONE_SELECTION", pipeline="NONE", form="GO_LIVE_FLOW_SELECTED",
-    verification="WABA_APPROVED",
-)
-# fmt: on
+def onboarding_state(app: App) -> OnboardingState:
+    """Return the stages of an app: it is live, or waits for the administrator; nothing is in between here.
+
+    Source: ledger 1.11.
+    """
+    country, national = country_and_national(app.phone_number)
+    return OnboardingState(
+        country_code=country,
+        created_on=app.created_on_ms,
+        creation_stage="WHATSAPP_PROVISIONING_DONE" if app.live else "INITIAL",
+        dial_code=national,
+        embed_stage="EMBED_STARTED" if app.live else "EMBED_PHONE_SELECTION",
+        id=app.id,
+        modified_on=app.modified_on_ms,
+        pipe_line_stage="FINALIZE" if app.live else "NONE",
+        ui_form_stage="COMPLETE_VERIFICATION" if app.live else "GO_LIVE_FLOW_SELECTED",
+        whatsapp_verification_status="WHATSAPP_VERIFICATION_DONE" if app.live else "WABA_APPROVED",
+    )
 
 
-def onboarding_stages(app: App) -> OnboardingStages:
-    """Return the stages of an app: it is live, or waits for the administrator; nothing is in between here."""
-    return _LIVE if app.live else _NOT_LIVE
-
-
-def listed_app(app: App) -> dict[str, Any]:
+def listed_app(app: App) -> ListedApp:
     """Return an app for the search list. Source: facts 2, `app/list`; ledger 1.11."""
-    stages = onboarding_stages(app)
-    return {
-        "id": app.id,
-        "name": app.name,
-        "type": _TYPE,
-        "live": app.live,
-        "phone": app.phone_number,
-        "stopped": False,
-        "storageRegion": app.preferences.storage_region,
-        "uiFormStage": stages.form,
-        "pipelineStage": stages.pipeline,
-        "creationStage": stages.creation,
-        "whatsappVerificationStatus": stages.verification,
-        "version": _VERSION,
-        "products": [],
-        "createdOn": app.created_on_ms,
-        "modifiedOn": app.modified_on_ms,
-    }
+    state = onboarding_state(app)
+    return ListedApp(
+        id=app.id,
+        name=app.name,
+        type=_TYPE,
+        live=app.live,
+        phone=app.phone_number,
+        stopped=False,
+        storage_region=app.preferences.storage_region,
+        ui_form_stage=state.ui_form_stage,
+        pipeline_stage=state.pipe_line_stage,
+        creation_stage=state.creation_stage,
+        whatsapp_verification_status=state.whatsapp_verification_status,
+        version=_VERSION,
+        products=[],
+        created_on=app.created_on_ms,
+        modified_on=app.modified_on_ms,
+    )
 
 
-def app_details(app: App, partner: Partner) -> dict[str, Any]:
+def app_details(app: App, partner: Partner) -> AppDetails:
     """Return all details of an app. Source: facts 2, `details`."""
-    return {
-        "id": app.id,
-        "name": app.name,
-        "phone": app.phone_number,
-        "type": _TYPE,
-        "live": app.live,
-        "liveTs": (app.preferences.live_since_ms or app.created_on_ms) if app.live else 0,
-        "stopped": False,
-        "billingType": partner.billing_type,
-        "callbackUrl": app.preferences.callback_url,
-        "disableOptinPrefUrl": app.preferences.disable_optin_pref_url,
-        "embedAllowed": False,
-        "federated": False,
-        "languageCode": app.preferences.language_code,
-        "storageRegion": app.preferences.storage_region,
-        "templateMessaging": app.preferences.template_messaging,
-        "version": _VERSION,
-        "createdOn": app.created_on_ms,
-        "modifiedOn": app.modified_on_ms,
-    }
+    return AppDetails(
+        id=app.id,
+        name=app.name,
+        phone=app.phone_number,
+        type=_TYPE,
+        live=app.live,
+        live_ts=(app.preferences.live_since_ms or app.created_on_ms) if app.live else 0,
+        stopped=False,
+        billing_type=partner.billing_type,
+        callback_url=app.preferences.callback_url,
+        disable_optin_pref_url=app.preferences.disable_optin_pref_url,
+        embed_allowed=False,
+        federated=False,
+        language_code=app.preferences.language_code,
+        storage_region=app.preferences.storage_region,
+        template_messaging=app.preferences.template_messaging,
+        version=_VERSION,
+        created_on=app.created_on_ms,
+        modified_on=app.modified_on_ms,
+    )
 
 
-def changed_app(app: App, partner: Partner) -> dict[str, Any]:
+def changed_app(app: App, partner: Partner) -> ChangedApp:
     """Return an app for the response to changing it. Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7."""
-    return app_details(app, partner) | {"customerId": str(app.partner_id), "customerType": "PARTNER"}
+    return ChangedApp(**asdict(app_details(app, partner)), customer_id=str(app.partner_id), customer_type="PARTNER")
 
 
 PHONE_CATEGORIES: Final = (  # Source: ledger 1.3, `prefilled`

@@ -20,10 +20,22 @@ from waypost.base.encryption import hash_secret
 from waypost.domain.app import STORAGE_REGIONS, App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import Partner
-from waypost.domain.phone_number import country_and_national
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
-from waypost.wire.apps import app_details, changed_app, linked_app, listed_app, onboarding_stages, partner_app
+from waypost.wire.apps import (
+    AppDetails,
+    ChangedApp,
+    LinkedApp,
+    ListedApp,
+    OnboardingState,
+    PartnerApp,
+    app_details,
+    changed_app,
+    linked_app,
+    listed_app,
+    onboarding_state,
+    partner_app,
+)
 from waypost.wire.subscriptions import check_url
 
 DEFAULT_APPS_PER_PAGE: Final = 10
@@ -159,96 +171,6 @@ class Deletion(Struct, rename="camel"):
 
     comment: Annotated[str, Field("The reason for the deletion; not stored.")] = ""
     delete_live_app: Annotated[bool, Field("true deletes a live app too; false when absent.", "false")] = False
-
-
-class LinkedApp(Struct, rename="camel"):
-    """An app that is linked to its partner, as all are."""
-
-    id: str
-    name: str
-    phone: str
-    partner_id: int
-    live: bool
-    stopped: bool
-    healthy: bool
-    wallet_id: str
-    created_on: int
-    modified_on: int
-
-
-class PartnerApp(LinkedApp):
-    """An app in the list of all."""
-
-    customer_id: str
-    cap: int
-    partner_created: bool
-    cxp_enabled: bool
-    partner_usage: bool
-
-
-class ListedApp(Struct, rename="camel"):
-    """An app that a search has found."""
-
-    id: str
-    name: str
-    type: str
-    live: bool
-    phone: str
-    stopped: bool
-    storage_region: str
-    ui_form_stage: str
-    pipeline_stage: str
-    creation_stage: str
-    whatsapp_verification_status: str
-    version: int
-    products: list[str]
-    created_on: int
-    modified_on: int
-
-
-class AppDetails(Struct, rename="camel"):
-    """All details of an app."""
-
-    id: str
-    name: str
-    phone: str
-    type: str
-    live: bool
-    stopped: bool
-    billing_type: str
-    callback_url: str
-    disable_optin_pref_url: bool
-    federated: bool
-    storage_region: str
-    template_messaging: bool
-    version: int
-    created_on: int
-    modified_on: int
-    live_ts: int
-    embed_allowed: bool
-    language_code: str
-
-
-class OnboardingState(Struct, rename="camel"):
-    """The stages of the onboarding of an app's number."""
-
-    country_code: str
-    created_on: int
-    creation_stage: str
-    dial_code: str
-    embed_stage: str
-    id: str
-    modified_on: int
-    pipe_line_stage: str
-    ui_form_stage: str
-    whatsapp_verification_status: str
-
-
-class ChangedApp(AppDetails):
-    """All details of a changed app."""
-
-    customer_id: str
-    customer_type: str
 
 
 class DeletionCall(AppCall):
@@ -388,21 +310,7 @@ async def show_pipeline(call: AppCall) -> dict[str, Any]:
 
     Source: ledger 1.11.
     """
-    app, stages = call.app, onboarding_stages(call.app)
-    country, national = country_and_national(app.phone_number)
-    state = OnboardingState(
-        country,
-        app.created_on_ms,
-        stages.creation,
-        national,
-        stages.embed,
-        app.id,
-        app.modified_on_ms,
-        stages.pipeline,
-        stages.form,
-        stages.verification,
-    )
-    return {"status": "success", "whatsapp": state}
+    return {"status": "success", "whatsapp": onboarding_state(call.app)}
 
 
 @operation(
