@@ -16,13 +16,7 @@ from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
-from waypost.domain.callbacks import (
-    MAX_SUBSCRIPTIONS_PER_APP,
-    Subscription,
-    check_single_voice,
-    read_modes,
-    resume_subscription,
-)
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription, check_single_voice, resume_subscription
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.callbacks.subscriptions import (
     DuplicateTag,
@@ -128,12 +122,6 @@ class SubscriptionCall(AppCall):
         return call
 
 
-WEBHOOK_TAG: Final = "webhookUrl"
-"""The tag of the subscription that `PUT /partner/app/{appId}` with `webhookUrl` makes. Source: decision 0025."""
-WEBHOOK_MODES: Final = 2047
-"""Its modes: all that have a bit and a body of version 2. Source: facts 4.3."""
-
-
 @operation(
     "POST",
     f"{APP}/subscription",
@@ -162,11 +150,11 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
     """
     services, request, app = call
     form = read_subscription(request.form())
-    subscriptions = await _stored_subscriptions(services, app)
+    subscriptions = await stored_subscriptions(services, app)
     if any(other.tag == form.tag for other in subscriptions):
         raise _duplicate_tag_error(form.tag)
     if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP:
-        raise _too_many_error()
+        raise too_many_error()
     check_single_voice(form.modes, (other.modes for other in subscriptions))
     await _check_url(services, app, form)
     now_ms = services.clock.now_ms()
@@ -199,61 +187,7 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
     except DuplicateTag as error:
         raise _duplicate_tag_error(form.tag) from error
     except TooManySubscriptions as error:
-        raise _too_many_error() from error
-
-
-async def check_webhook_room(services: Services, app: App) -> None:
-    """Check that `set_webhook_url` has room for its subscription.
-
-    Raises:
-        ApiError: the app has as many other subscriptions as it may.
-    """
-    subscriptions = await _stored_subscriptions(services, app)
-    if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP and all(one.tag != WEBHOOK_TAG for one in subscriptions):
-        raise _too_many_error()
-
-
-async def set_webhook_url(services: Services, app: App, url: str) -> None:
-    """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
-
-    The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
-
-    Args:
-        services: of the request.
-        app: the app.
-        url: checked already.
-
-    Raises:
-        ApiError: the app has as many subscriptions as it may.
-    """
-    now_ms = services.clock.now_ms()
-    modes = read_modes([str(WEBHOOK_MODES)])
-    subscription = Subscription(
-        id="",
-        partner_id=app.partner_id,
-        app_id=app.id,
-        tag=WEBHOOK_TAG,
-        url=url,
-        version=2,
-        modes=modes,
-        created_on_ms=now_ms,
-        modified_on_ms=now_ms,
-    )
-    directory = services.directory
-
-    def change(stored: Subscription) -> Subscription:
-        return replace(resume_subscription(stored), url=url, active=True, modified_on_ms=now_ms)
-
-    for current in await _stored_subscriptions(services, app):
-        if current.tag == WEBHOOK_TAG:
-            await services.database.write(change_subscription, current, change, directory.seal, directory.unseal)
-            return
-    try:
-        await services.database.write(add_subscription, subscription, directory.seal, MAX_SUBSCRIPTIONS_PER_APP)
-    except DuplicateTag:  # the same call, made twice at once, has stored it
-        return
-    except TooManySubscriptions as error:
-        raise _too_many_error() from error
+        raise too_many_error() from error
 
 
 @operation(
@@ -267,7 +201,7 @@ async def set_webhook_url(services: Services, app: App, url: str) -> None:
 )
 async def list_subscriptions(call: SubscriptionCall) -> SubscriptionList:
     """Return the app's subscriptions, oldest first. Source: facts 4.1."""
-    subscriptions = await _stored_subscriptions(call.services, call.app)
+    subscriptions = await stored_subscriptions(call.services, call.app)
     return SubscriptionList(subscriptions=[subscription_object(subscription) for subscription in subscriptions])
 
 
@@ -318,7 +252,7 @@ async def update_subscription(call: SubscriptionCall) -> OneSubscription:
     subscription = await subscription_in_path(call)
     fields = request.form()
     form = read_subscription_change(fields, subscription)
-    others = [other for other in await _stored_subscriptions(services, app) if other.id != subscription.id]
+    others = [other for other in await stored_subscriptions(services, app) if other.id != subscription.id]
     if any(other.tag == form.tag for other in others):
         raise _duplicate_tag_error(form.tag)
     check_single_voice(form.modes, (other.modes for other in others))
@@ -420,7 +354,8 @@ async def subscription_in_path(call: AppCall) -> Subscription:
     return subscription
 
 
-async def _stored_subscriptions(services: Services, app: App) -> list[Subscription]:
+async def stored_subscriptions(services: Services, app: App) -> list[Subscription]:
+    """Return the subscriptions of an app, oldest first."""
     return await services.database.read(list_app_subscriptions, app.id, app.partner_id, services.directory.unseal)
 
 
@@ -459,7 +394,8 @@ def _duplicate_tag_error(tag: str) -> ApiError:
     return ApiError(ErrorCode.DUPLICATE_TAG, f"tag {tag} is taken; choose another.", field="tag")
 
 
-def _too_many_error() -> ApiError:
+def too_many_error() -> ApiError:
+    """Return the error of an app that has as many subscriptions as it may."""
     return ApiError(
         ErrorCode.TOO_MANY_SUBSCRIPTIONS,
         f"An app may have at most {MAX_SUBSCRIPTIONS_PER_APP} subscriptions; delete one first.",

@@ -15,13 +15,20 @@ from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import Confirmation, IdempotencyMode, success
 from waypost.api.services import Services
-from waypost.api.subscriptions import check_webhook_room, set_webhook_url
+from waypost.api.subscriptions import stored_subscriptions, too_many_error
 from waypost.base.encryption import hash_secret
 from waypost.domain.app import STORAGE_REGIONS, App
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription, read_modes, resume_subscription
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.partner import Partner
 from waypost.store.accounts.partners import add_app, partner_by_id
 from waypost.store.apps.apps import DuplicateApp, app_by_name, change_app, delete_app, list_apps
+from waypost.store.callbacks.subscriptions import (
+    DuplicateTag,
+    TooManySubscriptions,
+    add_subscription,
+    change_subscription,
+)
 from waypost.wire.apps import (
     AppDetails,
     ChangedApp,
@@ -47,6 +54,10 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([_-][A-Za-z]{2,4})?")
 _ACCOUNT: Final = "/partner/account/api"
 _PAGE_NUMBER: Final = "a number from 0 to 1000000"
 
+WEBHOOK_TAG: Final = "webhookUrl"
+"""The tag of the subscription that `PUT /partner/app/{appId}` with `webhookUrl` makes. Source: decision 0025."""
+WEBHOOK_MODES: Final = 2047
+"""Its modes: all that have a bit and a body of version 2. Source: facts 4.3."""
 operation = Operations("facts 2", Credential.PARTNER_TOKEN, at_operator=False)
 _operation_on_details = partial(
     operation, wrong_credential=ErrorCode.UNAUTHORIZED_ACCESS, other_app=ErrorCode.FORBIDDEN_ACCESS
@@ -354,12 +365,66 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
             ErrorCode.REGION_AFTER_LIVE, "storageRegion can be set only before the app goes live; this app is live."
         )
     if fields.webhook_url:
-        await check_webhook_room(services, app)
+        await _check_webhook_room(services, app)
     changed = await update_app(services, app, partial(_apply_changes, changes=fields))
     if fields.webhook_url:  # only now: a name that is taken must not leave a subscription behind
-        await set_webhook_url(services, changed, fields.webhook_url)
+        await _set_webhook_url(services, changed, fields.webhook_url)
     item = changed_app(changed, await partner_of(services, changed))
     return {"status": "success", "app": item, "appDetails": item}  # public clients read either
+
+
+async def _check_webhook_room(services: Services, app: App) -> None:
+    """Check that `_set_webhook_url` has room for its subscription.
+
+    Raises:
+        ApiError: the app has as many other subscriptions as it may.
+    """
+    subscriptions = await stored_subscriptions(services, app)
+    if len(subscriptions) >= MAX_SUBSCRIPTIONS_PER_APP and all(one.tag != WEBHOOK_TAG for one in subscriptions):
+        raise too_many_error()
+
+
+async def _set_webhook_url(services: Services, app: App, url: str) -> None:
+    """Send all callbacks of version 2 to a URL, by the subscription that earlier calls of this made, or by a new one.
+
+    The URL gets no ping: the calls of public clients that set a callback so are made before their server listens.
+
+    Args:
+        services: of the request.
+        app: the app.
+        url: checked already.
+
+    Raises:
+        ApiError: the app has as many subscriptions as it may.
+    """
+    now_ms = services.clock.now_ms()
+    modes = read_modes([str(WEBHOOK_MODES)])
+    subscription = Subscription(
+        id="",
+        partner_id=app.partner_id,
+        app_id=app.id,
+        tag=WEBHOOK_TAG,
+        url=url,
+        version=2,
+        modes=modes,
+        created_on_ms=now_ms,
+        modified_on_ms=now_ms,
+    )
+    directory = services.directory
+
+    def change(stored: Subscription) -> Subscription:
+        return replace(resume_subscription(stored), url=url, active=True, modified_on_ms=now_ms)
+
+    for current in await stored_subscriptions(services, app):
+        if current.tag == WEBHOOK_TAG:
+            await services.database.write(change_subscription, current, change, directory.seal, directory.unseal)
+            return
+    try:
+        await services.database.write(add_subscription, subscription, directory.seal, MAX_SUBSCRIPTIONS_PER_APP)
+    except DuplicateTag:  # the same call, made twice at once, has stored it
+        return
+    except TooManySubscriptions as error:
+        raise too_many_error() from error
 
 
 @_operation_on_details(
