@@ -1,7 +1,6 @@
 """The operator's errors: tables of codes, and the error envelope."""
 
 import base64
-import uuid
 from typing import Any, Final
 
 from waypost.base.ids import Ids
@@ -134,7 +133,7 @@ class GraphApiError(Exception):
 
 def trace_id(ids: Ids) -> str:
     """Return a new `fbtrace_id`: `A` and 22 letters, digits, hyphens or underscores."""
-    return "A" + base64.urlsafe_b64encode(uuid.UUID(ids.new()).bytes)[:22].decode()
+    return "A" + base64.urlsafe_b64encode(bytes.fromhex(ids.new().replace("-", "")))[:22].decode()
 
 
 def authorisation_error(message: str) -> GraphApiError:

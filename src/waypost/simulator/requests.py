@@ -4,12 +4,13 @@ import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec.structs import replace
 
 from waypost.base.http.bodies import has_too_many_members
 from waypost.base.http.multipart import MultipartReader, PartHead
@@ -153,8 +154,7 @@ class GraphBodyStream:
         raise StopAsyncIteration
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """One Graph request.
 
     Args:

@@ -22,7 +22,7 @@ from waypost.simulator.outbox import Outbox
 from waypost.simulator.phones.fleets import Fleets
 from waypost.simulator.phones.phones import Phones
 from waypost.simulator.settings import SimulatorSettings, SimulatorSettingsStore
-from waypost.simulator.store import Statement, Store, run_statements
+from waypost.simulator.store import Statement, Store, Values
 from waypost.simulator.tables import SCHEMA
 from waypost.simulator.tables.updates import Update, add_update
 
@@ -35,9 +35,22 @@ class Transaction:
 
     def __init__(self, state: "SimulatorState", connection: sqlite3.Connection) -> None:
         self._state = state
-        self.connection = connection
+        self._connection = connection
+        self._rows: dict[str, list[Values]] = {}
         self.effects: dict[Callable[[], object], None] = {}
         """What follows the commit, in order, each once."""
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, after the added rows."""
+        for statement, rows in self._rows.items():
+            self._connection.executemany(statement, rows)
+        self._rows.clear()
+        return self._connection
+
+    def add(self, statement: Statement) -> None:
+        """Add a row that no other added row depends on: those of many functions are written at once."""
+        self._rows.setdefault(statement[0], []).append(statement[1])
 
     def follow(self, effect: Callable[[], object]) -> None:
         """Call a function after the commit; an equal one only once."""
@@ -45,7 +58,8 @@ class Transaction:
 
     def run(self, *statements: Statement) -> None:
         """Execute statements in order."""
-        run_statements(self.connection, statements)
+        for statement, values in statements:
+            self.connection.execute(statement, values)
 
     def values(self, kind: StoredKind[StoredValue], owner: str = "") -> dict[str, StoredValue]:
         """Return an owner's values by key, in order of creation."""
@@ -77,8 +91,8 @@ class Transaction:
         """Send webhooks, each if its account has a receiver."""
         for update in updates:
             if self._state.outbox.has_subscribers(update.waba_id):
-                self.run(add_update(update))
-            self.follow(self._state.outbox.wake_events(update.waba_id).set)
+                self.add(add_update(update))
+            self.effects[self._state.outbox.wake_events(update.waba_id).set] = None
 
     def wake_phone(self, phone: str) -> None:
         """Wake those who wait for something on a phone."""
@@ -136,18 +150,35 @@ class SimulatorState:
     def _run_works(
         self, connection: sqlite3.Connection, works: Sequence[Callable[[Transaction], Any]]
     ) -> Sequence[tuple[Any, Exception | None]]:
-        """Run functions in one commit, each undone alone if it raises; an error of the file is that of all."""
-        outcomes: list[tuple[Any, Exception | None]] = []
-        for work in works:
-            transaction = Transaction(self, connection)
-            connection.execute("SAVEPOINT work")
-            try:
-                outcomes.append((work(transaction), None))
-                self.store.effects.update(transaction.effects)
-            except sqlite3.Error:
-                raise
-            except Exception as error:  # noqa: BLE001  it is the caller's
-                connection.execute("ROLLBACK TO work")
-                outcomes.append((None, error))
-            connection.execute("RELEASE work")
+        """Run functions in one commit; one that raises is undone alone. An error of the file is that of all."""
+        connection.execute("SAVEPOINT works")
+        transaction = Transaction(self, connection)
+        outcomes: list[tuple[Any, Exception | None]]
+        try:
+            outcomes = [(work(transaction), None) for work in works]
+            connection = transaction.connection
+            self.store.effects.update(transaction.effects)
+        except sqlite3.Error:
+            raise
+        except Exception:  # noqa: BLE001  it is found again below
+            connection.execute("ROLLBACK TO works")
+            outcomes = [self._run_alone(connection, work) for work in works]
+        connection.execute("RELEASE works")
         return outcomes
+
+    def _run_alone(
+        self, connection: sqlite3.Connection, work: Callable[[Transaction], Any]
+    ) -> tuple[Any, Exception | None]:
+        transaction = Transaction(self, connection)
+        connection.execute("SAVEPOINT work")
+        try:
+            outcome = work(transaction), None
+            connection = transaction.connection
+            self.store.effects.update(transaction.effects)
+        except sqlite3.Error:
+            raise
+        except Exception as error:  # noqa: BLE001  it is the caller's
+            connection.execute("ROLLBACK TO work")
+            outcome = None, error
+        connection.execute("RELEASE work")
+        return outcome

@@ -163,8 +163,15 @@ class Accounts:
 
     def has_receiver(self, waba_id: str, field: str = "") -> bool:
         """True if any webhook of the account, or any about a field, has a receiver."""
-        destinations = map(self.destination, self.outlets((waba_id,)))
-        return any(known is not None and field not in known.unwanted_fields for known in destinations)
+        for app_id, subscription in list(self._subscriptions.values_of(waba_id).items()):
+            app = self.apps.get(app_id)
+            if app is None or (field in WEBHOOK_FIELDS and field not in app.fields):
+                continue
+            overrides = self._overrides.values_of(app_id)
+            has_number_uri = overrides and any(each.phone_number_id in overrides for each in self.numbers_of(waba_id))
+            if subscription.override_uri or app.callback_uri or has_number_uri:
+                return True
+        return False
 
     def numbers_of(self, waba_id: str) -> list[Number]:
         """Return the account's numbers, in order of creation."""

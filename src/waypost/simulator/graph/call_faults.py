@@ -2,8 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
+
+from msgspec.structs import replace
 
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.errors import TITLES, GraphApiError

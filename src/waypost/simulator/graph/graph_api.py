@@ -4,9 +4,10 @@ A path names an object and an optional edge; the route depends on the object's t
 accounts look like unknown ones.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Final
+
+from msgspec.structs import replace
 
 from waypost.base.batching import GroupCommitClosed
 from waypost.base.exceptions import release_frames

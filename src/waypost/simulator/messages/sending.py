@@ -207,8 +207,8 @@ def _wait_for_phone(
 def _insert_message(
     transaction: Transaction, message: SimulatedMessage, notes: list[Statement], plan: ScriptPlan
 ) -> None:
+    transaction.add(MESSAGES.insert(message))
     transaction.run(
-        MESSAGES.insert(message),
         *notes,
         *map(PLANNED_ACTIONS.insert, plan.actions),
         *(count_planned_step(owner, step, 1) for owner, step in plan.counted_steps),
