@@ -160,13 +160,6 @@ class DevPartners(Protocol):
     ) -> dict[str, Any]:
         """Make the operator decide on a template, and return it once the service has its new status.
 
-        Args:
-            partner_id: the partner.
-            template: its name or the service's id; the application may still be submitting it.
-            action: `approve`, `reject`, `pause` or `disable`.
-            details: body of the action.
-            timeout_ms: real time for each step.
-
         Raises:
             NotReceived: it did not reach the operator, or its new status did not reach the service.
         """

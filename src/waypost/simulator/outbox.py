@@ -106,12 +106,6 @@ class Outbox:
         """Return when the next update is due, by account and app, for those that have any."""
         return await self._store.rows(NextDue, _SELECT_NEXT_UPDATE, kind=SUBSCRIPTION_KIND)
 
-    async def delete(self, updates: Iterable[Update]) -> None:
-        """Delete updates that have been delivered, or will not be."""
-        statements = [delete_update(update) for update in updates]
-        if statements:
-            await self._store.run(statements)
-
 
 def delete_update(update: Update) -> Statement:
     """Return the statement that deletes an update from the outbox."""

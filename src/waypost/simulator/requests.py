@@ -257,10 +257,6 @@ async def add_form_fields(call: Call) -> Call:
 def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> MultipartForm:
     """Return the call's multipart form.
 
-    Args:
-        call: a call whose body has not been read.
-        max_bytes: maximum size of the whole form in bytes.
-
     Raises:
         GraphApiError: the body is no form.
     """

@@ -72,11 +72,6 @@ def review_decision(
 ) -> TemplateDecision:
     """Return the decision of an automatic review: approval, unless a rule is broken.
 
-    Args:
-        template: the template under review.
-        others: the account's templates whose body and footer it may not repeat.
-        marketing_words: words that make a UTILITY template a marketing one.
-
     Source: facts 2.4; 3.1, INCORRECT_CATEGORY.
     """
     texts = _texts_with_variables(template.components)

@@ -12,7 +12,7 @@ from waypost.simulator.accounts.throughput import ThroughputLimits
 from waypost.simulator.accounts.usage_counts import ManagementCallUsage
 from waypost.simulator.calling.model import CALLS
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
-from waypost.simulator.faults.faults import Faults
+from waypost.simulator.faults.faults import FAULTS
 from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS
 from waypost.simulator.keyed_store import StoredKind
@@ -29,7 +29,6 @@ from waypost.simulator.simulator_state import SimulatorState
 from waypost.simulator.templates.admission import NAME_LOCKS
 from waypost.simulator.templates.plans import TemplatePlans
 from waypost.simulator.templates.templates import TEMPLATE_USES, TEMPLATES, Templates
-from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
 from waypost.simulator.webhooks.webhooks import WebhookSender
 
 MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
@@ -37,6 +36,7 @@ MARKETING_CLICKS: Final = StoredKind("marketing_click", int)
 STORED_KINDS: Final = (
     CALLS,
     CONFIGURATIONS,
+    FAULTS,
     FLOWS,
     GROUPS,
     MARKETING_CLICKS,
@@ -71,7 +71,7 @@ class SimulatorServices(SimulatorState):
     ) -> None:
         super().__init__(settings, clock, ids, STORED_KINDS)
         store, settings_store, accounts = self.store, self.settings, self.accounts
-        outbox, fleets, phones = self.outbox, self.fleets, self.phones
+        fleets, phones = self.fleets, self.phones
         self.travel = travel
         self.snapshots = snapshots
         self.partners = partners
@@ -84,12 +84,7 @@ class SimulatorServices(SimulatorState):
         self.throughput_limits = ThroughputLimits(clock)
         self.held_template_ids: set[str] = set()
         """The templates that have held messages."""
-        self.faults = faults = Faults(store, clock)
-        self.faulted_updates = faulted_updates = FaultedWebhooks(store)
-        webhook_faults = WebhookFaults(store, accounts, outbox, faults, faulted_updates)
-        self.webhooks = WebhookSender(
-            store, clock, ids, settings_store, accounts, outbox, faulted_updates, webhook_faults
-        )
+        self.webhooks = WebhookSender(self)
         self.loops: list[Loop] = []
         self.due_times: list[Callable[[], Awaitable[int | None]]] = [self.webhooks.next_due_ms]
         """Functions that return when scheduled work is due; None if there is none."""

@@ -12,6 +12,7 @@ from waypost.simulator.control.endpoints import read_members
 from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
+from waypost.simulator.faults.faults import all_faults, arm_faults, disarm_faults
 from waypost.simulator.graph.graph_api import GraphApi
 from waypost.simulator.handsets.actions import send_message
 from waypost.simulator.handsets.phone_messages import build_text_message
@@ -95,7 +96,6 @@ class Simulator:
             services.scripts,
             services.usage_counts,
             services.delivery_signals,
-            services.faulted_updates,
             services.webhooks,
         ):
             await service.open()
@@ -238,18 +238,15 @@ class Simulator:
 
         Faults armed through the control API stay.
         """
-        faults = self._services.faults
-        if any(fault.scenario == scenario.key for fault in faults.all_faults):
+        state = self._services
+        known = all_faults(state)
+        if any(fault.scenario == scenario.key for fault in known):
             return
-        await faults.disarm([fault for fault in faults.all_faults if fault.scenario])
-        await faults.arm(scenario.faults, scenario=scenario.key)
+        await disarm_faults(state, [fault for fault in known if fault.scenario])
+        await arm_faults(state, scenario.faults, scenario=scenario.key)
 
     async def name_phones(self, names: Sequence[tuple[str, str]]) -> None:
-        """Set the owners' names of phones that are not known yet.
-
-        Args:
-            names: digits and name of each phone.
-        """
+        """Set the owners' names of phones that are not known yet."""
         phones = self._services.phones
         for digits, name in names:
             if digits not in phones.by_digits:
@@ -294,12 +291,6 @@ class Simulator:
 
     async def save_inbound_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
         """Store a file as if a phone had sent it to a business number; return its id.
-
-        Args:
-            to: the business number's digits.
-            content: the bytes.
-            mime_type: as webhooks give it.
-            file_name: the name on the phone.
 
         Raises:
             KeyError: `to` is no business number.

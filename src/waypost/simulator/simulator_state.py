@@ -123,6 +123,9 @@ class SimulatorState:
         self.tokens = Tokens(store, clock, self.accounts)
         self.active_uploads: set[str] = set()
         """The ids of upload sessions that a request is uploading to."""
+        self.faulted_accounts: set[str] = set()
+        """The accounts that may have updates changed by faults."""
+        store.register_reset(self.faulted_accounts.clear)
         for kind in kinds:
             CachedKeyedValues(store, kind.name, kind.value_type)
 

@@ -140,13 +140,7 @@ async def retry_webhooks(services: SimulatorServices, account: Account) -> dict[
 
 
 def account_view(services: SimulatorServices, account: Account, waiting: int) -> dict[str, Any]:
-    """Return an account with the state of its webhook delivery.
-
-    Args:
-        services: the simulator's services.
-        account: the account.
-        waiting: number of updates queued for its webhooks.
-    """
+    """Return an account with the state of its webhook delivery."""
     destination = services.accounts.destination(Outlet(account.waba_id, account.app_id))
     return {
         "waba_id": account.waba_id,

@@ -30,7 +30,7 @@ from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.calling.model import SimulatedCall, calls_by_id
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
-from waypost.simulator.faults.faults import ArmedFault
+from waypost.simulator.faults.faults import FAULTS, ArmedFault
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.groups.model import GROUPS, SimulatedGroup
 from waypost.simulator.media.media import MEDIA, SimulatedMedia
@@ -239,7 +239,7 @@ _READERS: Final[dict[tuple[str, object], ParameterReader]] = {
     ("phone_call", SimulatedCall): _object_reader(
         "call_id", calls_by_id, "is no call", "an id of GET /control/phones/{phone}/calls"
     ),
-    ("fault", ArmedFault): _object_reader("fault_id", lambda services: services.faults.by_id, "is no fault"),
+    ("fault", ArmedFault): _object_reader("fault_id", lambda services: services.values(FAULTS), "is no fault"),
     ("template", SimulatedTemplate): _object_reader(
         "template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"
     ),
@@ -336,13 +336,6 @@ def check_caller(
 
     A page of another site can make a browser send requests here, and its host name can be pointed
     here (DNS rebinding); the checks of Host, Origin and content type reject both.
-
-    Args:
-        method: of the request.
-        headers: names in lower case.
-        allowed_hosts: Host names besides the loopback ones.
-        control_token: None: no token is needed.
-        content_types: the accepted content types of bodies.
 
     Raises:
         ControlApiError: 403, 401 or 415.

@@ -17,7 +17,15 @@ from waypost.simulator.faults.fault_kinds import (
     WEBHOOKS,
     FaultParameter,
 )
-from waypost.simulator.faults.faults import ArmedFault
+from waypost.simulator.faults.faults import (
+    ArmedFault,
+    all_faults,
+    arm_faults,
+    arm_missing_faults,
+    disarm_faults,
+    fault_view,
+    list_firings,
+)
 from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.requests import decode_json
 from waypost.simulator.services import SimulatorServices
@@ -30,7 +38,7 @@ operation = ControlOperations()
 @operation("GET", "/control/faults")
 async def list_faults(services: SimulatorServices) -> dict[str, Any]:
     """Return every fault, with the number of its evaluations and firings."""
-    return {"faults": [services.faults.view(fault) for fault in services.faults.all_faults]}
+    return {"faults": [fault_view(services, fault) for fault in all_faults(services)]}
 
 
 @operation("GET", "/control/faults/kinds")
@@ -57,7 +65,7 @@ async def list_fault_kinds() -> dict[str, Any]:
 
 
 @operation("POST", "/control/faults")
-async def arm_faults(services: SimulatorServices, request: Request) -> dict[str, Any]:
+async def arm(services: SimulatorServices, request: Request) -> dict[str, Any]:
     """Arm a fault, such as a rejected call, a lost response or a late webhook, or all of a scenario; armed faults stay.
 
     With `if_missing: true` those that are armed already are not armed again: `faults` has the new ones,
@@ -70,32 +78,32 @@ async def arm_faults(services: SimulatorServices, request: Request) -> dict[str,
     if_missing = _read_if_missing(body)
     definitions = read_faults(body)
     if not if_missing:
-        return {"faults": [services.faults.view(fault) for fault in await services.faults.arm(definitions)]}
-    armed, existing = await services.faults.arm_missing(definitions)
+        return {"faults": [fault_view(services, fault) for fault in await arm_faults(services, definitions)]}
+    armed, existing = await arm_missing_faults(services, definitions)
     return {
-        "faults": [services.faults.view(fault) for fault in armed],
-        "existing": [services.faults.view(fault) for fault in existing],
+        "faults": [fault_view(services, fault) for fault in armed],
+        "existing": [fault_view(services, fault) for fault in existing],
     }
 
 
 @operation("GET", "/control/faults/{fault_id}")
 async def show_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
     """Return one fault, with its last firings."""
-    return {**services.faults.view(fault), "firings": await services.faults.firings(fault)}
+    return {**fault_view(services, fault), "firings": await list_firings(services, fault)}
 
 
 @operation("DELETE", "/control/faults/{fault_id}")
 async def disarm_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
-    await services.faults.disarm([fault])
+    await disarm_faults(services, [fault])
     return {"disarmed": [fault.id]}
 
 
 @operation("DELETE", "/control/faults")
-async def disarm_faults(services: SimulatorServices) -> dict[str, Any]:
+async def disarm_all(services: SimulatorServices) -> dict[str, Any]:
     """Disarm all faults."""
-    faults = services.faults.all_faults
-    await services.faults.disarm(faults)
+    faults = all_faults(services)
+    await disarm_faults(services, faults)
     return {"disarmed": [fault.id for fault in faults]}
 
 

@@ -9,10 +9,9 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.clock import Clock
 from waypost.simulator.faults.fault_kinds import ANY, FAULT_FILTERS, FaultKind, find_fault_kind
-from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues
-from waypost.simulator.store import Statement, Store
+from waypost.simulator.keyed_store import StoredKind
+from waypost.simulator.simulator_state import SimulatorState, Transaction
 
 _FILTER_NAMES: Final = tuple(FAULT_FILTERS)
 
@@ -123,78 +122,65 @@ class FaultFiring(msgspec.Struct, frozen=True):
     subject: str
 
 
-class Faults:
-    """Arms faults, counts their evaluations and firings, and selects the fault of a call or webhook."""
+FAULTS: Final = StoredKind("fault", ArmedFault)
+"""Every fault, spent ones too, in order of arming."""
+_FIRINGS: Final = StoredKind("fault_firing", FaultFiring)  # of a fault, by number
 
-    def __init__(self, store: Store, clock: Clock) -> None:
-        self._store = store
-        self._clock = clock
-        self._faults = CachedKeyedValues(store, "fault", ArmedFault)
-        self.by_id = self._faults.all
-        self._firings = KeyedValues(store, "fault_firing", FaultFiring)  # of a fault, by number
 
-    @property
-    def all_faults(self) -> list[ArmedFault]:
-        """Every fault, spent ones too, in order of arming."""
-        return list(self._faults.all.values())
+def all_faults(state: SimulatorState) -> list[ArmedFault]:
+    """Return every fault, spent ones too, in order of arming."""
+    return list(state.values(FAULTS).values())
 
-    def armed(self, *each: str) -> list[ArmedFault]:
-        """Return the faults that may still fire and count one of these units: `call`, `update`, `post`."""
-        if not self._faults.all:
-            return []
-        now_ms = self._clock.now_ms()
-        return [
-            fault for fault in self._faults.all.values() if fault.fault_kind.each in each and fault.is_armed(now_ms)
-        ]
 
-    def filters_by(self, *members: str) -> bool:
-        """True if an armed webhook fault has one of these filters."""
-        return any(name in fault.given for fault in self.armed("update", "post") for name in members)
+def armed_faults(state: SimulatorState, *each: str) -> list[ArmedFault]:
+    """Return the faults that may still fire and count one of these units: `call`, `update`, `post`."""
+    faults = state.values(FAULTS)
+    if not faults:
+        return []
+    now_ms = state.clock.now_ms()
+    return [fault for fault in list(faults.values()) if fault.fault_kind.each in each and fault.is_armed(now_ms)]
 
-    def select_fault(self, each: str, subjects: Sequence[FaultSubject]) -> tuple[ArmedFault | None, list[Statement]]:
-        """Return the fault that applies to this call, update or POST, if any.
 
-        Faults are evaluated oldest first; the first that fires is selected, and later ones are not
-        evaluated. The caller runs the statements before the effect is visible, so that a restart does
-        not restore a spent count.
+def select_fault(
+    state: SimulatorState, transaction: Transaction, each: str, subjects: Sequence[FaultSubject]
+) -> ArmedFault | None:
+    """Return the fault that applies to this call, update or POST, if any; its counts are written with the transaction.
 
-        Args:
-            each: the unit: `call`, `update` or `post`.
-            subjects: of the unit; a POST may have several, and counts once.
+    Faults are evaluated oldest first; the first that fires is selected, and later ones are not evaluated. A POST may
+    have several subjects, and counts once.
+    """
+    now_ms = state.clock.now_ms()
+    for fault in transaction.values(FAULTS).values():
+        subject = next((subject for subject in subjects if fault.matches(subject)), None)
+        if subject is None or fault.fault_kind.each != each or not fault.is_armed(now_ms):
+            continue
+        counted = replace(fault, seen=fault.seen + 1)
+        if not counted.fires():
+            transaction.save(FAULTS, counted, str(fault.id))
+            continue
+        counted = replace(counted, hits=fault.hits + 1)
+        firing = FaultFiring(counted.hits, now_ms, subject.name, subject.subject)
+        transaction.save(FAULTS, counted, str(fault.id))
+        transaction.run(
+            _FIRINGS.save_statement(firing, str(counted.hits), str(fault.id)),
+            _FIRINGS.delete_statement(str(counted.hits - MAX_STORED_FIRINGS), str(fault.id)),
+        )
+        return counted
+    return None
 
-        Returns:
-            The fault, and the statements that store the counts.
-        """
-        statements: list[Statement] = []
-        for fault in self.armed(each):
-            subject = next((subject for subject in subjects if fault.matches(subject)), None)
-            if subject is None:
-                continue
-            counted = replace(fault, seen=fault.seen + 1)
-            fires = counted.fires()
-            if fires:
-                counted = replace(counted, hits=counted.hits + 1)
-            self._faults.put(counted, str(counted.id))
-            statements.append(self._faults.save_statement(counted, str(counted.id)))
-            if fires:
-                return counted, [*statements, *self._firing_statements(counted, subject)]
-        return None, statements
 
-    async def select_call_fault(self, subject: FaultSubject) -> ArmedFault | None:
-        """Return the fault that applies to a call, if any; its counts are on disk."""
-        fault, statements = self.select_fault("call", [subject])
-        if statements:
-            await self._store.run(statements)
-        return fault
+async def arm_missing_faults(
+    state: SimulatorState, definitions: Iterable[dict[str, Any]]
+) -> tuple[list[ArmedFault], list[ArmedFault]]:
+    """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
 
-    async def arm_missing(self, definitions: Iterable[dict[str, Any]]) -> tuple[list[ArmedFault], list[ArmedFault]]:
-        """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
+    Returns:
+        The faults that it armed, and those that were armed already.
+    """
+    now_ms = state.clock.now_ms()
 
-        Returns:
-            The faults that it armed, and those that were armed already.
-        """
-        now_ms = self._clock.now_ms()
-        existing = [fault for fault in self.all_faults if fault.is_armed(now_ms)]
+    def write(transaction: Transaction) -> tuple[list[ArmedFault], list[ArmedFault]]:
+        existing = [fault for fault in transaction.values(FAULTS).values() if fault.is_armed(now_ms)]
         found: list[ArmedFault] = []
         missing: list[dict[str, Any]] = []
         for definition in definitions:
@@ -204,60 +190,56 @@ class Faults:
             else:
                 existing.remove(same)  # a scenario may have the same fault twice
                 found.append(same)
-        return await self.arm(missing), found
+        return _arm(transaction, missing), found
 
-    async def arm(self, definitions: Iterable[dict[str, Any]], *, scenario: str = "") -> list[ArmedFault]:
-        """Arm checked faults and return them with new ids, which start at 1 if there are none."""
-        first = max((fault.id for fault in self.all_faults), default=0) + 1
-        armed = [ArmedFault(first + index, definition, scenario) for index, definition in enumerate(definitions)]
-        for fault in armed:  # before the write, so that a concurrent call does not use these ids
-            self._faults.put(fault, str(fault.id))
-        try:
-            await self._store.run([self._faults.save_statement(fault, str(fault.id)) for fault in armed])
-        except BaseException:
-            self._drop(armed)
-            raise
-        return armed
+    return await state.transact(write)
 
-    async def disarm(self, faults: Collection[ArmedFault]) -> None:
-        """Delete faults with their counts; webhooks that they hold back are sent at their time."""
-        self._drop(faults)
-        await self._store.run(
-            [
-                *(self._faults.delete_statement(str(fault.id)) for fault in faults),
-                *(self._firings.delete_owner_statement(str(fault.id)) for fault in faults),
-            ]
-        )
 
-    async def firings(self, fault: ArmedFault) -> list[dict[str, Any]]:
-        """Return the last firings of a fault, oldest first."""
-        firings = await self._firings.read(str(fault.id))
-        return [
-            {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "subject": firing.subject}
-            for firing in firings.values()
-        ]
+async def arm_faults(
+    state: SimulatorState, definitions: Iterable[dict[str, Any]], *, scenario: str = ""
+) -> list[ArmedFault]:
+    """Arm checked faults and return them with new ids, which start at 1 if there are none."""
+    return await state.transact(lambda transaction: _arm(transaction, definitions, scenario))
 
-    def view(self, fault: ArmedFault) -> dict[str, Any]:
-        """Return a fault as the control API shows it."""
-        return {
-            "id": fault.id,
-            **{name: fault.given[name] for name in _FAULT_MEMBERS if name in fault.given},
-            "is_armed": fault.is_armed(self._clock.now_ms()),
-            "seen": fault.seen,
-            "hits": fault.hits,
-            "left": fault.remaining_firings,
-        }
 
-    def _drop(self, faults: Collection[ArmedFault]) -> None:
+def _arm(transaction: Transaction, definitions: Iterable[dict[str, Any]], scenario: str = "") -> list[ArmedFault]:
+    first = max((fault.id for fault in transaction.values(FAULTS).values()), default=0) + 1
+    armed = [ArmedFault(first + index, definition, scenario) for index, definition in enumerate(definitions)]
+    for fault in armed:
+        transaction.save(FAULTS, fault, str(fault.id))
+    return armed
+
+
+async def disarm_faults(state: SimulatorState, faults: Iterable[ArmedFault]) -> None:
+    """Delete faults with their counts; webhooks that they hold back are sent at their time."""
+
+    def write(transaction: Transaction) -> None:
         for fault in faults:
-            self._faults.pop(str(fault.id))
+            transaction.delete(FAULTS, str(fault.id))
+            transaction.run(_FIRINGS.delete_owner_statement(str(fault.id)))
 
-    def _firing_statements(self, fault: ArmedFault, subject: FaultSubject) -> list[Statement]:
-        firing = FaultFiring(fault.hits, self._clock.now_ms(), subject.name, subject.subject)
-        return [
-            self._firings.save_statement(firing, str(fault.hits), str(fault.id)),
-            self._firings.delete_statement(str(fault.hits - MAX_STORED_FIRINGS), str(fault.id)),
-        ]
+    await state.transact(write)
+
+
+async def list_firings(state: SimulatorState, fault: ArmedFault) -> list[dict[str, Any]]:
+    """Return the last firings of a fault, oldest first."""
+    firings = await state.store.read(lambda connection: _FIRINGS.values_on(connection, str(fault.id)))
+    return [
+        {"hit": firing.hit, "at_ms": firing.at_ms, fault.given["on"]: firing.name, "subject": firing.subject}
+        for firing in firings.values()
+    ]
+
+
+def fault_view(state: SimulatorState, fault: ArmedFault) -> dict[str, Any]:
+    """Return a fault as the control API shows it."""
+    return {
+        "id": fault.id,
+        **{name: fault.given[name] for name in _FAULT_MEMBERS if name in fault.given},
+        "is_armed": fault.is_armed(state.clock.now_ms()),
+        "seen": fault.seen,
+        "hits": fault.hits,
+        "left": fault.remaining_firings,
+    }
 
 
 def _timeless(definition: dict[str, Any]) -> dict[str, Any]:

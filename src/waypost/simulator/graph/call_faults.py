@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from waypost.base.json_values import object_or_none, text_or_none
 from waypost.simulator.errors import TITLES, GraphApiError
-from waypost.simulator.faults.faults import ArmedFault, FaultSubject
+from waypost.simulator.faults.faults import ArmedFault, FaultSubject, armed_faults, select_fault
 from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.requests import Call, Download, Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
@@ -145,9 +145,10 @@ async def carry_out(
     Raises:
         GraphApiError: the call's own error, or one caused by a fault.
     """
-    if not services.faults.armed("call"):
+    if not armed_faults(services, "call"):
         return await work(call)
-    fault = await services.faults.select_call_fault(_build_subject(services, call, name, waba_id, target))
+    subject = _build_subject(services, call, name, waba_id, target)
+    fault = await services.transact(lambda transaction: select_fault(services, transaction, "call", [subject]))
     if fault is None:
         return await work(call)
     match fault.fault_kind.name:

@@ -27,15 +27,7 @@ _NEXT_DELIVERY: Final = "SELECT min(delivered_ms) FROM group_deliveries WHERE ph
 async def list_group_messages(
     state: SimulatorServices, group: SimulatedGroup, participant: GroupParticipant, *, after: int, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the messages that a participant sees, newest last: those written since it joined.
-
-    Args:
-        state: the simulator's state.
-        group: the group.
-        participant: of the group.
-        after: only messages after this position.
-        limit: how many of the newest.
-    """
+    """Return the messages that a participant sees, newest last: those written since it joined."""
     now_ms = state.clock.now_ms()
     rows = await MESSAGES.rows(
         state.store,

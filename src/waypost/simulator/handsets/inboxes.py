@@ -83,15 +83,7 @@ async def wait_for_messages(
     is_complete: Callable[[list[SimulatedMessage]], bool],
     after: int = 0,
 ) -> list[SimulatedMessage]:
-    """Return the inbox once it satisfies a condition, or its content when the time is over.
-
-    Args:
-        state: the simulator's state.
-        phone: its digits.
-        wait_ms: real time.
-        is_complete: the condition; gets the newest 100 messages after `after`.
-        after: only messages after this position.
-    """
+    """Return the inbox once it satisfies a condition, or its content when the time is over."""
     try:
         async with asyncio.timeout(wait_ms / 1000):
             while True:

@@ -107,10 +107,6 @@ class PhoneMessage:
 def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
     """Check the content of a phone's message, and return the message as webhooks carry it.
 
-    Args:
-        kind: a row of `PHONE_MESSAGE_KINDS`.
-        content: the content; the member of the request that has the kind's name.
-
     Raises:
         InvalidPhoneMessage: something is missing or wrong.
 
@@ -125,13 +121,7 @@ def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
 
 
 def build_media_message(kind: str, media: dict[str, Any], caption: str | None) -> PhoneMessage:
-    """Return a phone's message with media.
-
-    Args:
-        kind: `image`, `video`, `audio`, `document` or `sticker`.
-        media: `id`, `mime_type`, `sha256` in base64, and the members specific to the kind.
-        caption: of an image, a video or a document.
-    """
+    """Return a phone's message with media."""
     content = {"caption": caption, **media} if caption else media
     return PhoneMessage(kind, {kind: content}, {"text": caption or "", "media": {"kind": kind, **content}})
 
@@ -308,10 +298,6 @@ PHONE_MESSAGE_KINDS: Final[
 
 def build_response(button: dict[str, Any], response: dict[str, Any]) -> PhoneMessage | None:
     """Return the message that sends back a form or a choice; None if the button opens neither.
-
-    Args:
-        button: as the phone shows it.
-        response: what was filled in.
 
     Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
     """

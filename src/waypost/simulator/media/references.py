@@ -40,7 +40,7 @@ HEADER_TYPE_PREFIXES: Final[dict[str, tuple[str, ...]]] = {  # Source: facts 2.2
 
 @dataclass(frozen=True)
 class KnownReferences:
-    """The uploads, media and flows that one account and one of its numbers may refer to."""
+    """The uploads, media and flows that one account and one of its numbers may refer to; None in its place: any."""
 
     state: SimulatorState
     waba_id: str

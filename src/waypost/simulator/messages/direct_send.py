@@ -92,12 +92,6 @@ def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:
 def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
     """Return the category, lifetime and template name of a request.
 
-    Args:
-        state: the simulator's state.
-        waba_id: the sender's account.
-        request: the body.
-        kind: the type of the message.
-
     Raises:
         GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a
             category or out of its range, a type that Direct Send does not support, or an invalid template
@@ -181,11 +175,6 @@ _BUTTONS_PATH: Final = "action']['buttons"
 
 def render_direct(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check the content of a Direct Send message, and return it as the phone will show it.
-
-    Args:
-        kind: `text` or `interactive`.
-        content: the member of the request that has the kind's name.
-        references: what the sender may refer to; None: references are not checked.
 
     Raises:
         GraphApiError: 100 for a missing or too long member, 131009 for a wrong one.

@@ -46,13 +46,6 @@ async def write_group_message(
 
     A phone whose owner has blocked the business gets nothing, and an offline one later.
 
-    Args:
-        state: the simulator's state.
-        number: the sender.
-        message: the message.
-        checked: its checked content.
-        fail_code: the code with which it fails; None: no failure.
-
     Raises:
         GraphApiError: 131041, the number has no such group; 131020, it has no participants.
 

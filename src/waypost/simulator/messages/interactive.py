@@ -36,10 +36,6 @@ def render_cards(action: dict[str, Any], references: KnownReferences | None) -> 
 
     Every card has an image or a video and the same kinds of buttons, or is a product of a catalog.
 
-    Args:
-        action: the request's `interactive.action`.
-        references: what the sender may refer to; None: references are not checked.
-
     Raises:
         GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
 
@@ -150,11 +146,6 @@ def render_interactive(
     content: dict[str, Any], references: KnownReferences | None, types: Mapping[str, InteractiveType] | None = None
 ) -> dict[str, Any]:
     """Check an interactive message, and return it as the phone will show it.
-
-    Args:
-        content: the request's `interactive`.
-        references: what the sender may refer to; None: references are not checked.
-        types: the accepted types; None: `INTERACTIVE_TYPES`.
 
     Returns:
         `text`, `interactive` (as it was sent), and if present `header`, `footer`,

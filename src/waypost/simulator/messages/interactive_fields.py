@@ -32,14 +32,7 @@ def read_text(content: dict[str, Any], member: str, max_chars: int) -> str:
 def render_interactive_header(
     header: dict[str, Any], headers: tuple[str, ...], references: KnownReferences | None, path: str = "header"
 ) -> dict[str, Any]:
-    """Check a header, and return it as the phone shows it: `format`, and its text or media.
-
-    Args:
-        header: the member as received.
-        headers: the types it may have.
-        references: what the sender may refer to; None: references are not checked.
-        path: of the member, for error texts.
-    """
+    """Check a header, and return it as the phone shows it: `format`, and its text or media."""
     kind = text_or_none(header.get("type")) or ""
     if kind not in headers:
         raise invalid_error(f"{path}']['type", f"must be one of {', '.join(headers) or 'none'}")

@@ -130,12 +130,6 @@ def find_restriction_name(state: SimulatorServices, phone_number_id: str) -> str
 def check_sender(state: SimulatorServices, number: Number, phone: str, identity: object) -> None:
     """Check the number's restrictions, its allowed recipients, and the recipient's identity.
 
-    Args:
-        state: the simulator's state.
-        number: the sender.
-        phone: the recipient.
-        identity: the request's `recipient_identity_key_hash`, if any.
-
     Raises:
         GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000.
 
@@ -162,14 +156,6 @@ def check_limits(
     is_free: bool,
 ) -> None:
     """Check the restriction to marketing, the message's flow, and the messaging limit.
-
-    Args:
-        state: the simulator's state.
-        number: the sender.
-        phone: the recipient.
-        template: the message's template; None: a free-form message.
-        rendered: the message as the phone would show it.
-        is_free: whether the recipient's window is open, so that the messaging limit does not apply.
 
     Raises:
         GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh

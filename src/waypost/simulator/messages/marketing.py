@@ -136,11 +136,6 @@ async def read_insights(
 ) -> dict[str, Any]:
     """Return the statistics of a template's marketing messages in a period, each as text.
 
-    Args:
-        state: the simulator's state.
-        template: the template of the ad.
-        query: `date_preset` and `fields`; a field without data is left out.
-
     Raises:
         GraphApiError: 100, an unknown period or field.
 

@@ -55,12 +55,6 @@ def check_content(
 ) -> CheckedMessage:
     """Check the envelope, the number's restrictions, and the content.
 
-    Args:
-        state: the simulator's state.
-        number: the sender.
-        request: the decoded body.
-        to_marketing: whether it came to the API for marketing messages.
-
     Raises:
         GraphApiError: for the first violation.
 

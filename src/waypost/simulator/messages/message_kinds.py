@@ -144,11 +144,6 @@ FREE_FORM_KINDS: Final[dict[str, Callable[[Any, KnownReferences | None], Rendere
 def render_message(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check a free-form message, and return it as the phone will show it.
 
-    Args:
-        kind: a row of `FREE_FORM_KINDS`.
-        content: the member of the request that has the kind's name.
-        references: what the sender may refer to; None: references are not checked.
-
     Returns:
         `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …),
         `location`, `contacts`, `reaction`, or the result of `render_interactive`.

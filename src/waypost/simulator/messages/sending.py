@@ -59,14 +59,6 @@ async def accept_message(
     Checks in this order: the envelope, the number's restrictions, the content, the sender as recipient,
     blocks, a closed window if the settings report that at once, the limits.
 
-    Args:
-        state: the simulator's state.
-        number: the sender.
-        request: the decoded body.
-        raw: the body as received.
-        fail_code: the code with which a fault makes it fail; None: no such fault.
-        to_marketing: whether it came to the API for marketing messages.
-
     Raises:
         GraphApiError: for the first violation; by default a closed window is only reported in a status.
 

@@ -17,12 +17,6 @@ _CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
 def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
     """Return a text filled with its parameters.
 
-    Args:
-        component: `header`, `body` or `card 0 body`, for error texts.
-        plan: the text.
-        parameters: the parameters, in order, or each with its name.
-        is_named: whether parameters have names.
-
     Raises:
         GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008
             and 132012 for a parameter that is not a text.
@@ -140,12 +134,6 @@ class ButtonSendKind:
 
 def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
     """Return one button as the phone shows it: `index`, `type`, `text`, and its action.
-
-    Args:
-        card_prefix: empty, or the card, for error texts.
-        index: of the button.
-        plan: the template's button.
-        component: the request's component for it, if any.
 
     Raises:
         GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for

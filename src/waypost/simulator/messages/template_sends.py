@@ -123,12 +123,6 @@ def render_template(
 ) -> RenderedMessage:
     """Check the components of a template message, and return the filled template.
 
-    Args:
-        plan: the template.
-        components: the request's `components`; may be absent.
-        now_ms: the time after which an offer must expire.
-        references: what the sender may refer to; None: references are not checked.
-
     Returns:
         `template` (name, language, category), `text`, and if the template has them `header`,
         `limited_time_offer`, `footer`, `buttons`, `cards` (each with `index`, `header`, `text`,

@@ -116,11 +116,7 @@ _LEADING_DIGIT: Final = "1"  # before the number, because one may begin with zer
 
 @lru_cache(maxsize=16_384)
 def encode_user_id(phone: str) -> str:
-    """Return the user id of a phone's owner, such as `US.349160025879411215`.
-
-    Args:
-        phone: 8 to 15 digits.
-    """
+    """Return the user id of a phone's owner, such as `US.349160025879411215`."""
     number = int(_LEADING_DIGIT + phone) * _FACTOR % _MODULUS
     return f"{_country_code(phone)}.{number:0{_DIGITS}d}"
 

@@ -224,15 +224,7 @@ class PlannedStep:
 def plan_steps(
     script: Script, phone: str, ordinal: int, rendered: RenderedMessage, uses: dict[int, int]
 ) -> list[PlannedStep]:
-    """Return the steps that one phone takes about one message, in the order of the script.
-
-    Args:
-        script: the phone's script.
-        phone: its digits.
-        ordinal: how many messages it has received, including this one.
-        rendered: the message as the phone shows it.
-        uses: how often the phone has taken each step with `times`.
-    """
+    """Return the steps that one phone takes about one message, in the order of the script."""
     planned: list[PlannedStep] = []
     for index, step in enumerate(script.steps):
         if not STEP_TRIGGERS[step.on](rendered):

@@ -128,10 +128,13 @@ def set_status(wamid: str, status: str, at_ms: int, code: int) -> list[Statement
     return [(f"UPDATE messages SET {_STATUS_ASSIGNMENTS[status]} WHERE wamid=:wamid", values)]
 
 
+WITH_WAMIDS: Final = "wamid IN (SELECT value FROM json_each(:wamids))"
+"""The condition for the messages with these ids, a JSON text."""
+
+
 async def find_by_wamids(store: Store, wamids: list[str]) -> list[SimulatedMessage]:
     """Return the messages with these ids, in no order."""
-    condition = "wamid IN (SELECT value FROM json_each(:wamids))"
-    return await MESSAGES.rows(store, condition, wamids=msgspec.json.encode(wamids).decode())
+    return await MESSAGES.rows(store, WITH_WAMIDS, wamids=msgspec.json.encode(wamids).decode())
 
 
 def find_orders(connection: sqlite3.Connection, phone_number_id: str, reference_id: str) -> list[SimulatedMessage]:

@@ -11,20 +11,19 @@ from typing import Final
 import msgspec
 from yarl import URL
 
-from waypost.base.clock import DAY_MS, Clock
+from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
 from waypost.base.http.connections import ConnectionPools
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
-from waypost.base.ids import Ids
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.simulator.accounts.accounts import Accounts, Destination
+from waypost.simulator.accounts.accounts import Destination
 from waypost.simulator.keyed_store import CachedKeyedValues
-from waypost.simulator.outbox import Outbox, envelope
-from waypost.simulator.settings import SimulatorSettingsStore
-from waypost.simulator.store import Store
+from waypost.simulator.outbox import delete_update, envelope
+from waypost.simulator.simulator_state import SimulatorState
 from waypost.simulator.tables.updates import (
+    FAULTED_UPDATES,
     MESSAGES_FIELD,
     RETRY_KIND,
     Outlet,
@@ -32,7 +31,15 @@ from waypost.simulator.tables.updates import (
     Update,
     build_pending_update,
 )
-from waypost.simulator.webhooks.webhook_faults import FaultedWebhooks, WebhookFaults
+from waypost.simulator.webhooks.webhook_faults import (
+    apply_due_faults,
+    find_post_fault,
+    load_faulted,
+    may_be_faulted,
+    next_faulted_batch,
+    next_faulted_ms,
+    next_faulted_times,
+)
 
 HANDSHAKE_TIMEOUT_S: Final = 10
 MAX_HANDSHAKE_RESPONSE_BYTES: Final = 4096
@@ -44,11 +51,6 @@ class EndpointVerificationFailed(Exception):
 
 async def verify_endpoint(uri: str, verify_token: str, challenge: str) -> None:
     """Verify that a callback URL accepts our webhooks.
-
-    Args:
-        uri: to be verified.
-        verify_token: that its owner has chosen.
-        challenge: which the response must be.
 
     Raises:
         EndpointVerificationFailed: the URL cannot be reached, or its response is wrong.
@@ -104,28 +106,13 @@ class WebhookRetry(msgspec.Struct, frozen=True):
 class WebhookSender:
     """Delivers updates that are due: in order within one outlet, concurrently for different ones."""
 
-    def __init__(
-        self,
-        store: Store,
-        clock: Clock,
-        ids: Ids,
-        settings: SimulatorSettingsStore,
-        accounts: Accounts,
-        outbox: Outbox,
-        faulted: FaultedWebhooks,
-        faults: WebhookFaults,
-    ) -> None:
-        self._store = store
-        self._clock = clock
-        self._ids = ids
-        self._settings = settings
-        self._accounts = accounts
-        self._outbox = outbox
-        self._faulted = faulted
-        self._faults = faults
+    def __init__(self, state: SimulatorState) -> None:
+        self._state = state
         self._posts: PostClient | None = None
         self._loops: dict[Outlet, Loop] = {}
-        self._retries = CachedKeyedValues(store, RETRY_KIND, WebhookRetry)  # of an account and app, by phone number id
+        self._retries = CachedKeyedValues(
+            state.store, RETRY_KIND, WebhookRetry
+        )  # of an account and app, by phone number id
         self.retries = self._retries.index(lambda retry: (retry.outlet,))
         self.posts = 0
         self._delivering = 0
@@ -134,9 +121,10 @@ class WebhookSender:
 
     async def open(self) -> None:
         """Start a loop for each outlet."""
+        await load_faulted(self._state)
         pools = ConnectionPools(max_per_address=_CONNECTIONS_PER_ADDRESS, idle_s=_IDLE_S, connect_s=_TIMEOUT_S)
         self._posts = PostClient(pools, max_body_bytes=_MAX_RESPONSE_BYTES)
-        for waba_id in self._accounts.by_id:
+        for waba_id in self._state.accounts.by_id:
             self.start_loops(waba_id)
 
     async def close(self) -> None:
@@ -149,10 +137,10 @@ class WebhookSender:
 
     def start_loops(self, waba_id: str) -> None:
         """Start the loops of the account's outlets that do not run yet."""
-        for outlet in self._accounts.outlets((waba_id,)):
+        for outlet in self._state.accounts.outlets((waba_id,)):
             if outlet not in self._loops:
                 name = f"webhooks {waba_id} {outlet.app_id} {outlet.phone_number_id}".rstrip()
-                wake = self._outbox.wake_events(waba_id).add_event()
+                wake = self._state.outbox.wake_events(waba_id).add_event()
                 loop = self._loops[outlet] = Loop(
                     name, partial(self._deliver, outlet, wake), partial(self._wait, wake), log=_SIMULATOR_LOG
                 )
@@ -171,14 +159,19 @@ class WebhookSender:
     async def next_due_ms(self) -> int | None:
         """Return when the next update is due, including retries; None if there is none."""
         dues: list[int] = []
-        for source in (self._outbox, self._faulted):
-            for next_due in await source.next_due_times():
-                default_outlet, *number_outlets = self._accounts.outlets_of(next_due.waba_id, next_due.app_id)
-                if not number_outlets:
-                    dues.append(self._next_try_ms(default_outlet, next_due.due_ms))
+        accounts, outbox = self._state.accounts, self._state.outbox
+        sources = (
+            (await outbox.next_due_times(), outbox.next_due_ms),
+            (await next_faulted_times(self._state), partial(next_faulted_ms, self._state)),
+        )
+        for next_dues, next_outlet_ms in sources:
+            for next_due in next_dues:
+                outlets = accounts.outlets_of(next_due.waba_id, next_due.app_id)
+                if len(outlets) == 1:
+                    dues.append(self._next_try_ms(outlets[0], next_due.due_ms))
                     continue
-                for outlet in (default_outlet, *number_outlets):
-                    outlet_due_ms = await source.next_due_ms(outlet)
+                for outlet in outlets:
+                    outlet_due_ms = await next_outlet_ms(outlet)
                     if outlet_due_ms is not None:
                         dues.append(self._next_try_ms(outlet, outlet_due_ms))
         return min(dues, default=None)
@@ -188,9 +181,9 @@ class WebhookSender:
         owners = {_retry_owner(outlet) for outlet in self.retries if outlet.waba_id == waba_id}
         for owner in owners:
             self._retries.pop_owner(owner)
-        await self._store.run([self._retries.delete_owner_statement(owner) for owner in owners])
+        await self._state.store.run([self._retries.delete_owner_statement(owner) for owner in owners])
         self.start_loops(waba_id)
-        self._outbox.wake_events(waba_id).set()
+        self._state.outbox.wake_events(waba_id).set()
 
     def worst_retry(self, waba_id: str) -> WebhookRetry | None:
         """Return the retry of the account's outlet with the most failures in a row; None if none has failed."""
@@ -208,24 +201,24 @@ class WebhookSender:
 
     async def _wait(self, wake: asyncio.Event, until_ms: int | None) -> None:
         if until_ms is not None:
-            await self._clock.wait(wake, until_ms=until_ms)
+            await self._state.clock.wait(wake, until_ms=until_ms)
 
     async def _deliver_due(self, served: Outlet) -> int | None:
         """Deliver one batch; return until when nothing is due, or None if there may be more."""
-        now_ms = self._clock.now_ms()
-        outlets = self._accounts.outlets_of(served.waba_id, served.app_id)
+        now_ms = self._state.clock.now_ms()
+        outlets = self._state.accounts.outlets_of(served.waba_id, served.app_id)
         outlet = next((outlet for outlet in outlets if outlet == served), None)
         if outlet is None:  # its number no longer has a callback URL of its own
             return now_ms + _MAX_IDLE_MS
         retry = self.retries.get(outlet)
         if retry is not None and retry.next_ms > now_ms:
             return retry.next_ms
-        settings = self._settings.value
+        settings = self._state.settings.value
         batch = await self._batch(outlet, now_ms, settings.batch_at_most)
         if not batch:
-            dues = (await self._outbox.next_due_ms(outlet), await self._faulted.next_due_ms(outlet))
+            dues = (await self._state.outbox.next_due_ms(outlet), await next_faulted_ms(self._state, outlet))
             return min((due_ms for due_ms in dues if due_ms is not None), default=now_ms + _MAX_IDLE_MS)
-        destination = self._accounts.destination(outlet)
+        destination = self._state.accounts.destination(outlet)
         unwanted_fields = destination.unwanted_fields if destination is not None else ()
         dropped = [
             update
@@ -239,7 +232,7 @@ class WebhookSender:
         if failure is None:
             await self._delete_updates(batch)
             if retry is not None:
-                await self._delete_retry(outlet)
+                await self._retries.delete(outlet.phone_number_id, _retry_owner(outlet))
         else:
             await self._save_retry(outlet, retry.attempts + 1 if retry else 1, failure)
         await asyncio.sleep(settings.gather_ms / 1000)
@@ -247,12 +240,12 @@ class WebhookSender:
 
     async def _batch(self, outlet: Outlet, now_ms: int, limit: int) -> list[PendingUpdate]:
         """Return the updates of the next POST; none if nothing is due."""
-        if not self._faults.may_apply(outlet.waba_id):
-            updates = await self._outbox.due_updates(outlet, now_ms=now_ms, limit=limit)
-            if not self._faults.may_apply(outlet.waba_id):  # none was armed while these were read
+        if not may_be_faulted(self._state, outlet.waba_id):
+            updates = await self._state.outbox.due_updates(outlet, now_ms=now_ms, limit=limit)
+            if not may_be_faulted(self._state, outlet.waba_id):  # none was armed while these were read
                 return [build_pending_update(update) for update in updates]
-        await self._faults.apply_due(outlet, now_ms=now_ms, limit=limit)
-        return await self._faulted.next_batch(outlet, now_ms=now_ms, limit=limit)
+        await apply_due_faults(self._state, outlet, now_ms=now_ms, limit=limit)
+        return await next_faulted_batch(self._state, outlet, now_ms=now_ms, limit=limit)
 
     def _next_try_ms(self, outlet: Outlet, due_ms: int) -> int:
         retry = self.retries.get(outlet)
@@ -260,16 +253,18 @@ class WebhookSender:
 
     async def _delete_updates(self, batch: Sequence[PendingUpdate]) -> None:
         """Delete updates that have been delivered, or will not be."""
-        faulted = [update for update in batch if update.position]
-        if faulted:
-            await self._faulted.delete(faulted)
-        await self._outbox.delete(update for update in batch if not update.position)
+        await self._state.store.run(
+            [
+                FAULTED_UPDATES.delete(position=update.position) if update.position else delete_update(update)
+                for update in batch
+            ]
+        )
 
     async def _post(self, waba_id: str, updates: Sequence[Update], destination: Destination) -> str | None:
         """Send updates in one POST; return what went wrong, or None after a 200."""
-        body = envelope(waba_id, updates, self._accounts.numbers)
+        body = envelope(waba_id, updates, self._state.accounts.numbers)
         secret = destination.app_secret
-        match await self._faults.find_post_fault(updates):
+        match await find_post_fault(self._state, updates):
             case "garbage":
                 await self._post_once(destination.uri, GARBAGE_BODY, sign_body(secret, GARBAGE_BODY))
             case "wrong_signature":
@@ -302,13 +297,8 @@ class WebhookSender:
 
     async def _save_retry(self, outlet: Outlet, attempts: int, reason: str) -> None:
         wait_s = RETRY_AFTER_S[min(attempts, len(RETRY_AFTER_S)) - 1]
-        retry = WebhookRetry(outlet, attempts, self._clock.now_ms() + round(wait_s * 1000), reason)
-        self._retries.put(retry, outlet.phone_number_id, _retry_owner(outlet))
-        await self._store.run([self._retries.save_statement(retry, outlet.phone_number_id, _retry_owner(outlet))])
-
-    async def _delete_retry(self, outlet: Outlet) -> None:
-        self._retries.pop(outlet.phone_number_id, _retry_owner(outlet))
-        await self._store.run([self._retries.delete_statement(outlet.phone_number_id, _retry_owner(outlet))])
+        retry = WebhookRetry(outlet, attempts, self._state.clock.now_ms() + round(wait_s * 1000), reason)
+        await self._retries.save(retry, outlet.phone_number_id, _retry_owner(outlet))
 
 
 def _retry_owner(outlet: Outlet) -> str:
