@@ -14,7 +14,7 @@ from waypost.base.ids import Ids
 from waypost.simulator.accounts.accounts import Accounts
 from waypost.simulator.accounts.records import Records
 from waypost.simulator.accounts.tokens import Tokens
-from waypost.simulator.accounts.usage_counts import UsageCounts
+from waypost.simulator.accounts.usage_counts import UsageCounts, usage_owner
 from waypost.simulator.delivery_signals import DeliverySignals
 from waypost.simulator.files import Files
 from waypost.simulator.keyed_store import CachedKeyedValues, StoredKind
@@ -86,6 +86,10 @@ class Transaction:
     def save_record(self, node_id: str, kind: str, record: dict[str, Any]) -> None:
         """Store the record of a number or account, also in memory."""
         self.save(self._state.records.values, record, kind, node_id)
+
+    def count(self, kind: str, subject: str, key: str) -> None:
+        """Count a new key of `UsageCounts` now."""
+        self.save(self._state.usage_counts.seen, self._state.clock.now_ms(), key, usage_owner(kind, subject))
 
     def send(self, *updates: Update) -> None:
         """Send webhooks, each if its account has a receiver."""

@@ -26,40 +26,41 @@ class UsageCounts:
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
-        self._seen = CachedKeyedValues(store, "usage_count", int)  # by key, of a kind and a subject
+        self.seen = CachedKeyedValues(store, "usage_count", int)  # by key, of a kind and a subject
 
     async def open(self) -> None:
         """Delete entries older than three days, and sort the rest by time."""
         old_ms = self._clock.now_ms() - 3 * DAY_MS
-        seen = self._seen.items()
-        self._seen.clear()
+        seen = self.seen.items()
+        self.seen.clear()
         for owner, key, at_ms in sorted(seen, key=itemgetter(2)):
             if at_ms > old_ms:
-                self._seen.put(at_ms, key, owner)
+                self.seen.put(at_ms, key, owner)
         old = [(owner, key) for owner, key, at_ms in seen if at_ms <= old_ms]
-        await self._store.run([self._seen.delete_statement(key, owner) for owner, key in old])
+        await self._store.run([self.seen.delete_statement(key, owner) for owner, key in old])
 
     def count(self, kind: str, subject: str, *, within_ms: int) -> int:
         """Return the number of keys counted within a time of at most three days."""
-        owner = _owner(kind, subject)
-        for key in _oldest(self._seen.values_of(owner), self._clock.now_ms() - within_ms):
-            self._seen.pop(key, owner)
-        return len(self._seen.values_of(owner))
+        owner = usage_owner(kind, subject)
+        for key in _oldest(self.seen.values_of(owner), self._clock.now_ms() - within_ms):
+            self.seen.pop(key, owner)
+        return len(self.seen.values_of(owner))
 
     def has(self, kind: str, subject: str, key: str, *, within_ms: int) -> bool:
         """True if this key was counted within this time."""
-        at_ms = self._seen.values_of(_owner(kind, subject)).get(key)
+        at_ms = self.seen.values_of(usage_owner(kind, subject)).get(key)
         return at_ms is not None and at_ms > self._clock.now_ms() - within_ms
 
     def record(self, kind: str, subject: str, key: str) -> Statement:
         """Count a key now; return the statement, which the caller writes."""
-        at_ms, owner = self._clock.now_ms(), _owner(kind, subject)
-        self._seen.pop(key, owner)  # keep the order by time
-        self._seen.put(at_ms, key, owner)
-        return self._seen.save_statement(at_ms, key, owner)
+        at_ms, owner = self._clock.now_ms(), usage_owner(kind, subject)
+        self.seen.pop(key, owner)  # keep the order by time
+        self.seen.put(at_ms, key, owner)
+        return self.seen.save_statement(at_ms, key, owner)
 
 
-def _owner(kind: str, subject: str) -> str:
+def usage_owner(kind: str, subject: str) -> str:
+    """Return the owner of the keys of a kind and a subject."""
     return f"{kind} {subject}"
 
 

@@ -24,7 +24,7 @@ from waypost.simulator.templates.changes import decide_action
 from waypost.simulator.templates.checks import check_draft
 from waypost.simulator.templates.drafts import fill_preset_texts
 from waypost.simulator.templates.library import draft_from_library, find_library_templates, library_view
-from waypost.simulator.templates.template import SimulatedTemplate, TemplateDecision
+from waypost.simulator.templates.template import SimulatedTemplate
 
 operation = GraphOperations()
 
@@ -82,8 +82,7 @@ async def list_library(_parts: SimulatorServices, call: Call, _account: Account 
 async def create_from_library(services: SimulatorServices, call: Call, account: Account) -> SimulatedTemplate:
     """Create a template from the library; it is approved at once, because its text is known."""
     draft = draft_from_library(call.fields)
-    template = await services.templates.create(account.waba_id, draft)
-    return await services.templates.decide(template, TemplateDecision("APPROVED")) or template
+    return await services.templates.create(account.waba_id, draft, is_approved=True)
 
 
 @operation("accounts.change", "POST", Account)

@@ -74,6 +74,7 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
         if known and not hmac.compare_digest(known.encode(), pin.encode()):
             transaction.save_record(number_id, REGISTRATION, {**record, "guesses": guesses + 1})
             return message_error(133005, "The PIN does not match.")
+        transaction.count(REGISTRATIONS, number_id, state.ids.new())
         transaction.save_record(number_id, REGISTRATION, {**record, "pin": pin, "guesses": 0})
         if restriction.get("name") == UNREGISTERED:
             transaction.save_record(number_id, SENDING_RESTRICTION, {})
@@ -81,7 +82,6 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
 
     if (error := await state.transact(write)) is not None:
         raise error
-    await state.store.run([state.usage_counts.record(REGISTRATIONS, number_id, state.ids.new())])
     return GRAPH_SUCCESS
 
 

@@ -58,8 +58,8 @@ class Templates:
         """Return the account's templates, oldest first."""
         return [template for template in self.by_id.values() if template.waba_id == waba_id]
 
-    async def create(self, waba_id: str, fields: Mapping[str, Any]) -> SimulatedTemplate:
-        """Create a template and plan its review; its category may differ from the requested one.
+    async def create(self, waba_id: str, fields: Mapping[str, Any], *, is_approved: bool = False) -> SimulatedTemplate:
+        """Create a template and plan its review, or approve it at once; its category may differ from the requested one.
 
         Raises:
             GraphApiError: for the first violation.
@@ -90,13 +90,18 @@ class Templates:
             extras=draft.extras,
         )
 
-        def write(transaction: Transaction) -> None:
+        def write(transaction: Transaction) -> SimulatedTemplate:
             check_name(state, transaction, template, _account_templates(transaction, waba_id), creations)
-            self._save(transaction, template)
+            transaction.count(CREATIONS, waba_id, template.template_id)
+            if not is_approved:
+                self._save(transaction, template)
+                return template
+            decision = TemplateDecision("APPROVED")
+            approved = apply_decision(template, decision, now_ms)
+            self._save(transaction, approved, decision_events(approved, decision, now_ms))
+            return approved
 
-        await state.transact(write)
-        await state.store.run([state.usage_counts.record(CREATIONS, waba_id, template.template_id)])
-        return template
+        return await state.transact(write)
 
     async def edit(self, template: SimulatedTemplate, fields: Mapping[str, Any]) -> SimulatedTemplate:
         """Change components, category or lifetime, and plan a new review.
