@@ -60,6 +60,14 @@ def check_id(name: str, value: Any) -> str:
     return value
 
 
+def check_boolean(name: str, value: Any) -> bool:
+    """Return a parameter that is true or false, or a text that says so."""
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise bad_parameter(f"Param {name} must be a boolean.")
+    return text == "true"
+
+
 def one_of(*choices: str) -> ParameterCheck:
     """Return the check that a parameter is one of these texts."""
 
@@ -76,6 +84,17 @@ def check_product(name: str, value: Any) -> str:
     if value != "whatsapp":
         raise is_missing(name)
     return str(value)
+
+
+def given_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a call that it has, without the product.
+
+    Raises:
+        GraphApiError: as for `read_parameters`.
+    """
+    read = read_parameters(struct, fields)
+    members = [field.encode_name for field in members_of(struct) if field.encode_name != "messaging_product"]
+    return {name: getattr(read, name) for name in members if name in fields}
 
 
 class ProductParameters(Struct, frozen=True):

@@ -29,7 +29,7 @@ from waypost.simulator.flows.model import (
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.nodes import app_data, node_fields, page
-from waypost.simulator.parameters import read_parameters
+from waypost.simulator.parameters import is_missing, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, open_form
 from waypost.simulator.simulator_state import SimulatorState, Transaction
 
@@ -267,7 +267,7 @@ async def upload_asset(state: SimulatorState, call: Call, flow: Flow) -> dict[st
     if fields.get("asset_type") != _ASSET_TYPE:
         raise bad_parameter(f"Param asset_type must be one of {{{_ASSET_TYPE}}}.")
     if asset is None:
-        raise bad_parameter("The parameter file is required.")
+        raise is_missing("file")
     text = asset
 
     def change(_: Transaction, draft: Flow) -> Flow:

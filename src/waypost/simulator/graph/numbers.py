@@ -11,6 +11,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import page
 from waypost.simulator.numbers.names import change_names, check_display_name
 from waypost.simulator.numbers.registration import change_registration, read_pin
+from waypost.simulator.parameters import ProductParameters, read_parameters
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -51,8 +52,7 @@ async def list_blocked(services: SimulatorServices, call: Call, number: Number) 
 
 def _requested_users(services: SimulatorServices, call: Call) -> dict[str, str | None]:
     """Return the numbers or user ids of the request, each with the digits of its phone; None if unknown."""
-    if call.fields.get("messaging_product") != "whatsapp":
-        raise bad_parameter("The parameter messaging_product is required.")
+    read_parameters(ProductParameters, call.fields)
     items = list_or_none(call.fields.get("block_users"))
     if not items or len(items) > _MAX_BLOCKED_USERS:
         raise bad_parameter(f"Param block_users must have 1 to {_MAX_BLOCKED_USERS} users.")

@@ -18,6 +18,7 @@ from waypost.simulator.messages.analytics import (
     data_point_view,
 )
 from waypost.simulator.nodes import page
+from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, decode_json, parse_parameter
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.templates.changes import decide_action
@@ -89,7 +90,7 @@ async def create_from_library(services: SimulatorServices, call: Call, account: 
 async def change_account(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Enable template analytics. Source: the operator's page "Analytics"."""
     if "is_enabled_for_insights" not in call.fields:
-        raise bad_parameter("The parameter is_enabled_for_insights is required.")
+        raise is_missing("is_enabled_for_insights")
     if str(call.fields["is_enabled_for_insights"]).lower() != "true":
         raise bad_parameter("Param is_enabled_for_insights must be true: it cannot be taken back.")
     await services.records.save(account.waba_id, INSIGHTS, {"is_enabled": True})
@@ -198,7 +199,7 @@ async def upsert_templates(services: SimulatorServices, call: Call, account: Acc
     fields = dict(call.fields)
     languages = _languages(fields.pop("languages", None))
     if not languages:
-        raise bad_parameter("The parameter languages is required.")
+        raise is_missing("languages")
     if str(fields.get("category", "")).upper() != _CATEGORY:
         raise bad_parameter(f"Param category must be one of {{{_CATEGORY}}}.")
     for component in objects_in(fields.get("components")):
@@ -334,7 +335,7 @@ async def delete_template(services: SimulatorServices, call: Call, account: Acco
         await services.templates.delete_all(account.waba_id, _ids(call.fields["hsm_ids"]))
         return GRAPH_SUCCESS
     if not name:
-        raise bad_parameter("The parameter name is required.")
+        raise is_missing("name")
     await services.templates.delete(account.waba_id, name, None if template_id is None else str(template_id))
     return GRAPH_SUCCESS
 

@@ -1,8 +1,9 @@
 """A number's business profile and conversational components."""
 
 import re
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Struct
 
 from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
@@ -13,7 +14,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.links import is_valid_link, signed_link
 from waypost.simulator.media.uploads import find_by_handle
 from waypost.simulator.nodes import requested_fields, unknown_field
-from waypost.simulator.parameters import ProductParameters, read_parameters
+from waypost.simulator.parameters import ParameterCheck, ProductParameters, given_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call, Download, parse_parameter
 from waypost.simulator.simulator_state import SimulatorState
 
@@ -36,10 +37,8 @@ _MAX_COMMANDS: Final = 30
 _MAX_COMMAND_NAME_CHARS: Final = 32
 _MAX_COMMAND_TEXT_CHARS: Final = 256
 
-FieldCheck = Callable[[str, Any], Any]
 
-
-def _text(min_chars: int, max_chars: int) -> FieldCheck:
+def _text(min_chars: int, max_chars: int) -> ParameterCheck:
     def check(name: str, value: Any) -> Any:
         if not isinstance(value, str) or not min_chars <= len(value) <= max_chars:
             raise bad_parameter(f"Param {name} must have {min_chars} to {max_chars} characters.")
@@ -73,55 +72,18 @@ def _vertical(name: str, value: Any) -> Any:
     return value
 
 
-# fmt: off
-PROFILE_FIELDS: Final[Mapping[str, FieldCheck]] = {  # Source: the operator's page "Business profiles"
-    "about":       _text(1, 139),
-    "address":     _text(0, 256),
-    "description": _text(0, 512),
-    "email":       _email,
-    "vertical":    _vertical,
-    "websites":    _websites,
-}
-# fmt: on
-SHOWN_PROFILE_FIELDS: Final = (*PROFILE_FIELDS, "profile_picture_url", "messaging_product")
+class ProfileParameters(ProductParameters, frozen=True):
+    """The members of a profile that may be set. Source: the operator's page "Business profiles"."""
+
+    about: Annotated[str, _text(1, 139)] = ""
+    address: Annotated[str, _text(0, 256)] = ""
+    description: Annotated[str, _text(0, 512)] = ""
+    email: Annotated[str, _email] = ""
+    vertical: Annotated[str, _vertical] = ""
+    websites: Annotated[tuple[str, ...], _websites] = ()
 
 
-def profile_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a profile that a request sets.
-
-    Raises:
-        GraphApiError: code 100, for the first invalid member.
-    """
-    read_parameters(ProductParameters, fields)
-    return {name: check(name, fields[name]) for name, check in PROFILE_FIELDS.items() if name in fields}
-
-
-def automation_changes(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the members of a number's conversational components that a request sets.
-
-    Raises:
-        GraphApiError: code 100, for the first invalid member.
-
-    Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80.
-    """
-    changes: dict[str, Any] = {}
-    if "enable_welcome_message" in fields:
-        changes["enable_welcome_message"] = str(fields["enable_welcome_message"]).lower() == "true"
-    if "prompts" in fields:
-        prompts = list_or_none(_decode_list(fields["prompts"]))
-        if prompts is not None and len(prompts) > _MAX_PROMPTS:
-            raise too_many_elements("prompts", _MAX_PROMPTS, len(prompts))
-        if prompts is None or not all(map(_is_prompt, prompts)):
-            raise bad_parameter(
-                f"Param prompts must be an array of at most {_MAX_PROMPTS} texts of 1 to "
-                f"{_MAX_PROMPT_CHARS} characters."
-            )
-        changes["prompts"] = prompts
-    if "commands" in fields:
-        changes["commands"] = _commands(fields["commands"])
-    if not changes:
-        raise bad_parameter("One of the parameters enable_welcome_message, prompts, commands is required.")
-    return changes
+_PROFILE_FIELDS: Final = ProfileParameters.__struct_fields__[1:]
 
 
 def _decode_list(value: object) -> object:
@@ -129,11 +91,26 @@ def _decode_list(value: object) -> object:
     return parse_parameter(value) if isinstance(value, str) else value
 
 
+def _welcome(_name: str, value: Any) -> bool:
+    return str(value).lower() == "true"
+
+
+def _prompts(name: str, value: Any) -> list[Any]:
+    prompts = list_or_none(_decode_list(value))
+    if prompts is not None and len(prompts) > _MAX_PROMPTS:
+        raise too_many_elements(name, _MAX_PROMPTS, len(prompts))
+    if prompts is None or not all(map(_is_prompt, prompts)):
+        raise bad_parameter(
+            f"Param {name} must be an array of at most {_MAX_PROMPTS} texts of 1 to {_MAX_PROMPT_CHARS} characters."
+        )
+    return prompts
+
+
 def _is_prompt(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= _MAX_PROMPT_CHARS
 
 
-def _commands(value: object) -> list[dict[str, str]]:
+def _commands(_name: str, value: Any) -> list[dict[str, str]]:
     items = list_or_none(_decode_list(value))
     if items is None or len(items) > _MAX_COMMANDS:
         raise bad_parameter(f"Param commands must be an array of at most {_MAX_COMMANDS} commands.")
@@ -154,11 +131,19 @@ def _commands(value: object) -> list[dict[str, str]]:
     return commands
 
 
+class AutomationParameters(Struct, frozen=True):
+    """A number's conversational components. Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80."""
+
+    enable_welcome_message: Annotated[bool, _welcome] = False
+    prompts: Annotated[tuple[str, ...], _prompts] = ()
+    commands: Annotated[tuple[dict[str, str], ...], _commands] = ()
+
+
 @operation("profile.read", "GET", Number, "whatsapp_business_profile", permission=MESSAGING)
 async def show_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return a number's business profile. Source: the operator's page "Business profiles"."""
     profile = state.records.get(number.phone_number_id, PROFILE)
-    view: dict[str, Any] = {name: profile[name] for name in PROFILE_FIELDS if name in profile}
+    view: dict[str, Any] = {name: profile[name] for name in _PROFILE_FIELDS if name in profile}
     if "picture" in profile:
         key = state.accounts.by_id[number.waba_id].token
         view["profile_picture_url"] = signed_link(
@@ -167,7 +152,7 @@ async def show_profile(state: SimulatorState, call: Call, number: Number) -> dic
     view["messaging_product"] = "whatsapp"
     names = requested_fields(call)
     for name in names:
-        if name not in (*SHOWN_PROFILE_FIELDS, "id"):
+        if name not in (*_PROFILE_FIELDS, "profile_picture_url", "messaging_product", "id"):
             raise unknown_field(name, "WhatsAppBusinessProfile")
     if names:
         names.append("messaging_product")
@@ -178,7 +163,7 @@ async def show_profile(state: SimulatorState, call: Call, number: Number) -> dic
 @operation("profile.change", "POST", Number, "whatsapp_business_profile", permission=MESSAGING)
 async def change_profile(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's business profile; absent members stay, and an empty handle removes the picture."""
-    changes = profile_changes(call.fields)
+    changes = given_parameters(ProfileParameters, call.fields)
     profile = state.records.get(number.phone_number_id, PROFILE)
     old_picture = profile.get("picture", {}).get("name")
     handle = call.fields.get("profile_picture_handle")
@@ -218,7 +203,9 @@ async def download_picture(state: SimulatorState, call: Call) -> Download:
 @operation("automation.change", "POST", Number, "conversational_automation")
 async def change_automation(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Change a number's conversational components; absent ones stay unchanged."""
-    changes = automation_changes(call.fields)
+    changes = given_parameters(AutomationParameters, call.fields)
+    if not changes:
+        raise bad_parameter("One of the parameters enable_welcome_message, prompts, commands is required.")
     automation = state.records.get(number.phone_number_id, AUTOMATION)
     await state.records.save(number.phone_number_id, AUTOMATION, {**automation, **changes})
     return GRAPH_SUCCESS

@@ -1,7 +1,10 @@
 """Graph API calls for stored data of a number: commerce settings, public key, settings such as `calling`."""
 
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from waypost.base.json_values import object_of, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
@@ -9,35 +12,50 @@ from waypost.simulator.accounts.records import COMMERCE, ENCRYPTION, SETTINGS
 from waypost.simulator.calling.settings import merge_calling
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.nodes import requested_fields
+from waypost.simulator.parameters import check_boolean, given_parameters, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.simulator_state import SimulatorState
 
 operation = GraphOperations()
 
-_COMMERCE_DEFAULTS: Final = {"is_catalog_visible": False, "is_cart_enabled": True}
 _KEY_PREFIX: Final = "-----BEGIN PUBLIC KEY-----"
 _NOT_SETTINGS: Final = frozenset({"access_token", "messaging_product", "fields"})
+
+
+class CommerceParameters(Struct, frozen=True):
+    """The visibility of catalogue and cart."""
+
+    is_catalog_visible: Annotated[bool, check_boolean] = False
+    is_cart_enabled: Annotated[bool, check_boolean] = True
+
+
+def _check_key(name: str, value: Any) -> str:
+    key = text_or_none(value)
+    if not key or not key.strip().startswith(_KEY_PREFIX):
+        raise bad_parameter(f"Param {name} must be a public key in PEM format.")
+    return key
+
+
+class KeyParameters(Struct, frozen=True):
+    """The public key for flows."""
+
+    business_public_key: Annotated[str, _check_key]
 
 
 @operation("commerce.read", "GET", Number, "whatsapp_commerce_settings")
 async def show_commerce_settings(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Return the visibility of catalogue and cart. Source: the operator's page "Commerce settings"."""
-    shop = {**_COMMERCE_DEFAULTS, **state.records.get(number.phone_number_id, COMMERCE)}
+    shop = {**asdict(CommerceParameters()), **state.records.get(number.phone_number_id, COMMERCE)}
     return {"data": [{**shop, "id": number.phone_number_id}]}
 
 
 @operation("commerce.change", "POST", Number, "whatsapp_commerce_settings")
 async def change_commerce_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Show catalogue and cart, or hide them. Source: the operator's page "Commerce settings"."""
-    changes: dict[str, Any] = {}
-    for name in _COMMERCE_DEFAULTS:
-        if name in call.fields:
-            text = str(call.fields[name]).lower()
-            if text not in ("true", "false"):
-                raise bad_parameter(f"Param {name} must be a boolean.")
-            changes[name] = text == "true"
+    changes = given_parameters(CommerceParameters, call.fields)
     if not changes:
-        raise bad_parameter(f"One of the parameters {', '.join(_COMMERCE_DEFAULTS)} is required.")
+        raise bad_parameter(f"One of the parameters {', '.join(CommerceParameters.__struct_fields__)} is required.")
     shop = state.records.get(number.phone_number_id, COMMERCE)
     await state.records.save(number.phone_number_id, COMMERCE, {**shop, **changes})
     return GRAPH_SUCCESS
@@ -56,9 +74,7 @@ async def show_key(state: SimulatorState, _call: Call, number: Number) -> dict[s
 @operation("encryption.change", "POST", Number, "whatsapp_business_encryption")
 async def change_key(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Set the public key. Source: the operator's page "Business encryption"."""
-    key = text_or_none(call.fields.get("business_public_key"))
-    if not key or not key.strip().startswith(_KEY_PREFIX):
-        raise bad_parameter("Param business_public_key must be a public key in PEM format.")
+    key = read_parameters(KeyParameters, call.fields).business_public_key
     await state.records.save(number.phone_number_id, ENCRYPTION, {"business_public_key": key})
     return GRAPH_SUCCESS
 
@@ -67,7 +83,7 @@ async def change_key(state: SimulatorState, call: Call, number: Number) -> dict[
 async def show_settings(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Return the stored settings; of them, `calling` decides whether phones can call the number."""
     settings = state.records.get(number.phone_number_id, SETTINGS)
-    names = [name.strip() for name in call.query.get("fields", "").split(",") if name.strip()]
+    names = requested_fields(call)
     return {name: settings[name] for name in names or settings if name in settings}
 
 
