@@ -21,7 +21,7 @@ from waypost.store.directory import Directory
 from waypost.wire.errors import error_response
 
 _REJECTED_DELAY_S: Final = 1.0
-"""How much later a caller without a token, who has tried too many, is rejected: the others have the process meanwhile."""
+"""How much later a caller who has tried too many tokens is rejected: the others have the process meanwhile."""
 _SAFE_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 AdminCall = Callable[[Request], Awaitable[Any]]

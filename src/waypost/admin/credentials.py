@@ -1,4 +1,4 @@
-"""The admin API's operations on a partner's client secrets, API keys and universal tokens, which share one life cycle."""
+"""The admin API's operations on client secrets, API keys and universal tokens, which share one life cycle."""
 
 from typing import Annotated, Final
 

@@ -39,8 +39,8 @@ class EmptyBody(msgspec.Struct, forbid_unknown_fields=True):
 class AdminOperations:
     """The operations of one subject, in order; calling it declares the next one.
 
-    The function's arguments are the context, at most one struct, which is read from the body, or for GET and DELETE from
-    the query, and the path parameters by name. It returns the struct of its response.
+    The function's arguments are the context, at most one struct, which is read from the body, or for GET and DELETE
+    from the query, and the path parameters by name. It returns the struct of its response.
     """
 
     def __init__(self) -> None:

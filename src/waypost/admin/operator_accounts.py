@@ -1,4 +1,4 @@
-"""Operator accounts and their business accounts: create, change, list, subscribe; and requests of the operator on behalf of the administrator."""
+"""Operator accounts and their business accounts: create, change, list, subscribe; and calls of the operator."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

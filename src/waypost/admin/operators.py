@@ -66,7 +66,7 @@ class DoctorQuery(msgspec.Struct):
 
 
 class OperatorAccounts(msgspec.Struct):
-    """Operator accounts with their business accounts and apps; among the members are the public fields of the adapter."""
+    """Operator accounts with the public fields of their adapters, their business accounts, and the apps of those."""
 
     operator_accounts: list[dict[str, Any]]
 
@@ -175,7 +175,7 @@ async def subscribe_account(context: AdminContext, account_id: str) -> Subscribe
 
 @operation("PUT", "/admin/apps/{app_id}/operator")
 async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Switched:
-    """Switch an app, with everything of its business account, to another operator account, or only report the effect."""
+    """Switch an app, with all of its business account, to another operator account, or only report the effect."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))

@@ -27,7 +27,8 @@ class NewPartner(msgspec.Struct, forbid_unknown_fields=True):
     password: Annotated[
         str | None,
         Meta(
-            description="8 characters or more: upper case, lower case, a digit, a symbol; without one only client secrets log in."
+            description="8 characters or more: upper case, lower case, a digit, a symbol; without one only client "
+            "secrets log in."
         ),
     ] = None
     contact_name: Annotated[str, Meta(description="Of a person there.")] = ""

@@ -22,7 +22,7 @@ class Credential(StrEnum):
     API_KEY = "API key"
 
 
-_OWN_APP_ERRORS: Final = {  # for a token of another of the partner's own apps, by the route's error for other apps. Source: ledger 0
+_OWN_APP_ERRORS: Final = {  # of another app's token of the same partner, by the error for other apps. Source: ledger 0
     ErrorCode.APP_ID_UNKNOWN: ErrorCode.NO_PERMISSION,
     ErrorCode.APP_NOT_FOUND: ErrorCode.NOT_FOR_THIS_APP,
 }

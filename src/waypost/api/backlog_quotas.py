@@ -208,7 +208,7 @@ class BacklogQuotas:
             count.task = None
 
     async def _read_backlog(self, partner_id: int) -> PartnerBacklog | None:
-        """Count in the store; None if that fails: the count before is used, because a quota must not cause an outage."""
+        """Count in the store; None if that fails: the last count is used, for a quota must not cause an outage."""
         try:
             return await self._database.read(_COUNT_UP_TO_QUOTAS, partner_id, self._default)
         except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""Onboarding: links and tokens, apps for numbers, registration of a number, and data that sign-up shows already filled in."""
+"""Onboarding: links and tokens, apps for numbers, registration of a number, and the data of the business."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A request as an endpoint sees it, with its form in parts and its idempotency key, and its response: thin, because every request runs through this code."""
+"""A request as an endpoint sees it, and its response: thin, because every request runs through this code."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The row type of the route table, the structs of responses with their JSON Schema, and the error codes that follow from a row."""
+"""The row type of the route table, its error codes, and the structs of responses with their JSON Schema."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""The table of routes: every partner and messaging endpoint, with readable names. Router and OpenAPI document are made from it."""
+"""The table of routes, with readable names: router and OpenAPI document are made from it."""
 
 import re
 from collections.abc import Mapping

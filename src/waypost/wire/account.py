@@ -1,4 +1,4 @@
-"""Wallet, usage, business profile and number in responses, and the partner token, which is a signed JWT (decision 0063)."""
+"""Wallet, usage, business profile and number in responses, and the partner token, a signed JWT (decision 0063)."""
 
 import datetime
 import json

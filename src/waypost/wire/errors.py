@@ -61,7 +61,8 @@ The rule is the error code; the other two are empty where the error has none.
 _MAX_ACCEPTED: Final = 1000
 UPLOAD_FAILED_TEXT: Final = "Unable to upload requested Media"  # Source: facts 8, 500
 
-ERRORS: Final = {  # Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text is documented, ours names field, rule and what is accepted.
+# Source: spec, "Errors"; facts 3.3, 4.1, 10. Where no text is documented, ours names field, rule and what is accepted.
+ERRORS: Final = {
     # code, status, text, source
     ErrorCode.AUTHENTICATION_FAILED: ErrorRow(401, "Authentication Failed", "spec, Errors; facts 1.2, 10"),
     ErrorCode.NOT_FOR_THIS_APP: ErrorRow(401, _NOT_FOR_APP, "facts 3.3, 10, 15"),

@@ -262,7 +262,7 @@ def _describe_malformed(text: str) -> str:
 
 
 def mismatch(error: msgspec.ValidationError, expected: Any, field: str) -> str:
-    """Return what is wrong with a JSON value, to follow what it must be: `: template.id is required`, or `, not a list`.
+    """Return what is wrong with a JSON value, after what it must be: `: template.id is required`, or `, not a list`.
 
     Args:
         error: of decoding the value.

@@ -1,4 +1,4 @@
-"""Forms of messages: addresses, session messages, templates with `message` and `postbackTexts`; and messages in responses."""
+"""Forms of messages: addresses, session messages and templates; and messages in responses."""
 
 import re
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, Union, get_type_hints

@@ -1,4 +1,4 @@
-"""Checks of an operator account: its token and usage, its business accounts with their numbers and templates, and the webhook."""
+"""Checks of an operator account: token, usage, business accounts with numbers and templates, and the webhook."""
 
 import secrets
 from collections.abc import Mapping, Sequence

@@ -39,7 +39,7 @@ ACCOUNT_CHECKS_TIMEOUT_S: Final = 30
 
 
 async def run_checks(context: AdminContext) -> list[CheckResult]:
-    """Return every result: of the store first, then of each operator account, ordered by id; only damage if it has any."""
+    """Return every result: of the store, then of each operator account by id; only damage if it has any."""
     damage = await check_damage(context)
     if any(result.state is CheckState.WRONG for result in damage):
         return damage  # the others would read what is damaged

@@ -24,7 +24,7 @@ class SetupRequest(SetupPart, frozen=True):
 
 
 class AppliedStep(msgspec.Struct):
-    """A step: what it did, or would do, to which part; `shown` are values that are shown once, `error` why it failed."""
+    """A step: what it does to which part; `shown` are values that are shown once, `error` why it failed."""
 
     kind: str
     name: str

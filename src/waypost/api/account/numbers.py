@@ -95,7 +95,7 @@ class BusinessAccountInfo(Success, rename="camel"):
 async def show_health(call: AppCall) -> Health:
     """Return `healthy`: true if the app's number is connected at the operator and its account active.
 
-    An error if it is a sandbox app, has no business account, or if the operator does not know the account or the number,
+    An error for a sandbox app, one without a business account, or if the operator does not know the account or number,
     or does not respond.
     """
     app = call.app

@@ -1,4 +1,4 @@
-"""Messages in the operator's own format, and MM Lite: marketing templates that go through its API for marketing messages."""
+"""Messages in the operator's own format, and MM Lite: marketing templates through its API for them."""
 
 from dataclasses import replace
 from functools import partial

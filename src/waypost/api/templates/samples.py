@@ -1,4 +1,4 @@
-"""The media samples of a draft: checks that they exist and their types, and adds a handle of ours to each that needs one."""
+"""The media samples of a draft: checks their existence and types, and adds a handle of ours where one is needed."""
 
 import asyncio
 from collections.abc import Mapping

@@ -29,7 +29,7 @@ def deductions(event: StatusEvent) -> dict[str, Any]:
         "category": category,
     }
     origin = (event.conversation or {}).get("origin")
-    if isinstance(origin, dict) and origin.get("type") == "free_entry_point":  # pyright: ignore[reportUnknownMemberType]
+    if object_of(origin).get("type") == "free_entry_point":
         body["conversationType"] = "FTC"
     return body
 
@@ -121,7 +121,7 @@ def mismatch_body(
 
 
 def billing_body(app: App, at_ms: int, event: StatusEvent, *, message_id: str | None, destination: str) -> bytes:
-    """Return the body for the price of a message; without an id of ours it is an AI provider's. Source: facts 6.7; ledger row 33."""
+    """Return the body for a price; without an id of ours it is an AI provider's. Source: facts 6.7; ledger row 33."""
     references = {"id": event.operator_message_id}
     if message_id is not None:
         references["gsId"] = message_id
@@ -347,17 +347,18 @@ def _present_members(value: Payload, *names: str) -> Payload:
     return {name: value[name] for name in names if value.get(name)}
 
 
-_CARD_PARTS: Final = {  # of a contact card: members that it always has, and further ones. Source: facts 6.4; ledger row 47
+_CARD_PARTS: Final = {  # members that a contact card always has, and others. Source: facts 6.4; ledger row 47
     "name": (("first_name", "formatted_name", "last_name"), ("middle_name", "prefix", "suffix")),
     "org": (("company",), ("department", "title")),
 }
-_ORDER_ITEM_MEMBERS: Final = {  # of a product, and the operator's names of them. Source: ledger row 49; operator's facts 7.4
+_ORDER_ITEM_MEMBERS: Final = {  # with the operator's names. Source: ledger row 49; operator's facts 7.4
     "id": "product_retailer_id",
     "currency": "currency",
     "amount": "item_price",
     "quantity": "quantity",
 }
-V2_INBOUND_KINDS: Final = {  # Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds not listed, have no format in version 2
+# Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds not listed, have no format in version 2
+V2_INBOUND_KINDS: Final = {
     # the operator's kind, `payload.type`, inner payload, `type`, more context
     "text": InboundKind("text", _text),
     "button": InboundKind("quick_reply", _tap),

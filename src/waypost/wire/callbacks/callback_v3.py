@@ -12,7 +12,7 @@ from waypost.domain.phone_number import parse_group_id
 from waypost.domain.postback import InboundContext, is_reference
 from waypost.wire.callbacks.callback_v2 import deductions
 
-NUMBERS_OF_USER_IDS: Final = {  # members with a user id, and the member with the number of the same user. Source: ledger rows 36, 59, 73
+NUMBERS_OF_USER_IDS: Final = {  # with the member of the user's number. Source: ledger rows 36, 59, 73
     "user_id": "wa_id",
     "from_user_id": "from",
     "to_user_id": "to",
@@ -84,7 +84,7 @@ def _body(app: App, entry: dict[str, Any]) -> bytes:
 
 
 def enqueued_body(app: App, at_ms: int, *, message_id: str, operator_message_id: str | None, destination: str) -> bytes:
-    """Return the body for a message that the operator accepted, with the time in milliseconds. Source: ledger row 53."""
+    """Return the body for a message that the operator accepted, with its time in ms. Source: ledger row 53."""
     status = {
         "id": operator_message_id or message_id,
         "gs_id": message_id,
@@ -168,7 +168,7 @@ def inbound_body(app: App, event: InboundEvent, context: InboundContext) -> byte
 
 
 def billing_body(app: App, event: StatusEvent, *, message_id: str | None, destination: str) -> bytes:
-    """Return the body for the price of a message; without an id of ours it is an AI provider's. Source: facts 7, billing; 6.7."""
+    """Return the body for a price; without an id of ours it is an AI provider's. Source: facts 7, billing; 6.7."""
     references = {"id": event.operator_message_id}
     if message_id is not None:
         references["gs_id"] = message_id
@@ -215,7 +215,7 @@ def live_body(app: App, at_ms: int) -> bytes:
 
 
 def _own_status_body(app: App, status: dict[str, Any]) -> bytes:
-    """Return the body of a status of our own, which has neither the entry's id nor metadata. Source: ledger rows 52 to 54."""
+    """Return the body of a status of our own, without the entry's id and metadata. Source: ledger rows 52 to 54."""
     value = {"messaging_product": "whatsapp", "statuses": [status]}
     return _body(app, {"changes": [{"field": "messages", "value": value}]})
 

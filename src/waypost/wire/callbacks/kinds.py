@@ -428,7 +428,9 @@ ACCOUNT_KINDS: Final = {  # by the operator's field. Source: facts 4.4, 6.6, 6.8
         source="operator's facts 7.2; mode ours",
     ),
 }
-PASSTHROUGH_KINDS: Final = {  # fields that are passed on unchanged, by the operator's field. Source: the operator's pages "Webhooks overview" and "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
+# Fields that are passed on unchanged, by the operator's field. Source: the operator's pages "Webhooks overview" and
+# "Override webhooks", and the fields that its dashboard lists (May 2026); modes: facts 4.4, ledger 1.4
+PASSTHROUGH_KINDS: Final = {
     "template_correct_category_detection": _passthrough_kind(
         "TEMPLATE",
         "template_correct_category_detection",

@@ -56,7 +56,7 @@ def quality_body(version: int, app: App, at_ms: int, template: Template, quality
 
 
 def category_body(version: int, app: App, at_ms: int, template: Template, event: CategoryEvent) -> bytes:
-    """Return the body for a template that has, or will have, another category. Source: facts 6.5; operator's facts 3.3."""
+    """Return the body for a template's other category, now or soon. Source: facts 6.5; operator's facts 3.3."""
     old, new = event.category, event.next_category
     if version == 3:
         names = ("previous_category", "new_category")

@@ -27,7 +27,7 @@ CONVERSION_METRICS: Final = (
         for place in ("APP", "WEBSITE")
     ),
 )
-"""What a recipient does in the partner's app or on its website; the operator reports it to advertisers only. Source: ledger 1.5."""
+"""Actions in the partner's app or website, which the operator reports to advertisers only. Source: ledger 1.5."""
 MM_LITE: Final = "MARKETING_MESSAGES_LITE_API"
 PRODUCT_TYPES: Final = ("CLOUD_API", MM_LITE)
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -134,7 +134,9 @@ def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
     The window is `start` and `end`; our own parameter `days` sets the start relative to the end.
 
     Raises:
-        ApiError: the other template is missing, or the window is another. Source: public page "Compare templates"; facts 3.6.
+        ApiError: the other template is missing, or the window is another.
+
+    Source: public page "Compare templates"; facts 3.6.
     """
     days = _number(query, "days", maximum=MAX_ANALYTICS_DAYS)
     days = WINDOWS_D[0] if days is None else days
