@@ -1,7 +1,7 @@
 """Structs stored by kind, owner and key in one table; most of them in memory, too."""
 
 import sqlite3
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, Final, Generic, TypeVar
 
 from waypost.base.written_numbers import encode_json, json_decoder
@@ -161,14 +161,14 @@ class CachedKeyedValues(KeyedValues[StoredValue]):
             for key in [key for key in values if len(key) == len(first) and first <= key <= last]:
                 self.pop(key, owner)
 
-    async def save(self, value: StoredValue, key: str, owner: str = "", *, also: Sequence[Statement] = ()) -> None:
-        """Insert or update a value: on disk, together with further statements, then in memory."""
-        await self._store.run([self.save_statement(value, key, owner), *also])
+    async def save(self, value: StoredValue, key: str, owner: str = "") -> None:
+        """Insert or update a value: on disk, then in memory."""
+        await self._store.run([self.save_statement(value, key, owner)])
         self.put(value, key, owner)
 
-    async def delete(self, key: str, owner: str = "", *, also: Sequence[Statement] = ()) -> None:
-        """Delete a value: on disk, together with further statements, then in memory."""
-        await self._store.run([self.delete_statement(key, owner), *also])
+    async def delete(self, key: str, owner: str = "") -> None:
+        """Delete a value: on disk, then in memory."""
+        await self._store.run([self.delete_statement(key, owner)])
         self.pop(key, owner)
 
     def _unindex(self, value: StoredValue | None) -> None:

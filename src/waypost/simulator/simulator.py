@@ -20,6 +20,7 @@ from waypost.simulator.handsets.planned_actions import start_planned_actions
 from waypost.simulator.media.media import add_inbound_media, sweep_media
 from waypost.simulator.media.uploads import sweep_uploads
 from waypost.simulator.messages.held_messages import resume_held
+from waypost.simulator.onboarding.accounts import save_account, save_app, save_number
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.reviews import start_reviews
 from waypost.simulator.services import SimulatorServices
@@ -166,18 +167,20 @@ class Simulator:
         known = services.accounts.by_id.get(account.waba_id)
         namespace = account.namespace or (known.namespace if known else "")
         is_new_uri = known_app is not None and known_app.callback_uri != app.callback_uri
-        await services.accounts.save_app(app)
-        await services.accounts.save_account(
+        await save_app(services, app)
+        await save_account(
+            services,
             Account(
                 waba_id=account.waba_id,
                 name=account.name,
                 namespace=namespace or services.ids.new().replace("-", "_"),
                 token=account.token,
                 app_id=account.app_id,
-            )
+            ),
         )
         for number in numbers:
-            await services.accounts.save_number(
+            await save_number(
+                services,
                 Number(
                     number.phone_number_id,
                     number.waba_id,
@@ -185,7 +188,7 @@ class Simulator:
                     number.name,
                     number.throughput,
                     number.is_on_business_app,
-                )
+                ),
             )
         if is_new_uri:
             await services.webhooks.retry_now(account.waba_id)

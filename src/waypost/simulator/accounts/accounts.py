@@ -7,17 +7,9 @@ from typing import Final
 
 import msgspec
 
-from waypost.simulator.keyed_store import CachedKeyedValues, KeyedValues, StoredKind
-from waypost.simulator.store import Statement, Store
-from waypost.simulator.tables.updates import (
-    FAULTED_UPDATES,
-    MESSAGES_FIELD,
-    OUTBOX,
-    RETRY_KIND,
-    SUBSCRIPTION_KIND,
-    WEBHOOK_FIELDS,
-    Outlet,
-)
+from waypost.simulator.keyed_store import CachedKeyedValues, StoredKind, StoredValue
+from waypost.simulator.store import Store
+from waypost.simulator.tables.updates import MESSAGES_FIELD, SUBSCRIPTION_KIND, WEBHOOK_FIELDS, Outlet
 
 
 class GraphApp(msgspec.Struct, frozen=True):
@@ -81,32 +73,43 @@ class Number(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Destination:
-    """Callback URI of an outlet's webhooks, the key that signs them, and the fields that the app did not subscribe to."""
+    """Callback URI of an outlet's webhooks, the key that signs them, and the fields that the app leaves out."""
 
     uri: str
     app_secret: str
     unwanted_fields: frozenset[str]
 
 
+APPS: Final = StoredKind("app", GraphApp)
+ACCOUNTS: Final = StoredKind("account", Account)
+NUMBERS: Final = StoredKind("number", Number)
+SUBSCRIPTIONS: Final = StoredKind(SUBSCRIPTION_KIND, GraphSubscription)
+"""Of an account, by app."""
+NUMBER_WEBHOOKS: Final = StoredKind("number_webhook", str)
+"""The callback URIs of an app's numbers that have their own, by number."""
+
+
+def _hold(store: Store, kind: StoredKind[StoredValue]) -> CachedKeyedValues[StoredValue]:
+    """Hold the values of a kind in memory, which a reset does not clear."""
+    return CachedKeyedValues(store, kind.name, kind.value_type, survives_reset=True)
+
+
 class Accounts:
     """Every account, app, number and subscription."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
-        self._apps = CachedKeyedValues(store, "app", GraphApp, survives_reset=True)
-        self._accounts = CachedKeyedValues(store, "account", Account, survives_reset=True)
-        self._numbers = CachedKeyedValues(store, "number", Number, survives_reset=True)
-        self._subscriptions = CachedKeyedValues(
-            store, SUBSCRIPTION_KIND, GraphSubscription, survives_reset=True
-        )  # of an account, by app
-        self._overrides = CachedKeyedValues(store, "number_webhook", str)  # callback URIs of an app, by number
-        self._retries = KeyedValues(store, RETRY_KIND, object)
+        self._subscriptions = _hold(store, SUBSCRIPTIONS)
+        self._overrides = CachedKeyedValues(store, NUMBER_WEBHOOKS.name, str)
         self._account_ids_by_token: dict[str, tuple[str, ...]] = {}
-        self.apps = self._apps.all
-        self.by_id = self._accounts.all
-        self.numbers = self._numbers.all
-        self.numbers_by_digits = self._numbers.index(lambda number: (number.phone_number,))
-        self.number_kind: StoredKind[Number] = self._numbers
+        self.apps = _hold(store, APPS).all
+        self.by_id = _hold(store, ACCOUNTS).all
+        numbers = _hold(store, NUMBERS)
+        self.numbers = numbers.all
+        self.numbers_by_digits = numbers.index(lambda number: (number.phone_number,))
+
+    def clear_tokens(self) -> None:
+        """Clear what is known of the accounts' own tokens: an account has changed."""
+        self._account_ids_by_token.clear()
 
     def accounts_with_token(self, token: str) -> tuple[str, ...]:
         """Return the ids of the accounts whose own token this is."""
@@ -188,57 +191,6 @@ class Accounts:
             for account in self.by_id.values()
             if account.app_id == app_id or self.subscription(account.waba_id, app_id) is not None
         ]
-
-    async def save_app(self, app: GraphApp) -> None:
-        """Create or update an app."""
-        await self._apps.save(app, app.app_id)
-
-    async def save_account(self, account: Account) -> None:
-        """Create an account with a subscription of its app, or update it; a new app takes over the subscription."""
-        waba_id, previous = account.waba_id, self.by_id.get(account.waba_id)
-        old, new = None, GraphSubscription(waba_id, account.app_id) if previous is None else None
-        statements: list[Statement] = []
-        if previous is not None and previous.app_id != account.app_id:
-            old = self.subscription(waba_id, previous.app_id)
-            new = msgspec.structs.replace(old, app_id=account.app_id) if old else None
-            new_app = {"app_id": account.app_id}
-            statements += [
-                table.update(new_app, waba_id=waba_id, app_id=previous.app_id) for table in (OUTBOX, FAULTED_UPDATES)
-            ]
-        if old is not None:
-            statements.append(self._subscriptions.delete_statement(old.app_id, waba_id))
-        if new is not None:
-            statements.append(self._subscriptions.save_statement(new, new.app_id, waba_id))
-        await self._accounts.save(account, waba_id, also=statements)
-        if old is not None:
-            self._subscriptions.pop(old.app_id, waba_id)
-        if new is not None:
-            self._subscriptions.put(new, new.app_id, waba_id)
-        self._account_ids_by_token.clear()
-
-    async def save_number(self, number: Number) -> None:
-        """Create or update a number."""
-        holder = self.numbers_by_digits.get(number.phone_number, number)
-        is_other = holder.phone_number_id != number.phone_number_id
-        old = [self._numbers.delete_statement(holder.phone_number_id)] if is_other else []
-        await self._numbers.save(number, number.phone_number_id, also=old)
-
-    async def set_number_override(self, app_id: str, number: Number, uri: str) -> None:
-        """Set the callback URI of a number's own with an app; an empty one removes it."""
-        if uri:
-            await self._overrides.save(uri, number.phone_number_id, app_id)
-        else:
-            await self._overrides.delete(number.phone_number_id, app_id)
-
-    async def subscribe(self, subscription: GraphSubscription) -> None:
-        """Create or update a subscription."""
-        await self._subscriptions.save(subscription, subscription.app_id, subscription.waba_id)
-
-    async def unsubscribe(self, waba_id: str, app_id: str) -> None:
-        """Delete a subscription, with its undelivered webhooks."""
-        pending = [table.delete(waba_id=waba_id, app_id=app_id) for table in (OUTBOX, FAULTED_UPDATES)]
-        retries = self._retries.delete_owner_statement(f"{waba_id} {app_id}")
-        await self._subscriptions.delete(app_id, waba_id, also=[*pending, retries])
 
 
 _ID_DIGITS: Final = 16

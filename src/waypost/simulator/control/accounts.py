@@ -13,6 +13,7 @@ from waypost.simulator.control.numbers import number_view
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Id, Name, accepts
 from waypost.simulator.messages.direct_send import DIRECT_SEND_ACCESS
+from waypost.simulator.onboarding.accounts import save_account, save_app
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.tables.updates import WEBHOOK_FIELDS, Outlet
 from waypost.simulator.webhooks.webhooks import EndpointVerificationFailed, WebhookRetry, verify_endpoint
@@ -83,10 +84,10 @@ async def put_account(services: SimulatorServices, waba_id: str, body: AccountBo
     """
     previous = services.accounts.by_id.get(waba_id)
     app = services.accounts.apps.get(body.app_id) or GraphApp(body.app_id, body.app_secret)
-    await services.accounts.save_app(replace(app, app_secret=body.app_secret))
+    await save_app(services, replace(app, app_secret=body.app_secret))
     namespace = body.namespace or (previous.namespace if previous else "") or services.ids.new().replace("-", "_")
     account = Account(waba_id, body.name, namespace, body.token, body.app_id, body.manual_reviews)
-    await services.accounts.save_account(account)
+    await save_account(services, account)
     services.webhooks.start_loops(waba_id)
     return account_view(services, account, 0)
 
@@ -111,7 +112,7 @@ async def put_marketing_status(services: SimulatorServices, waba_id: str, body: 
 async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> dict[str, Any]:
     """Create an app without subscriptions, or set its secret."""
     app = replace(services.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=body.app_secret)
-    await services.accounts.save_app(app)
+    await save_app(services, app)
     return {"app_id": app_id, "callback_uri": app.callback_uri}
 
 
@@ -126,7 +127,7 @@ async def put_webhook(services: SimulatorServices, body: WebhookBody, app: Graph
             raise ControlApiError("callback_uri", str(failed), accepted, status=422) from failed
     fields = app.fields or WEBHOOK_FIELDS if body.fields is None else body.fields
     changes = {"callback_uri": body.callback_uri, "verify_token": body.verify_token, "fields": fields}
-    await services.accounts.save_app(replace(app, **changes))
+    await save_app(services, replace(app, **changes))
     for account in services.accounts.accounts_of_app(app.app_id):
         await services.webhooks.retry_now(account.waba_id)
     return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}

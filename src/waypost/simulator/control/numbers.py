@@ -21,6 +21,7 @@ from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, 
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
 from waypost.simulator.numbers.names import change_names, decide_display_name
+from waypost.simulator.onboarding.accounts import save_number
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
@@ -98,7 +99,7 @@ async def put_number(services: SimulatorServices, phone_number_id: str, body: Nu
         rule = f"belongs to {holder.phone_number_id}"
         raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
     number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput, body.is_on_business_app)
-    await services.accounts.save_number(number)
+    await save_number(services, number)
     return number_view(services, number)
 
 
@@ -188,7 +189,7 @@ async def upgrade_number(services: SimulatorServices, number: Number, body: Upgr
     done_ms = services.clock.now_ms() + _MAINTENANCE_MS
     record = {"name": "MAINTENANCE", "until_ms": done_ms}
     await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
-    await services.accounts.save_number(replace(number, throughput=body.throughput))
+    await save_number(services, replace(number, throughput=body.throughput))
     value = {
         "display_phone_number": number.phone_number,
         "event": "THROUGHPUT_UPGRADE",

@@ -11,6 +11,7 @@ from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
+from waypost.simulator.onboarding import accounts as saving
 from waypost.simulator.parameters import is_missing
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
 from waypost.simulator.services import SimulatorServices
@@ -103,7 +104,7 @@ def _read_fields(call: Call) -> tuple[str, ...]:
 
 
 async def _save_app(services: SimulatorServices, app: GraphApp) -> None:
-    await services.accounts.save_app(app)
+    await saving.save_app(services, app)
     for account in services.accounts.accounts_of_app(app.app_id):
         await services.webhooks.retry_now(account.waba_id)
 
@@ -149,7 +150,7 @@ async def subscribe(services: SimulatorServices, call: Call, account: Account) -
     if uri:
         check_override(services, call.app_id, account.waba_id)
         await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
-    await services.accounts.subscribe(GraphSubscription(account.waba_id, call.app_id, uri))
+    await saving.subscribe(services, GraphSubscription(account.waba_id, call.app_id, uri))
     await services.webhooks.retry_now(account.waba_id)
     return GRAPH_SUCCESS
 
@@ -157,5 +158,5 @@ async def subscribe(services: SimulatorServices, call: Call, account: Account) -
 @operation("subscriptions.delete", "DELETE", Account, "subscribed_apps")
 async def unsubscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Stop the account's webhooks to the calling app. Source: facts 1."""
-    await services.accounts.unsubscribe(account.waba_id, call.app_id)
+    await saving.unsubscribe(services, account.waba_id, call.app_id)
     return GRAPH_SUCCESS

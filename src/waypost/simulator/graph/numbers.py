@@ -11,6 +11,7 @@ from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import page
 from waypost.simulator.numbers.names import change_names, check_display_name
 from waypost.simulator.numbers.registration import change_registration, read_pin
+from waypost.simulator.onboarding.accounts import set_number_webhook
 from waypost.simulator.parameters import ProductParameters, read_parameters
 from waypost.simulator.phones.phones import BlockFailure, phone_digits
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
@@ -140,5 +141,5 @@ async def _change_webhook(
     if uri:
         check_override(services, app_id, number.waba_id)
         await shake_hands(services, uri, text_or_none(configuration.get("verify_token")) or "")
-    await services.accounts.set_number_override(app_id, number, uri)
+    await set_number_webhook(services, app_id, number, uri)
     await services.webhooks.retry_now(number.waba_id)

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct
 from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.accounts import NUMBERS, Number
 from waypost.simulator.accounts.records import NAMES, NUMBER_STATUS
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
@@ -82,7 +82,7 @@ async def decide_display_name(state: SimulatorState, number: Number, *, is_appro
         record = transaction.record(number_id, NAMES)
         name = str(record.get("requested_name", number.name))
         if is_approved:
-            transaction.save(state.accounts.number_kind, replace(number, name=name), number_id)
+            transaction.save(NUMBERS, replace(number, name=name), number_id)
             status = transaction.record(number_id, NUMBER_STATUS)
             transaction.save_record(number_id, NUMBER_STATUS, {**status, "name_status": "APPROVED"})
         decision = {"requested_name": name, "requested_status": "APPROVED" if is_approved else "DECLINED"}

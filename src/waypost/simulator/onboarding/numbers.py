@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct
 
 from waypost.base.json_values import text_or_none
-from waypost.simulator.accounts.accounts import Account, Number
+from waypost.simulator.accounts.accounts import NUMBERS, Account, Number
 from waypost.simulator.accounts.records import REGISTRATION, SENDING_RESTRICTION
 from waypost.simulator.errors import bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
@@ -41,11 +41,11 @@ async def create_number(state: SimulatorState, call: Call, account: Account) -> 
     number = Number("4" + state.ids.digits(15), account.waba_id, digits, name, _THROUGHPUT)  # 16 digits, below 2^53
 
     def write(transaction: Transaction) -> None:
-        if any(known.phone_number == digits for known in transaction.values(state.accounts.number_kind).values()):
+        if any(known.phone_number == digits for known in transaction.values(NUMBERS).values()):
             raise bad_parameter(
                 "Param phone_number: the number is registered with a WhatsApp Business account already."
             )
-        transaction.save(state.accounts.number_kind, number, number.phone_number_id)
+        transaction.save(NUMBERS, number, number.phone_number_id)
         transaction.save_record(number.phone_number_id, REGISTRATION, {"needs_code": True})
         transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, {"name": UNREGISTERED})
 

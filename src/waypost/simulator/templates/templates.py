@@ -243,7 +243,7 @@ class Templates:
         await self._state.transact(lambda transaction: self._save(transaction, template))
 
     async def find_or_add(self, template: SimulatedTemplate, events: TemplateEvents) -> SimulatedTemplate:
-        """Store a generated template with its webhooks, unless its name and language are in use; return the stored one."""
+        """Store a generated template, unless its name and language are in use; return the stored one."""
 
         def write(transaction: Transaction) -> SimulatedTemplate:
             for known in _account_templates(transaction, template.waba_id):
