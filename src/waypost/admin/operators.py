@@ -175,7 +175,7 @@ async def subscribe_account(context: AdminContext, account_id: str) -> Subscribe
 
 @operation("PUT", "/admin/apps/{app_id}/operator")
 async def switch_operator(context: AdminContext, body: OperatorSwitch, app_id: str) -> Switched:
-    """Switch an app, with all of its business account, to another operator account, or only report the effect."""
+    """Switch an app, with its whole business account, to another operator account, or only report the effect."""
     switch_request = SwitchRequest(**msgspec.structs.asdict(body))
     result = await switch_app(context, app_id, switch_request)
     return _switch_view(result, callback_url(context, switch_request.operator_account_id))
