@@ -69,28 +69,6 @@ async def call_operator(services: Services, app: App, request: OperatorCall[Resp
     return _response_or_error(app, type(request).__name__, response)
 
 
-async def request_graph(services: Services, app: App, request: GraphRequest) -> dict[str, Any]:
-    """Make a request of the operator's Graph API, and return the object of its response.
-
-    Raises:
-        ApiError: as `call_operator`.
-    """
-    account, graph = await graph_of(services, app)
-    response = await graph.request(account, _add_business(app, request))
-    return _response_or_error(app, f"{request.method} {request.path}", response)
-
-
-async def list_graph(services: Services, app: App, request: GraphRequest, name: str) -> list[Any]:
-    """Return all items of a list of the operator's Graph API; `name` is what our log calls them.
-
-    Raises:
-        ApiError: as `call_operator`.
-    """
-    account, graph = await graph_of(services, app)
-    items = await graph.list_all(account, _add_business(app, request), name)
-    return _response_or_error(app, f"{request.method} {request.path}", items)
-
-
 async def _operator_account_of(services: Services, app: App) -> OperatorAccount:
     account = await services.directory.operator_account_of(app)
     if account is None:
@@ -109,12 +87,6 @@ async def graph_of(services: Services, app: App) -> tuple[OperatorAccount, Graph
     if graph is None:
         raise ApiError(ErrorCode.OPERATOR_REJECTED, "This operator does not offer this operation.")
     return account, graph
-
-
-def _add_business(app: App, request: GraphRequest) -> GraphRequest:
-    """Return the request with the business account that it calls itself, whose limits it counts toward."""
-    owner = request.path.partition("/")[0]
-    return request._replace(business=owner) if owner == app.business_account_id else request
 
 
 def _response_or_error(app: App, call_name: str, response: Response | CallFailure) -> Response:
@@ -214,11 +186,11 @@ class AppCall(NamedTuple):
         """Call the operator's Graph API, and return the object of its response.
 
         Raises:
-            ApiError: as `request_graph`.
+            ApiError: as `call_operator`; or the operator has no Graph API.
         """
-        return await request_graph(
-            self.services, self.app, GraphRequest(method, path, body, query, files, is_message=is_message)
-        )
+        account, graph = await graph_of(self.services, self.app)
+        request = GraphRequest(method, path, body, query, files, self._business(path), is_message)
+        return _response_or_error(self.app, f"{method} {path}", await graph.request(account, request))
 
     async def graph_list(self, path: str, name: str) -> list[Any]:
         """Return all pages of a list as one; `name` is what the log calls it.
@@ -226,7 +198,14 @@ class AppCall(NamedTuple):
         Raises:
             ApiError: as `graph`.
         """
-        return await list_graph(self.services, self.app, GraphRequest("GET", path), name)
+        account, graph = await graph_of(self.services, self.app)
+        items = await graph.list_all(account, GraphRequest("GET", path, business=self._business(path)), name)
+        return _response_or_error(self.app, f"GET {path}", items)
+
+    def _business(self, path: str) -> str:
+        """Return the business account that a path names, whose limits the call counts toward; empty if it names none."""
+        owner = path.partition("/")[0]
+        return owner if owner == self.app.business_account_id else ""
 
     async def graph_page(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return one page of a list.
