@@ -143,42 +143,30 @@ class GraphApi:
 
     def _find_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
         """Return the object of an id, and the accounts that own it; an app may have several."""
-        services = self._services
-        number = services.accounts.numbers.get(object_id)
-        if number is not None:
-            return number, [number.waba_id]
-        account = services.accounts.by_id.get(object_id)
-        if account is not None:
-            return account, [account.waba_id]
-        template = services.templates.by_id.get(object_id)
-        if template is not None:
-            return template, [template.waba_id]
-        return self._find_other_object(object_id)
-
-    def _find_other_object(self, object_id: str) -> tuple[GraphObject, list[str]]:
-        services = self._services
-        media = find_media(services, object_id)
-        if media is not None:
-            return media, [services.accounts.numbers[media.phone_number_id].waba_id]
-        flow = services.values(FLOWS).get(object_id)
-        if flow is not None:
-            return flow, [flow.waba_id]
-        group = services.values(GROUPS).get(object_id)
-        if group is not None:
-            return group, [services.accounts.numbers[group.phone_number_id].waba_id]
-        app = services.accounts.apps.get(object_id)
+        services, accounts = self._services, self._services.accounts
+        owned = (
+            accounts.numbers.get(object_id)
+            or accounts.by_id.get(object_id)
+            or services.templates.by_id.get(object_id)
+            or services.values(FLOWS).get(object_id)
+        )
+        if object_id.startswith("signups/"):
+            owned = services.values(SIGNUPS).get(object_id.removeprefix("signups/"))
+        if owned is not None:
+            return owned, [owned.waba_id]
+        of_number = find_media(services, object_id) or services.values(GROUPS).get(object_id)
+        if of_number is not None:
+            return of_number, [accounts.numbers[of_number.phone_number_id].waba_id]
+        app = accounts.apps.get(object_id)
         if app is not None:
-            return app, [account.waba_id for account in services.accounts.accounts_of_app(app.app_id)]
+            return app, [account.waba_id for account in accounts.accounts_of_app(app.app_id)]
         linked = services.templates.by_id.get(object_id.removeprefix(AD_PREFIX))
         if linked is not None and linked.category == "MARKETING":
             return SimulatedAd(linked), [linked.waba_id]
         upload = find_upload(services, object_id)
         if upload is not None:
             return upload, [upload.user_id]
-        signup = services.values(SIGNUPS).get(object_id.removeprefix("signups/"))
-        if signup is not None and object_id.startswith("signups/"):
-            return signup, [signup.waba_id]
-        business = find_business(services.accounts, object_id)
+        business = find_business(accounts, object_id)
         if business is not None:
             return business, [account.waba_id for account in (*business.owned, *business.shared)]
         return None, []
