@@ -12,10 +12,9 @@ from waypost.assembly.dev import demo
 from waypost.client.responses import ApiUnreachable, ClientResponse
 from waypost.client.transports import ClientRequestBody, StreamedResponse
 from waypost.console.api_clients import ControlClient
-from waypost.console.page_tools import PageContextReader
-from waypost.console.palette.commands import COMMANDS, Command
+from waypost.console.page_tools import Command, PageContextReader
 from waypost.console.route import RouteKind
-from waypost.console.routes import PAGES
+from waypost.console.routes import COMMANDS, PAGES
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -172,7 +171,7 @@ async def test_simulator_that_never_responds_delays_no_page(
 ) -> None:
     services = vars(console.dev)["_sides"].waypost.console.services
     monkeypatch.setattr("waypost.console.page_tools.CONTEXT_TIMEOUT_S", 0.05)
-    monkeypatch.setattr("waypost.console.palette.commands.PALETTE_PHONES_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("waypost.console.palette.PALETTE_PHONES_TIMEOUT_S", 0.05)
     monkeypatch.setattr(services.apis, "control", ControlClient(UnresponsiveSimulator()))
 
     context = await PageContextReader(services.apis.control, services.clock).read()

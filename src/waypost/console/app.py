@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -51,8 +52,15 @@ class Console:
 
     def _routes(self) -> list[Route]:
         """Return all routes; last the pages for a wrong method and for an unknown path."""
-        from waypost.console.routes import ELSEWHERE, NOT_FOUND_ROUTES, PAGES  # here: every page, 60 ms of each start
+        from waypost.console.routes import (  # here: every page, 60 ms of each start
+            ELSEWHERE,
+            NOT_FOUND_ROUTES,
+            PAGES,
+            TABLE,
+        )
 
+        self.tools = replace(self.tools, table=TABLE)
+        self.services.pages.add_globals(navigation=TABLE.navigation, tabs=TABLE.tabs)
         pages = [
             Route(row.path, guard_endpoint(row, self.tools), methods=[row.method])
             for row in PAGES

@@ -327,3 +327,13 @@ def _add_headers(response: Response, tools: PageTools, page_request: PageRequest
             httponly=True, samesite="lax", secure=tools.services.is_secure,
         )  # fmt: skip
     return response
+
+
+async def report_unknown_path(tools: PageTools, page_request: PageRequest) -> Response:
+    """Report an unknown path.
+
+    Raises:
+        NotFound: always.
+    """
+    del tools, page_request
+    raise NotFound

@@ -113,7 +113,7 @@ class FilterForm:
 
     Attributes:
         make: called with the members that the fields return.
-        times: names of the fields of a range, beside `time`, each with its member of the store's filter; none: no range.
+        times: fields of a range beside `time`, each with its member of the store's filter; empty: no range.
     """
 
     fields: tuple[FilterField, ...]

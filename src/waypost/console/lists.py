@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from waypost.console.list_filters import FILTER_TIMES, HIDDEN_TEXT_HINT, FilterContext, FilterForm, ListFilter
 from waypost.console.page_tools import PageTools
-from waypost.console.route import PageRoute, RouteKind
+from waypost.console.route import PageRoute, action_row, live_row, page_row, part_row
 from waypost.console.web.formatting import format_number
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
@@ -132,15 +132,20 @@ class ListPage:
     beside: Callable[[PageTools, PageRequest], Awaitable[Sequence[PageElement]]] = no_elements
     keeps: Callable[[ListFilter], bool] = lambda _filters: True
 
-    @property
-    def routes(self) -> tuple[PageRoute, ...]:
-        """Its routes; they stand before those with a parameter in place of `live`, `more`, `export` or `selected`."""
+    def routes(self, name: str, tab: str, nav: str = "") -> tuple[PageRoute, ...]:
+        """Return its rows; they stand before those with a parameter in place of `live`, `more`, `export` or `selected`.
+
+        Args:
+            name: in the palette.
+            tab: of its section.
+            nav: as of `PageRoute`.
+        """
         return (
-            PageRoute(RouteKind.PAGE, self.path, self.show, f"list of {self.noun}"),
-            PageRoute(RouteKind.LIVE, f"{self.path}/live", self.live, "stream new and changed rows"),
-            PageRoute(RouteKind.PART, f"{self.path}/more", self.show_more, "load older rows"),
-            PageRoute(RouteKind.PART, f"{self.path}/export", self.export_all, "export the list as CSV"),
-            PageRoute(RouteKind.ACT, f"{self.path}/selected/export", self.export_selected, "export the selected rows"),
+            page_row(self.path, self.show, name, tab=tab, nav=nav),
+            live_row(f"{self.path}/live", self.live, "stream new and changed rows"),
+            part_row(f"{self.path}/more", self.show_more, "load older rows"),
+            part_row(f"{self.path}/export", self.export_all, "export the list as CSV"),
+            action_row(f"{self.path}/selected/export", self.export_selected, "export the selected rows"),
         )
 
     def path_of(self, page_request: PageRequest) -> str:

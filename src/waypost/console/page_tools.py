@@ -1,8 +1,8 @@
 """Simulator state in the layout of every page: armed faults, and a clock that was moved."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from starlette.responses import HTMLResponse, Response
@@ -90,12 +90,60 @@ SHELL_MACROS: Final = "shell.html"
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """One page to open, or one action.
+
+    Attributes:
+        name: displayed and searched text.
+        section: part of the console that it belongs to.
+        path: of the page or action; `{app_id}` stands for the current app.
+        posts: form fields of an action; None for a page.
+        stays: True if the open page stays and shows a notice.
+        confirmation: question to confirm first; empty: none.
+    """
+
+    name: str
+    section: str
+    path: str
+    posts: Mapping[str, str] | None = None
+    stays: bool = False
+    confirmation: str = ""
+
+
+def action_command(
+    name: str, section: str, path: str, *, stays: bool = True, confirmation: str = "", **fields: str
+) -> Command:
+    """Return a command that runs an action."""
+    return Command(name, section, path, fields, stays, confirmation)
+
+
+@dataclass(frozen=True, slots=True)
+class PageTable:
+    """Navigation, tabs, commands and texts that pages take from the table of pages.
+
+    Attributes:
+        navigation: name, label, path and condition of each section.
+        tabs: by the section's name: group, label and path of each tab.
+        commands: of the palette.
+        audited_actions: what each action did, by method and path template.
+    """
+
+    navigation: Sequence[tuple[str, str, str, str]] = ()
+    tabs: Mapping[str, Sequence[tuple[str, str, str]]] = field(
+        default_factory=dict[str, Sequence[tuple[str, str, str]]]
+    )
+    commands: Sequence[Command] = ()
+    audited_actions: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+@dataclass(frozen=True, slots=True)
 class PageTools:
     """First argument of every endpoint: services, streams and common responses."""
 
     services: ConsoleServices
     stream_runner: StreamRunner
     context_reader: PageContextReader
+    table: PageTable = PageTable()
 
     async def page(self, page_request: PageRequest, name: str, status: int = 200, **values: Any) -> Response:
         """Return a whole page with the layout."""

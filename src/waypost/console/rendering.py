@@ -36,6 +36,11 @@ class PageRenderer:
     def __init__(self, assets: Assets, clock: Clock) -> None:
         self._assets = assets
         self._clock = clock
+        self._globals: dict[str, Any] = {}
+
+    def add_globals(self, **values: Any) -> None:
+        """Add values that all templates have, before the first page is rendered."""
+        self._globals |= values
 
     def render(self, name: str, page_request: PageRequest, **values: Any) -> str:
         """Return a page, or a fragment that has its own template file."""
@@ -75,6 +80,7 @@ class PageRenderer:
             now=self._clock.now_ms,
             message_view=message_view,
             time_element=time_element,
+            **self._globals,
         )
         environment.filters |= {
             "exact": time_text,

@@ -1,13 +1,17 @@
-"""The row type of the console's route table."""
+"""The row types of the console's table of pages."""
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any, Final
 
 from starlette.responses import Response
 
-from waypost.console.page_tools import PageTools
+from waypost.console.page_tools import Command, PageTools
 from waypost.console.web.page_request import PageRequest
+
+_OTHER_PARAMETER: Final = re.compile(r"\{(?!app_id\})")
 
 
 class RouteKind(StrEnum):
@@ -34,9 +38,11 @@ class PageRoute:
     """One route. `{app_id}` in a path must be one of the partner's apps.
 
     Attributes:
-        does: short description for readers of the table.
+        does: of a page, its name in the palette; of an action, its text in the audit log.
         is_shared: shows or changes what is for administrators only under `serve`, such as what all partners share.
         is_audited: writes an entry in the audit log, also when it is rejected.
+        nav: when the navigation has the page: always, or for an app, simulator or administrator; empty: never.
+        tab: its tab in its section, after the group of tabs and `/` if there are groups; empty: none.
     """
 
     kind: RouteKind
@@ -46,8 +52,66 @@ class PageRoute:
     audience: Audience = Audience.PARTNER
     is_shared: bool = False
     is_audited: bool = False
+    nav: str = ""
+    tab: str = ""
 
     @property
     def method(self) -> str:
         """POST for actions, GET for everything else."""
         return "POST" if self.kind is RouteKind.ACT else "GET"
+
+
+def page_row(path: str, endpoint: Endpoint, does: str, **more: Any) -> PageRoute:
+    """Return the row of a page."""
+    return PageRoute(RouteKind.PAGE, path, endpoint, does, **more)
+
+
+def part_row(path: str, endpoint: Endpoint, does: str) -> PageRoute:
+    """Return the row of a part of a page."""
+    return PageRoute(RouteKind.PART, path, endpoint, does)
+
+
+def live_row(path: str, endpoint: Endpoint, does: str) -> PageRoute:
+    """Return the row of a stream."""
+    return PageRoute(RouteKind.LIVE, path, endpoint, does)
+
+
+def action_row(path: str, endpoint: Endpoint, does: str, **more: Any) -> PageRoute:
+    """Return the row of an action."""
+    return PageRoute(RouteKind.ACT, path, endpoint, does, **more)
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One item of the navigation, with the rows of its pages.
+
+    Attributes:
+        name: of its icon; pages name it as `here`.
+    """
+
+    name: str
+    label: str
+    rows: Sequence[PageRoute]
+
+    @property
+    def navigation_row(self) -> PageRoute:
+        """The page that the navigation leads to."""
+        return next(row for row in self.rows if row.nav)
+
+    @property
+    def tabs(self) -> list[tuple[str, str, str]]:
+        """Group, label and path of each tab."""
+        split = [(*row.tab.rpartition("/")[::2], row.path) for row in self.rows if row.tab]
+        return [(group, label, path) for group, label, path in split]
+
+    @property
+    def commands(self) -> list[Command]:
+        """The palette's commands for its pages, except for one that the navigation calls the same."""
+        section = "Settings" if self.name == "partners" else self.label
+        return [
+            Command(row.does, section, row.path)
+            for row in self.rows
+            if row.kind is RouteKind.PAGE
+            and not _OTHER_PARAMETER.search(row.path)
+            and not (row.nav and row.does == self.label)
+        ]

@@ -1,57 +1,392 @@
-"""The console's route table. The rows of each page are in that page's package."""
+"""The one table of pages: routes, navigation, tabs, commands of the palette, and texts of audited actions.
 
+`{app_id}` in a path must be one of the partner's apps. What an audited row does is its text in the audit log.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from waypost.console import home, sign_in
-from waypost.console.callbacks.routes import CALLBACKS
-from waypost.console.conversations.routes import CONVERSATIONS
-from waypost.console.messages.routes import MESSAGES
-from waypost.console.overview.routes import OVERVIEW
-from waypost.console.palette import commands, search
-from waypost.console.partners.routes import PARTNERS
-from waypost.console.phones.routes import PHONES
-from waypost.console.reference.routes import REFERENCE
-from waypost.console.requests import REQUESTS, show_request
-from waypost.console.route import Audience, PageRoute, RouteKind
-from waypost.console.settings.routes import SETTINGS
-from waypost.console.simulator.routes import SIMULATOR
-from waypost.console.templates.routes import TEMPLATES
+from waypost.base.clock import HOUR_MS
+from waypost.console import guard, partners, reference, requests, sign_in
+from waypost.console.callbacks import deliveries, delivery, replays, response_times, snippets, subscriptions
+from waypost.console.conversations import listing as conversations
+from waypost.console.conversations import thread
+from waypost.console.messages import listing as messages
+from waypost.console.messages import received, resend, trace
+from waypost.console.overview import first_steps
+from waypost.console.overview import page as overview
+from waypost.console.page_tools import Command, PageTable, action_command
+from waypost.console.palette import list_commands, search_commands
+from waypost.console.phones import actions as phone_actions
+from waypost.console.phones import page as phones
+from waypost.console.phones import script as phone_script
+from waypost.console.phones import sending as phone_sending
+from waypost.console.phones.sending import require_own_phone
+from waypost.console.route import Audience, PageRoute, RouteKind, Section, action_row, live_row, page_row, part_row
+from waypost.console.settings import access, app, audit, operator, personal_data, profile
+from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots
+from waypost.console.simulator.context import require_simulator
+from waypost.console.templates import draft_text, editor, gallery
+from waypost.console.templates import page as template
 
-# fmt: off
-BASE_ROUTES: Final = (  # Source: decision 0057
-    #       kind       path              endpoint                description
-    PageRoute(RouteKind.PAGE, "/sign-in",  sign_in.show_sign_in,          "show the sign-in form", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/sign-in",  sign_in.sign_in,               "start a session", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/enter",    sign_in.enter,                 "start a demo session", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/sign-out", sign_in.sign_out,              "end the session"),
-    PageRoute(RouteKind.ACT,  "/theme",    sign_in.choose_theme,          "choose a theme", Audience.PUBLIC),
-    PageRoute(RouteKind.ACT,  "/times",    sign_in.choose_times,          "choose the zone of times"),
-    PageRoute(RouteKind.PAGE, "/",         home.show_home,                "redirect to an app's overview"),
-    PageRoute(RouteKind.PART, "/commands", commands.list_commands, "list commands for the palette"),
-    PageRoute(RouteKind.PART, "/commands/search", search.search_commands, "find people and messages for it"),
+
+def _audited(*rows: PageRoute) -> Sequence[PageRoute]:
+    """Return rows of which each action writes an entry in the audit log."""
+    return [replace(row, is_audited=row.kind is RouteKind.ACT) for row in rows]
+
+
+_OVERVIEW: Final = (
+    page_row("/apps/{app_id}", overview.show_overview, "Overview", nav="app"),
+    live_row("/apps/{app_id}/live", overview.live_overview, "stream its changes"),
+    action_row("/apps/{app_id}/first-message", first_steps.send_first_message, "send a template to a phone"),
+    action_row("/apps/{app_id}/sample-template", first_steps.create_sample_template, "submit a sample template"),
+    *_audited(
+        action_row("/apps/{app_id}/dead-letters/{position}/retry", overview.retry_dead_letter, "retry a dead letter")
+    ),
+)
+PHONES: Final = (
+    page_row("/phones", phones.show_phones, "Phones", nav="simulator"),
+    live_row("/phones/live", phones.live_phones, "updates of them"),
+    part_row("/phones/media/{media_id}", phones.show_media, "a media file"),
+    part_row("/phones/flows/{flow_id}", phones.show_flow, "the form of a flow"),
+    part_row("/phones/{phone}/handset", phones.show_handset, "one phone with another chat open"),
+    part_row("/phones/{phone}/chats/{number}/older", phones.show_older, "older messages of a chat"),
+    page_row("/phones/{phone}/script", require_own_phone(phone_script.show_script), "the form of its script"),
+    action_row(
+        "/phones/{phone}/script", require_own_phone(phone_script.save_script), "save it, or change the rows of the form"
+    ),
+    action_row("/phones/{phone}/chats/{number}/text", require_own_phone(phone_sending.send_text), "send a text"),
+    action_row("/phones/{phone}/chats/{number}/file", require_own_phone(phone_sending.send_file), "send a file"),
+    action_row(
+        "/phones/{phone}/chats/{number}/location", require_own_phone(phone_sending.send_location), "send a location"
+    ),
+    action_row(
+        "/phones/{phone}/chats/{number}/contact", require_own_phone(phone_sending.send_contact), "send a contact card"
+    ),
+    action_row(
+        "/phones/{phone}/chats/{number}/poll",
+        require_own_phone(phone_sending.send_unsupported),
+        "send a type that the operator does not forward",
+    ),
+    action_row(
+        "/phones/{phone}/items/{position}/contact",
+        require_own_phone(phone_actions.share_contact),
+        "respond to a request for contact data",
+    ),
+    action_row("/phones/{phone}/items/{position}/react", require_own_phone(phone_actions.react), "react to a message"),
+    action_row("/phones/{phone}/number", require_own_phone(phone_actions.change_number), "change the number"),
+    *(one.page_row for one in phone_actions.PHONE_ACTIONS),
+)
+_TEMPLATES: Final = (
+    page_row("/apps/{app_id}/templates", gallery.show_gallery, "Templates", nav="app"),
+    live_row("/apps/{app_id}/templates/live", gallery.live_gallery, "updates of it"),
+    page_row("/apps/{app_id}/templates/new", editor.show_new, "New template"),
+    action_row("/apps/{app_id}/templates/new", editor.write_new, "preview, check, change or submit it"),
+    part_row("/apps/{app_id}/templates/media/{media_id}", draft_text.show_sample, "a sample file"),
+    page_row("/apps/{app_id}/templates/{template_id}", template.show_template, "one template"),
+    live_row("/apps/{app_id}/templates/{template_id}/live", template.live_template, "updates of it"),
+    page_row("/apps/{app_id}/templates/{template_id}/edit", editor.show_edit, "editor for an existing template"),
+    action_row("/apps/{app_id}/templates/{template_id}/edit", editor.write_edit, "preview, check, change or submit it"),
+    action_row("/apps/{app_id}/templates/{template_id}/send", template.send_template, "send it"),
+    action_row("/apps/{app_id}/templates/{template_id}/delete", template.delete_template, "delete it"),
+)
+_MESSAGES: Final = (
+    *messages.MESSAGES.routes("Messages", tab="Sent", nav="app"),
+    action_row("/apps/{app_id}/messages/selected/replay", messages.replay_selected, "replay their callbacks"),
+    action_row("/apps/{app_id}/messages/selected/show", messages.show_selected, "show their texts"),
+    *received.RECEIVED.routes("Messages received", tab="Received"),
+    action_row("/apps/{app_id}/messages/received/reveal", received.reveal_received, "show the text of one"),
+    live_row("/apps/{app_id}/messages/{message_id}/live", trace.live_trace, "stream a message's trace"),
+    part_row("/apps/{app_id}/messages/{message_id}/json", trace.show_json, "the trace as JSON"),
+    action_row(
+        "/apps/{app_id}/messages/{message_id}/content", trace.show_content, "show its content and its request as code"
+    ),
+    action_row("/apps/{app_id}/messages/{message_id}/resend", resend.resend_message, "resend it as a new message"),
+    page_row("/apps/{app_id}/messages/{message_id:path}", trace.show_trace, "show a message's trace"),
+    *conversations.CONVERSATIONS.routes("Conversations", tab="Conversations"),
+    page_row("/apps/{app_id}/conversations/{recipient_id}", thread.show_thread, "show one conversation"),
+    live_row("/apps/{app_id}/conversations/{recipient_id}/live", thread.live_thread, "stream its messages"),
+    action_row(
+        "/apps/{app_id}/conversations/{recipient_id}/reveal", thread.reveal_message, "show the text of one message"
+    ),
+    action_row("/apps/{app_id}/conversations/{recipient_id}/reply", thread.send_reply, "send a text within the window"),
+    action_row("/apps/{app_id}/conversations/{recipient_id}/read", thread.mark_read, "mark what was received as read"),
+    *requests.REQUESTS.routes("API requests", tab="API requests"),
+    page_row("/requests/{entry_id}", requests.show_request, "one request and why it failed"),
+)
+_CALLBACKS: Final = (
+    *_audited(
+        page_row(
+            "/apps/{app_id}/callbacks", subscriptions.show_subscriptions, "Callbacks", nav="app", tab="Subscriptions"
+        ),
+        live_row("/apps/{app_id}/callbacks/live", subscriptions.live_subscriptions, "updates of it"),
+        page_row("/apps/{app_id}/callbacks/new", subscriptions.show_new, "New subscription"),
+        action_row("/apps/{app_id}/callbacks/new", subscriptions.create, "create a callback subscription"),
+        page_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}",
+            subscriptions.show_subscription,
+            "one subscription",
+        ),
+        live_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/live",
+            subscriptions.live_subscription,
+            "updates of it",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}",
+            subscriptions.change,
+            "change a callback subscription",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/check",
+            subscriptions.send_ping,
+            "send a ping to an endpoint",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/pause",
+            subscriptions.pause,
+            "pause a callback subscription",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/resume",
+            subscriptions.resume,
+            "resume a callback subscription",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/retry",
+            subscriptions.retry,
+            "retry waiting callbacks",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/key", subscriptions.show_key, "show a signing key"
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/rotate",
+            subscriptions.rotate_key,
+            "replace a signing key",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/delete",
+            subscriptions.delete,
+            "delete a callback subscription",
+        ),
+        action_row("/apps/{app_id}/callbacks/replay-selected", replays.replay_selected, "replay selected callbacks"),
+    ),
+    *deliveries.DELIVERIES.routes("Deliveries", tab="Deliveries"),
+    *_audited(
+        page_row(
+            "/apps/{app_id}/callbacks/deliveries/{callback_id}", delivery.show_delivery, "one callback and its attempts"
+        ),
+        live_row("/apps/{app_id}/callbacks/deliveries/{callback_id}/live", delivery.live_delivery, "updates of it"),
+        action_row(
+            "/apps/{app_id}/callbacks/deliveries/{callback_id}/body",
+            delivery.download_body,
+            "download the body of a callback",
+        ),
+        action_row(
+            "/apps/{app_id}/callbacks/deliveries/{callback_id}/reveal",
+            delivery.reveal_body,
+            "show the texts of a callback",
+        ),
+        action_row("/apps/{app_id}/callbacks/deliveries/{callback_id}/replay", delivery.replay, "replay a callback"),
+        page_row(
+            "/apps/{app_id}/callbacks/response-times",
+            response_times.show_response_times,
+            "Response times",
+            tab="Response times",
+        ),
+        page_row("/apps/{app_id}/callbacks/replay", replays.show_replay, "Replay callbacks", tab="Replay"),
+        action_row("/apps/{app_id}/callbacks/replay", replays.replay, "replay callbacks"),
+        page_row("/apps/{app_id}/callbacks/verify", snippets.show_snippets, "Verify a signature", tab="Verify"),
+    ),
+)
+SIMULATOR: Final = tuple(
+    replace(row, endpoint=require_simulator(row.kind, row.endpoint), is_shared=True)
+    for row in _audited(
+        page_row("/simulator", reviews.show_reviews, "Template reviews", nav="simulator", tab="Reviews"),
+        live_row("/simulator/live", reviews.live_reviews, "updates of it"),
+        action_row(
+            "/simulator/templates/{template_id}/{act}", reviews.act_on_template, "act on a template as the operator"
+        ),
+        page_row("/simulator/faults", faults.show_faults, "Arm a fault", tab="Faults"),
+        live_row("/simulator/faults/live", faults.live_faults, "updates of it"),
+        page_row("/simulator/faults/new/{on}/{kind}", fault_forms.show_fault_form, "form of one kind of fault"),
+        action_row("/simulator/faults/new/{on}/{kind}", fault_forms.arm_form, "arm a fault"),
+        action_row("/simulator/faults/presets/{key}", faults.arm_preset, "arm a preset of faults"),
+        action_row("/simulator/faults/presets/{key}/disarm", faults.disarm_preset, "disarm a preset of faults"),
+        action_row("/simulator/faults/json", faults.arm_json, "arm a fault given as JSON"),
+        page_row("/simulator/faults/{fault_id}", faults.show_fault, "one fault with its last firings"),
+        live_row("/simulator/faults/{fault_id}/live", faults.live_fault, "updates of it"),
+        page_row("/simulator/clock", clock.show_clock, "Clock", tab="Clock"),
+        live_row("/simulator/clock/live", clock.live_clock, "updates of it"),
+        action_row("/simulator/clock/next", clock.advance_to_next, "advance the clock to the next due time"),
+        page_row("/simulator/fleets", fleets.show_fleets, "Fleets", tab="Fleets"),
+        action_row("/simulator/fleets", fleets.create_fleet, "create a fleet"),
+        page_row("/simulator/fleets/{name}", fleets.show_fleet, "one fleet with its statistics"),
+        live_row("/simulator/fleets/{name}/live", fleets.live_fleet, "updates of it"),
+        page_row("/simulator/snapshots", snapshots.show_snapshots, "Snapshots and reset", tab="Snapshots"),
+        action_row("/simulator/snapshots", snapshots.save_snapshot, "save a snapshot"),
+        part_row("/simulator/snapshots/{name}/content", snapshots.download_snapshot, "download a snapshot"),
+        page_row("/simulator/rules", rules.show_rules, "Operator rules", tab="Rules"),
+        action_row("/simulator/rules", rules.change_rules, "change the rules of the simulator"),
+        reviews.REVIEW_DELAY.page_row,
+        *(row.page_row for row in faults.FAULT_ACTIONS),
+        *(row.page_row for row in clock.CLOCK_ACTIONS),
+        fleets.DELETE_FLEET.page_row,
+        *(row.page_row for row in snapshots.SNAPSHOT_ACTIONS),
+    )
+)
+_PARTNERS: Final = _audited(
+    page_row("/partners", partners.show_partners, "New partner", is_shared=True, nav="administrator"),
+    action_row("/partners", partners.make_partner, "create a partner", is_shared=True),
+    action_row("/partners/{partner_id}/enter", partners.enter_partner, "continue as another partner", is_shared=True),
+)
+_SETTINGS: Final = (
+    *_audited(
+        page_row("/settings", profile.show_profile, "Settings", nav="always", tab="Account/Profile"),
+        action_row("/settings/sessions/end-others", profile.end_other_sessions, "end all other sessions"),
+        action_row("/settings/retention", profile.change_retention, "change retention periods", is_shared=True),
+        action_row("/settings/quotas", profile.change_quotas, "change quotas", is_shared=True),
+        page_row("/settings/password", access.show_password, "Change password", tab="Account/Password"),
+        action_row("/settings/password", access.change_password, "change the password"),
+        page_row(
+            "/settings/administrator", access.show_administrator, "Act as administrator", tab="Account/Administrator"
+        ),
+        action_row("/settings/administrator", access.start_administration, "start to act as administrator"),
+        action_row("/settings/administrator/end", access.end_administration, "end acting as administrator"),
+        page_row("/settings/secrets", access.show_secrets, "Client secrets", tab="API access/Client secrets"),
+        action_row("/settings/secrets", access.make_secret, "create a client secret"),
+        page_row("/settings/keys", access.show_keys, "API keys", tab="API access/API keys"),
+        action_row("/settings/keys", access.make_key, "create an API key"),
+        page_row("/settings/apps", app.show_apps, "Apps and tokens", tab="Sending/Apps"),
+        action_row("/settings/apps", app.create_app, "create a sandbox app"),
+        page_row("/settings/operator", operator.show_operator, "Operator and health check", tab="Sending/Operator"),
+        page_row("/apps/{app_id}/settings", app.show_app, "App token, keys, settings"),
+        action_row("/apps/{app_id}/settings", app.change_app, "change an app"),
+        action_row("/apps/{app_id}/settings/delete", app.delete_app, "delete an app"),
+        action_row("/apps/{app_id}/settings/token", app.show_token, "show an app token"),
+        action_row("/apps/{app_id}/settings/token/renew", app.renew_token, "replace an app token"),
+        action_row("/apps/{app_id}/settings/keys", app.make_key, "create an additional app key"),
+        action_row("/apps/{app_id}/settings/tokens", app.mint_token, "create an app token that expires"),
+        action_row("/apps/{app_id}/settings/rates", app.set_rate, "set a rate limit of an app", is_shared=True),
+        action_row(
+            "/apps/{app_id}/settings/rates/reset", app.reset_rate, "reset a rate limit of an app", is_shared=True
+        ),
+        action_row(
+            "/apps/{app_id}/settings/rates/reset-all",
+            app.reset_rates,
+            "reset all rate limits of an app",
+            is_shared=True,
+        ),
+        page_row("/apps/{app_id}/settings/operator", operator.show_switch, "Switch operator account", is_shared=True),
+        action_row(
+            "/apps/{app_id}/settings/operator",
+            operator.switch_app,
+            "switch an app to another operator account",
+            is_shared=True,
+        ),
+    ),
+    *audit.AUDIT.routes("Audit log", tab="Records/Audit log"),
+    *_audited(
+        page_row(
+            "/settings/personal-data",
+            personal_data.show_personal_data,
+            "Personal data of a recipient",
+            is_shared=True,
+            tab="Records/Personal data",
+        ),
+        action_row(
+            "/settings/personal-data/export",
+            personal_data.export_recipient,
+            "export the data of a recipient",
+            is_shared=True,
+        ),
+        action_row(
+            "/settings/personal-data/erase",
+            personal_data.erase_recipient,
+            "erase the data of a recipient",
+            is_shared=True,
+        ),
+        access.REVOKE_CLIENT_SECRET.page_row,
+        access.REVOKE_API_KEY.page_row,
+        *(row.page_row for row in app.APP_ACTIONS),
+    ),
+)
+_REFERENCE: Final = _audited(
+    part_row("/try/session", reference.show_session, "show the session to the API reference"),
+    action_row("/try/partner-token", reference.give_partner_token, "use a partner token in the API reference"),
+    action_row("/apps/{app_id}/try-token", reference.give_app_token, "use an app token in the API reference"),
+)
+_BASE: Final = (  # Source: decision 0057
+    page_row("/sign-in", sign_in.show_sign_in, "show the sign-in form", audience=Audience.PUBLIC),
+    action_row("/sign-in", sign_in.sign_in, "start a session", audience=Audience.PUBLIC),
+    action_row("/enter", sign_in.enter, "start a demo session", audience=Audience.PUBLIC),
+    action_row("/sign-out", sign_in.sign_out, "end the session"),
+    action_row("/theme", sign_in.choose_theme, "choose a theme", audience=Audience.PUBLIC),
+    action_row("/times", sign_in.choose_times, "choose the zone of times"),
+    page_row("/", sign_in.show_home, "redirect to an app's overview"),
+    part_row("/commands", list_commands, "list commands for the palette"),
+    part_row("/commands/search", search_commands, "find people and messages for it"),
 )
 NOT_FOUND_ROUTES: Final = tuple(  # last: an error page for unknown paths below these
-    PageRoute(RouteKind.PAGE, f"/{place}/{{rest:path}}", home.report_unknown_path, "report an unknown path")
+    page_row(f"/{place}/{{rest:path}}", guard.report_unknown_path, "report an unknown path")
     for place in ("apps", "partners", "phones", "requests", "simulator", "settings")
 )
-ELSEWHERE: Final = PageRoute(  # very last, and for browsers only: an error page for any other path
-    RouteKind.PAGE, "/{rest:path}", home.report_unknown_path, "report an unknown path to a browser", Audience.PUBLIC
+ELSEWHERE: Final = page_row(  # very last, and for browsers only: an error page for any other path
+    "/{rest:path}", guard.report_unknown_path, "report an unknown path to a browser", audience=Audience.PUBLIC
 )
-# fmt: on
-
+SECTIONS: Final = (  # in the order of the navigation; the name is that of its icon
+    Section("overview", "Overview", _OVERVIEW),
+    Section("phones", "Phones", PHONES),
+    Section("templates", "Templates", _TEMPLATES),
+    Section("messages", "Messages", _MESSAGES),
+    Section("callbacks", "Callbacks", _CALLBACKS),
+    Section("simulator", "Simulator", SIMULATOR),
+    Section("partners", "Partners", _PARTNERS),
+    Section("settings", "Settings", _SETTINGS),
+)
 PAGES: Final[tuple[PageRoute, ...]] = (
-    *BASE_ROUTES,
-    *OVERVIEW,
-    *CALLBACKS,
-    *CONVERSATIONS,
-    *MESSAGES,
-    *PARTNERS,
-    *PHONES,
-    *REFERENCE,
-    *REQUESTS.routes,
-    PageRoute(RouteKind.PAGE, "/requests/{entry_id}", show_request, "show one request and why it failed"),
-    *SETTINGS,
-    *SIMULATOR,
-    *TEMPLATES,
-    *NOT_FOUND_ROUTES,
+    *_BASE, *(row for section in SECTIONS for row in section.rows), *_REFERENCE, *NOT_FOUND_ROUTES,
+)  # fmt: skip
+AUDITED_ACTIONS: Final[Mapping[str, str]] = {
+    **{f"{row.method} {row.path}": f"{row.does[:1].upper()}{row.does[1:]}" for row in PAGES if row.is_audited},
+    **audit.API_ACTIONS,
+}
+"""What each audited action did, by method and path template."""
+
+_APP: Final = "/apps/{app_id}"
+COMMANDS: Final = (  # without the pages of the navigation: the browser adds those itself
+    *(command for section in SECTIONS for command in section.commands),
+    Command("Unread conversations", "Messages", f"{_APP}/conversations?state=unread"),
+    Command("Failed messages", "Messages", f"{_APP}/messages?state=failed"),
+    Command("Failed API requests", "Messages", "/requests?status=4xx"),
+    Command("App token: show, regenerate", "Settings", f"{_APP}/settings#token"),
+    Command("Additional keys of the app", "Settings", f"{_APP}/settings#keys-of-app"),
+    Command("Expiring app tokens", "Settings", f"{_APP}/settings#tokens"),
+    Command("Rates and limits of the app", "Settings", f"{_APP}/settings#rates"),
+    Command("Name and preferences of the app", "Settings", f"{_APP}/settings#preferences"),
+    Command("Delete the app", "Settings", f"{_APP}/settings#delete"),
+    Command("Partner: e-mail, name, account", "Settings", "/settings#account"),
+    Command("Retention of messages and bodies", "Settings", "/settings#retention"),
+    Command("Quotas", "Settings", "/settings#quotas"),
+    Command("Console sessions: sign out others", "Settings", "/settings#sessions"),
+    action_command("Clock: advance 1 hour", "Simulator", "/simulator/clock/advance", by=str(HOUR_MS)),
+    action_command("Clock: advance 1 day", "Simulator", "/simulator/clock/advance", by=str(24 * HOUR_MS)),
+    action_command("Clock: advance to next due", "Simulator", "/simulator/clock/next"),
+    action_command("Clock: freeze", "Simulator", "/simulator/clock/freeze"),
+    action_command("Clock: run", "Simulator", "/simulator/clock/run"),
+    action_command(
+        "Disarm all faults", "Simulator", "/simulator/faults/disarm", confirmation=faults.DISARM_ALL_QUESTION
+    ),
+    action_command("Theme: light", "Theme", "/theme", stays=False, theme="light"),
+    action_command("Theme: dark", "Theme", "/theme", stays=False, theme="dark"),
+    action_command("Theme: system", "Theme", "/theme", stays=False, theme="system"),
+    action_command("Sign out", "Account", "/sign-out", stays=False),
+)
+TABLE: Final = PageTable(
+    [(section.name, section.label, section.navigation_row.path, section.navigation_row.nav) for section in SECTIONS],
+    {section.name: section.tabs for section in SECTIONS},
+    COMMANDS,
+    AUDITED_ACTIONS,
 )

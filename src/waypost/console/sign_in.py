@@ -141,3 +141,11 @@ async def _form(
         next_page=next_page, email=email, wrong=error, has_ended=has_ended,
         is_demo=tools.services.demo_partner_id is not None,
     )  # fmt: skip
+
+
+async def show_home(tools: PageTools, page_request: PageRequest) -> Response:
+    """Redirect to the overview of the last viewed app; without an app, show how to create one."""
+    app = page_request.shown_app
+    if app is None:
+        return await tools.page(page_request, "no_apps.html")
+    return RedirectResponse(f"/apps/{app.id}", 303)

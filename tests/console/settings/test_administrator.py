@@ -16,9 +16,8 @@ from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds, uuid7_text
 from waypost.client.api_client import ApiClient, HttpTransport
-from waypost.console.phones.routes import PHONES
 from waypost.console.route import RouteKind
-from waypost.console.simulator.routes import SIMULATOR
+from waypost.console.routes import PHONES, SIMULATOR
 from waypost.simulator import Simulator, SimulatorSettings
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter
 from waypost.store.requests.request_log import RequestLogEntry, add_request_entries

@@ -4,8 +4,8 @@ import pytest
 
 from waypost.admin.routes import ROUTES
 from waypost.api.asgi import AUDITED_ROUTES
-from waypost.console.routes import PAGES
-from waypost.console.settings.audit import AUDITED_ACTIONS, make_audit_row
+from waypost.console.routes import AUDITED_ACTIONS, PAGES
+from waypost.console.settings.audit import make_audit_row
 from waypost.store.accounts.audit_log import ANONYMOUS_ACTOR, AuditEntry
 
 
@@ -41,6 +41,6 @@ def test_entry_in_words(
 ) -> None:
     entry = AuditEntry(0, 1, actor, "192.0.2.1", action, subject, status, detail)
 
-    row = make_audit_row(entry, {"a1": "Shop"})
+    row = make_audit_row(entry, {"a1": "Shop"}, AUDITED_ACTIONS)
 
     assert (row.text, row.actor, row.interface, row.subject, row.reason) == expected

@@ -166,7 +166,7 @@ class Contact:
 
 
 def media_view(kind: str, value: object) -> MediaView:
-    """Return the view of a media object from a send, webhook or draft; the page may add `url`, `size_bytes`, `pages`."""
+    """Return the view of a medium of a send, webhook or draft; the page may add `url`, `size_bytes`, `pages`."""
     content = object_of(value)
     url, link = text_of(content.get("url")), safe_link(text_of(content.get("link")))
     name = text_of(content.get("filename"))

@@ -62,7 +62,13 @@ def explain_signature(
 
 
 def _describe_signing_key(
-    secret_box: SecretBox, subscription: Subscription | None, id: str, at_s: int, body: bytes, signature: str, now_ms: int
+    secret_box: SecretBox,
+    subscription: Subscription | None,
+    id: str,
+    at_s: int,
+    body: bytes,
+    signature: str,
+    now_ms: int,
 ) -> str:  # fmt: skip
     if subscription is None:
         return "a key of a deleted subscription"

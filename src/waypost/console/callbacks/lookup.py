@@ -1,4 +1,4 @@
-"""Lookups that the callbacks pages share: a subscription by id, the list of an app, and commands that print its callbacks."""
+"""Lookups of the callbacks pages: a subscription by id, the list of an app, and commands that print its callbacks."""
 
 import re
 import shlex

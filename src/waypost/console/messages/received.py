@@ -86,7 +86,9 @@ RECEIVED: Final = ListPage(
                 label="Message text",
                 kind="search",
                 parse=parse_searched_text,
-                title="Texts, captions, button labels and what forms contain; replies to one-time codes are not searched",
+                title=(
+                    "Texts, captions, button labels and what forms contain; replies to one-time codes are not searched"
+                ),
             ),
         ),
         MessageFilter,

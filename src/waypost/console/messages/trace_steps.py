@@ -273,7 +273,8 @@ _OPERATOR: Final = "Operator"
 _WAYPOST: Final = "Waypost"
 _CODE: Final = re.compile(r"(\d+): ")
 
-TRACE_EVENT_TEXTS: Final = {  # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
+TRACE_EVENT_TEXTS: Final = {
+    # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
     # event, actor, tone, title
     "enqueued": _EventTexts(_OPERATOR, "quiet", "Accepted by operator"),
     "sent": _EventTexts(_OPERATOR, "quiet", "Sent to recipient"),
@@ -295,7 +296,7 @@ def build_steps(
 ) -> list[TraceStepView]:
     """Return the steps of a trace from the store, oldest first, with a future step last.
 
-    The callbacks about an event are branches of its step. The number of steps is limited, however many attempts there were.
+    The callbacks about an event are branches of its step. The number of steps is limited for any number of attempts.
 
     Args:
         trace: as the store returns it.

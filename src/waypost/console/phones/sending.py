@@ -58,7 +58,8 @@ class PhoneClient:
             chat: the business number of the chat.
             notifies: an open page shows the notice too, because the handset does not show the result.
         """
-        self.tools.services.change_signal.signal()  # the simulator's state is not in our store, so no commit wakes the streams
+        # The state of the simulator is not in our store, so that no commit wakes the streams.
+        self.tools.services.change_signal.signal()
         if self.page_request.is_quiet:
             return JSONResponse({"notice": notice}) if notifies else Response(status_code=204)
         return self.tools.redirect(PhoneSelection((SelectedPhone(self.phone, chat),)).address, notice)
@@ -119,7 +120,8 @@ FORWARDING_FLAGS: Final = {  # forwarding flags of a message. Source: operator's
     "forwarded": {"forwarded": True},
     "often": {"forwarded": True, "frequently_forwarded": True},
 }
-DEFAULT_FILE_KINDS: Final = (  # prefix of a file's MIME type, and the default kind of its message. Source: operator's facts 6.1
+DEFAULT_FILE_KINDS: Final = (
+    # Prefix of a file's MIME type, and the default kind of its message. Source: operator's facts 6.1
     ("image/webp", "sticker"),
     ("image/jpeg", "image"),
     ("image/png", "image"),

@@ -169,7 +169,7 @@ def _revoked_tokens_notice(response: Mapping[str, Any]) -> str:
 
 REVOKE_CLIENT_SECRET: Final = ActionRow(
     f"{CLIENT_SECRETS_PATH}/{{secret_id}}/revoke",
-    does="revoke a secret",
+    does="revoke a client secret",
     call="DELETE /admin/partners/{partner_id}/client-secrets/{secret_id}",
     page=CLIENT_SECRETS_PATH,
     notice="Client secret {secret_id:.8} revoked.",
@@ -217,7 +217,7 @@ def _secret_status(expires_on_ms: int | None, now_ms: int) -> str:
 API_KEYS_PATH: Final = "/settings/keys"
 MAX_KEY_NAME_CHARS: Final = 100
 REVOKE_API_KEY: Final = ActionRow(
-    f"{API_KEYS_PATH}/{{key_id}}/revoke", "revoke a key", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
+    f"{API_KEYS_PATH}/{{key_id}}/revoke", "revoke an API key", "DELETE /admin/partners/{partner_id}/api-keys/{key_id}",
     API_KEYS_PATH, "API key {key_id:.8} revoked.", missing="You have no such API key.",
 )  # fmt: skip
 

@@ -233,7 +233,7 @@ APP_ACTIONS: Final = (  # the path names the key
     # path, name, call, page, notice
     ActionRow(
         _SETTINGS_PATH + "/keys/{key_id}/revoke",
-        does="revoke a key",
+        does="revoke an additional app key",
         call="DELETE /partner/app/{app_id}/apikey/{key_id}",
         page=_SETTINGS_PATH,
         notice="Key revoked.",
@@ -241,7 +241,7 @@ APP_ACTIONS: Final = (  # the path names the key
     ),
     ActionRow(
         _SETTINGS_PATH + "/tokens/{key_id}/revoke",
-        does="revoke a token",
+        does="revoke an app token that expires",
         call="POST /partner/app/{app_id}/token/revoke",
         page=_SETTINGS_PATH,
         notice="Token revoked.",

@@ -14,71 +14,7 @@ from waypost.console.web.zones import iso_time
 from waypost.store.accounts.audit_log import ADMIN_ACTOR, ANONYMOUS_ACTOR, AuditEntry, AuditFilter
 
 # fmt: off
-AUDITED_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and what was done
-    # The console: its route tables
-    "POST /apps/{app_id}/dead-letters/{position}/retry":                   "Retry a dead letter",
-    "POST /apps/{app_id}/callbacks/new":                                   "Create a callback subscription",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}":       "Change a callback subscription",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/check": "Send a ping to an endpoint",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/pause": "Pause a callback subscription",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/resume": "Resume a callback subscription",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/retry": "Retry waiting callbacks",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/key":   "Show a signing key",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/rotate": "Replace a signing key",
-    "POST /apps/{app_id}/callbacks/subscriptions/{subscription_id}/delete": "Delete a callback subscription",
-    "POST /apps/{app_id}/callbacks/replay-selected":                       "Replay selected callbacks",
-    "POST /apps/{app_id}/callbacks/deliveries/{callback_id}/body":         "Download the body of a callback",
-    "POST /apps/{app_id}/callbacks/deliveries/{callback_id}/reveal":       "Show the texts of a callback",
-    "POST /apps/{app_id}/callbacks/deliveries/{callback_id}/replay":       "Replay a callback",
-    "POST /apps/{app_id}/callbacks/replay":                                "Replay callbacks",
-    "POST /partners":                                                      "Create a partner",
-    "POST /partners/{partner_id}/enter":                                   "Continue as another partner",
-    "POST /try/partner-token":                                             "Use a partner token in the API reference",
-    "POST /apps/{app_id}/try-token":                                       "Use an app token in the API reference",
-    "POST /settings/sessions/end-others":                                  "End all other sessions",
-    "POST /settings/retention":                                            "Change retention periods",
-    "POST /settings/quotas":                                               "Change quotas",
-    "POST /settings/password":                                             "Change the password",
-    "POST /settings/secrets":                                              "Create a client secret",
-    "POST /settings/secrets/{secret_id}/revoke":                           "Revoke a client secret",
-    "POST /settings/keys":                                                 "Create an API key",
-    "POST /settings/keys/{key_id}/revoke":                                 "Revoke an API key",
-    "POST /settings/apps":                                                 "Create a sandbox app",
-    "POST /apps/{app_id}/settings":                                        "Change an app",
-    "POST /apps/{app_id}/settings/delete":                                 "Delete an app",
-    "POST /apps/{app_id}/settings/token":                                  "Show an app token",
-    "POST /apps/{app_id}/settings/token/renew":                            "Replace an app token",
-    "POST /apps/{app_id}/settings/keys":                                   "Create an additional app key",
-    "POST /apps/{app_id}/settings/keys/{key_id}/revoke":                   "Revoke an additional app key",
-    "POST /apps/{app_id}/settings/tokens":                                 "Create an app token that expires",
-    "POST /apps/{app_id}/settings/tokens/{key_id}/revoke":                 "Revoke an app token that expires",
-    "POST /apps/{app_id}/settings/rates":                                  "Set a rate limit of an app",
-    "POST /apps/{app_id}/settings/rates/reset":                            "Reset a rate limit of an app",
-    "POST /apps/{app_id}/settings/rates/reset-all":                        "Reset all rate limits of an app",
-    "POST /apps/{app_id}/settings/operator":                               "Switch an app to another operator account",
-    "POST /settings/personal-data/export":                                 "Export the data of a recipient",
-    "POST /settings/personal-data/erase":                                  "Erase the data of a recipient",
-    "POST /settings/administrator":                                        "Start to act as administrator",
-    "POST /settings/administrator/end":                                    "End acting as administrator",
-    "POST /simulator/templates/{template_id}/{act}":                       "Act on a template as the operator",
-    "POST /simulator/faults/new/{on}/{kind}":                              "Arm a fault",
-    "POST /simulator/faults/presets/{key}":                                "Arm a preset of faults",
-    "POST /simulator/faults/presets/{key}/disarm":                         "Disarm a preset of faults",
-    "POST /simulator/faults/json":                                         "Arm a fault given as JSON",
-    "POST /simulator/faults/disarm":                                       "Disarm all faults",
-    "POST /simulator/faults/{fault_id}/disarm":                            "Disarm a fault",
-    "POST /simulator/clock/next":                                          "Advance the clock to the next due time",
-    "POST /simulator/clock/advance":                                       "Advance the clock",
-    "POST /simulator/clock/freeze":                                        "Freeze the clock",
-    "POST /simulator/clock/run":                                           "Set the speed of the clock",
-    "POST /simulator/fleets":                                              "Create a fleet",
-    "POST /simulator/fleets/{name}/drop":                                  "Delete a fleet",
-    "POST /simulator/snapshots":                                           "Save a snapshot",
-    "POST /simulator/snapshots/{name}/load":                               "Load a snapshot",
-    "POST /simulator/snapshots/{name}/drop":                               "Delete a snapshot",
-    "POST /simulator/reset":                                               "Reset to the initial state",
-    "POST /simulator/rules":                                               "Change the rules of the simulator",
-    "POST /simulator/review-delay":                                        "Change how templates are reviewed",
+API_ACTIONS: Final[Mapping[str, str]] = {  # method and path template, and what was done
     # The admin API: `waypost.admin.routes`
     "POST /admin/partners":                                                "Create a partner",
     "POST /admin/partners/{partner_id}/password":                          "Set the password of a partner",
@@ -156,17 +92,18 @@ class AuditRow:
     reason: str
 
 
-def make_audit_row(entry: AuditEntry, app_names: Mapping[str, str]) -> AuditRow:
+def make_audit_row(entry: AuditEntry, app_names: Mapping[str, str], actions: Mapping[str, str]) -> AuditRow:
     """Return an entry in words.
 
     Args:
         entry: as stored.
         app_names: names of apps by their ids.
+        actions: what each action did, by method and path template.
     """
     path = entry.action.partition(" ")[2]
     return AuditRow(
         entry=entry,
-        text=AUDITED_ACTIONS.get(entry.action)
+        text=actions.get(entry.action)
         or ("Search in hidden texts" if entry.status < 400 else "Call without permission"),
         actor=_ACTORS.get(entry.actor, entry.actor),
         interface=next(name for prefix, name in _INTERFACES if path.startswith(prefix)),
@@ -200,7 +137,7 @@ async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter
     )
     entries = await tools.services.audit.page(search, query.at_most + 1)
     shown = entries[: query.at_most]
-    return ListRows(_rows(page_request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
+    return ListRows(_rows(tools, page_request, shown), str(shown[-1].id) if len(entries) > query.at_most else "")
 
 
 async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[AuditRow]:
@@ -212,12 +149,12 @@ async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str])
     for number in numbers:
         entries = await tools.services.audit.page(AuditFilter(partner_id=partner_id, before_id=number + 1), 1)
         found += [entry for entry in entries if entry.id == number]
-    return _rows(page_request, found)
+    return _rows(tools, page_request, found)
 
 
-def _rows(page_request: PageRequest, entries: Sequence[AuditEntry]) -> list[AuditRow]:
+def _rows(tools: PageTools, page_request: PageRequest, entries: Sequence[AuditEntry]) -> list[AuditRow]:
     app_names = {app.id: app.name for app in page_request.apps}
-    return [make_audit_row(entry, app_names) for entry in entries]
+    return [make_audit_row(entry, app_names, tools.table.audited_actions) for entry in entries]
 
 
 async def _values(tools: PageTools, page_request: PageRequest, _filters: ListFilter) -> Mapping[str, Any]:

@@ -170,5 +170,9 @@ def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) 
     )
 
 
-ADVANCE_CLOCK: Final = _action("advance", "advance it", _advance_body)  # responds when the clock has arrived
-CLOCK_ACTIONS: Final = (ADVANCE_CLOCK, _action("freeze", "stop it"), _action("run", "run it", _run_body))
+ADVANCE_CLOCK: Final = _action("advance", "advance the clock", _advance_body)  # responds when the clock has arrived
+CLOCK_ACTIONS: Final = (
+    ADVANCE_CLOCK,
+    _action("freeze", "freeze the clock"),
+    _action("run", "set the speed of the clock", _run_body),
+)

@@ -46,19 +46,6 @@ def parse_fraction(text: str) -> float | str:
     return float(text) if is_number and text and len(text) <= _MAX_DIGITS else text
 
 
-# fmt: off
-SIMULATOR_TABS: Final = (
-    # name        label        path
-    ("reviews",   "Reviews",   "/simulator"),
-    ("faults",    "Faults",    "/simulator/faults"),
-    ("clock",     "Clock",     "/simulator/clock"),
-    ("fleets",    "Fleets",    "/simulator/fleets"),
-    ("snapshots", "Snapshots", "/simulator/snapshots"),
-    ("rules",     "Rules",     "/simulator/rules"),
-)
-# fmt: on
-
-
 def require_simulator(kind: RouteKind, endpoint: Endpoint) -> Endpoint:
     """Return an endpoint that responds with 404 if there is no simulator; pages explain why."""
 
@@ -100,7 +87,7 @@ async def render_tab(
     """Return one of the simulator pages."""
     return await tools.page(
         page_request, f"simulator/{name}.html", status,
-        tabs=SIMULATOR_TABS, is_dev=tools.services.demo_partner_id is not None, **values,
+        is_dev=tools.services.demo_partner_id is not None, **values,
     )  # fmt: skip
 
 

@@ -364,10 +364,12 @@ async def _armed_pieces(tools: PageTools, page_request: PageRequest) -> list[Pag
 
 FAULT_ACTIONS: Final = (
     # path, name, call, page, notice
-    ActionRow(f"{FAULTS_PATH}/disarm", "disarm all", "DELETE /control/faults", FAULTS_PATH, "All faults disarmed."),
+    ActionRow(
+        f"{FAULTS_PATH}/disarm", "disarm all faults", "DELETE /control/faults", FAULTS_PATH, "All faults disarmed."
+    ),
     ActionRow(
         f"{FAULTS_PATH}/{{fault_id}}/disarm",
-        does="disarm one",
+        does="disarm a fault",
         call="DELETE /control/faults/{fault_id}",
         page=FAULTS_PATH,
         notice="Disarmed.",

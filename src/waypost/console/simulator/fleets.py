@@ -35,7 +35,7 @@ _FLEET_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _CUSTOM_SCRIPT: Final = "own"
 _EXAMPLE_STEPS: Final = next(preset.steps for preset in SCRIPT_PRESETS if preset.key == "customers")
 DELETE_FLEET: Final = ActionRow(
-    f"{FLEETS_PATH}/{{name}}/drop", "delete it", "DELETE /control/fleets/{name}",
+    f"{FLEETS_PATH}/{{name}}/drop", "delete a fleet", "DELETE /control/fleets/{name}",
     FLEETS_PATH, "Fleet {name} deleted. Its phones remain as ordinary phones.",
 )  # fmt: skip
 """Its numbers are ordinary phones again."""

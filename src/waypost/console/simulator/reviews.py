@@ -31,7 +31,7 @@ class ReviewsView:
     Attributes:
         waiting: templates as the control API shows them, oldest first.
         reviewed: reviewed ones, newest first.
-        rejected_submissions: of the store, which the operator did not accept at creation: the simulator does not have them.
+        rejected_submissions: of the store: not accepted at creation, so that the simulator does not have them.
         links: paths of the templates' pages, by the operator's id.
         reasons: for a rejection.
         delay_ms: from submission to automatic review; None: reviews are manual.
@@ -229,7 +229,7 @@ def _review_delay_notice(values: Mapping[str, Any]) -> str:
 
 
 REVIEW_DELAY: Final = ActionRow(
-    f"{REVIEWS_PATH}/review-delay", "manual or automatic reviews", "PUT /control/settings",
+    f"{REVIEWS_PATH}/review-delay", "change how templates are reviewed", "PUT /control/settings",
     REVIEWS_PATH, _review_delay_notice, body=_review_delay,
 )  # fmt: skip
 

@@ -41,7 +41,7 @@ SNAPSHOT_ACTIONS: Final = (
     ),
     ActionRow(
         "/simulator/reset",
-        does="reset to the start",
+        does="reset to the initial state",
         call="POST /control/reset",
         page=SNAPSHOTS_PATH,
         notice="Reset to the initial state.",

@@ -33,7 +33,8 @@ from waypost.store.templates.events import last_approved_draft
 from waypost.wire.forms import Form
 from waypost.wire.templates.drafts import apply_edit, read_draft
 
-CONDITIONAL_MAX_CHARS: Final = {  # limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number
+CONDITIONAL_MAX_CHARS: Final = {
+    # Limits that depend on more than the field. Source: domain/templates/rules.py; a test compares each number.
     # counter, maximum, its rule in domain/templates/rules.py
     "content of an offer": (600, "lto-content"),
     "button.text": (25, "label-length"),

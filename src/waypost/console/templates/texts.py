@@ -59,7 +59,7 @@ _NAMES_IN_TEXT: Final = (
 
 
 def field_label(field: str) -> str:
-    """Return the label of a field that a finding names, such as `Card 2, button 1, URL` for `cards[1].buttons[0].url`."""
+    """Return the label of a field that a finding names: `Card 2, button 1, URL` for `cards[1].buttons[0].url`."""
     match = _PLACE.fullmatch(field)
     if match is None:
         return field

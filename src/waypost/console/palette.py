@@ -1,27 +1,100 @@
-"""Search of the command palette: people by name, number or id, and messages by their text.
+"""The command palette: pages and actions, apps, phones, templates, people and messages.
 
-While texts are hidden it finds people only: it searches at each key, and each search in hidden texts is audited.
+While texts are hidden it searches for people only: it searches at each key, and each search in hidden texts is audited.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
 from starlette.responses import JSONResponse, Response
 
 from waypost.base.clock import DAY_MS
+from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.conversations.listing import CONVERSATION_FORM, RECEIVED_LABELS
 from waypost.console.list_filters import FilterContext
 from waypost.console.messages.list_rows import read_list_rows
 from waypost.console.page_tools import PageTools
+from waypost.console.phones.view_models import apps_by_number_id, number_ids_query
+from waypost.console.route import Command
+from waypost.console.simulator.rules import RULES_PATH, SIMULATOR_RULES
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
+from waypost.domain.app import App
 from waypost.store.console.conversations import list_conversations
 from waypost.store.messages.lists import SearchPage
 from waypost.store.messages.received import search_inbound
 from waypost.store.messages.search import MessageFilter, search_messages
+from waypost.store.templates.gallery import account_template_names
 from waypost.wire.redaction import TextVisibility, redact_preview
+
+MAX_PALETTE_TEMPLATES: Final = 300
+MAX_PALETTE_PHONES: Final = 60
+PALETTE_PHONES_TIMEOUT_S: Final = 1
+"""The palette opens at once, whether or not the simulator responds."""
+
+
+@dataclass(slots=True)
+class _CommandList:
+    """The list of commands in the JSON that `palette.js` reads."""
+
+    commands: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    def add(self, name: str, hint: str, path: str, **more: Any) -> None:
+        self.commands.append({"name": name, "hint": hint, "path": path, **more})
+
+
+async def list_commands(tools: PageTools, page_request: PageRequest) -> Response:
+    """Return commands: `{name, hint, path}`; of an action also `posts` (form fields), `stays` and `confirmation`."""
+    app = page_request.shown_app
+    offered = _CommandList()
+    for command in _available_commands(
+        tools.table.commands, app, has_simulator=tools.services.apis.control is not None
+    ):
+        path = command.path.replace("{app_id}", app.id if app else "")
+        more: dict[str, Any] = {}
+        if command.posts is not None:
+            more = {"posts": dict(command.posts), "stays": command.stays, "confirmation": command.confirmation}
+        offered.add(command.name, command.section, path, **more)
+    for app_of_partner in page_request.apps:
+        hint = f"App, {app_of_partner.phone_number or 'no phone number'}"
+        offered.add(app_of_partner.name, hint, f"/apps/{app_of_partner.id}")
+    for name, number in await _phones(tools, page_request):
+        offered.add(name, f"Phone, {number}", f"/phones?show={number}")
+    if app is not None and app.business_account_id:
+        for template_id, name, language in await tools.services.database.read(
+            account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
+        ):
+            offered.add(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
+    if tools.services.apis.control is not None:
+        for group, rules in SIMULATOR_RULES:
+            for rule in rules:
+                offered.add(rule.label, f"Simulator rule, {group.lower()}", f"{RULES_PATH}#r-{rule.name}")
+    return JSONResponse({"commands": offered.commands})
+
+
+def _available_commands(commands: Sequence[Command], app: App | None, *, has_simulator: bool) -> Iterator[Command]:
+    """Yield the commands that apply to a partner without an app, or without a simulator."""
+    for command in commands:
+        if (app is None and "{app_id}" in command.path) or (not has_simulator and command.section == "Simulator"):
+            continue
+        yield command
+
+
+async def _phones(tools: PageTools, page_request: PageRequest) -> list[tuple[str, str]]:
+    """Return `(name, number)` of phones that have chats with the partner's numbers, newest first."""
+    control, numbers = tools.services.apis.control, list(apps_by_number_id(page_request))
+    if control is None or not numbers:
+        return []
+    try:
+        async with asyncio.timeout(PALETTE_PHONES_TIMEOUT_S):
+            chats = await control.get(f"/control/chats?{number_ids_query(numbers)}&limit={MAX_PALETTE_PHONES}")
+    except (ApiResponseError, ApiUnreachable, TimeoutError):
+        return []
+    return [(phone["name"] or phone["phone"], phone["phone"]) for phone in chats["phones"]]
+
 
 MIN_SEARCHED_CHARS: Final = 2
 MAX_SEARCHED_CHARS: Final = 100

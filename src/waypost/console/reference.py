@@ -1,7 +1,4 @@
-"""The session as the API reference sees it, and the credentials that it sends requests with.
-
-A session can show app tokens and create keys anyway, so these calls give it no further permission.
-"""
+"""Credentials of the session for "Try it" in the API reference."""
 
 from starlette.responses import JSONResponse, Response
 

@@ -1,1 +1,0 @@
-"""The command palette: its commands, and its search for people and messages."""
