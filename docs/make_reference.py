@@ -57,7 +57,7 @@ from waypost.operations.readiness import READINESS_CHECKS
 from waypost.operators.cloud.error_codes import OPERATOR_ERROR_ROWS, OperatorErrorRow, ReportMode
 from waypost.operators.cloud.responses import NOT_ACCEPTED_YET_STATUSES, REQUEST_TIMEOUT
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.endpoints import declared_struct
+from waypost.simulator.control.endpoints import declared_struct, response_struct
 from waypost.simulator.control.media import MediaBody
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
@@ -544,6 +544,16 @@ def control_page() -> str:
         "## Calls",
         "`?` marks optional members. GET reads them from the query, all other methods from the body.",
         table(("Method", "Path", "Request", "Effect"), calls),
+        "## Responses",
+        "Of the calls that declare one. `?` marks members that a response may lack, `[…]` a list.",
+        table(
+            ("Call", "Response"),
+            [
+                (f"`{method} {path}`", f"`{shape_of(response)}`")
+                for method, path, function in CALLS
+                if (response := response_struct(function)) is not None
+            ],
+        ),
         "## Settings",
         "`PUT /control/settings` changes them while the simulator runs; the new values survive a restart.",
         table(("Setting", "Accepted", "Default", "Meaning"), settings),

@@ -1,7 +1,7 @@
-"""The check that operations of the admin API return what they declare."""
+"""The check that operations of the admin API and of the simulator's control API return what they declare."""
 
 import json
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +9,8 @@ import msgspec
 import pytest
 
 from waypost.admin.operation import AdminRoute
+from waypost.base.written_numbers import encode_json
+from waypost.simulator.control import endpoints
 
 
 def difference(response_type: Any, response: Any) -> str:
@@ -16,9 +18,9 @@ def difference(response_type: Any, response: Any) -> str:
 
     Members that the type lacks are lost when the JSON is read as it, and those that it has besides are an error.
     """
-    sent = msgspec.json.encode(response)
+    sent = encode_json(response)
     try:
-        read = msgspec.json.encode(msgspec.json.decode(sent, type=response_type))
+        read = encode_json(msgspec.json.decode(sent, type=response_type))
     except msgspec.ValidationError as error:
         return str(error)
     return "" if json.loads(read) == json.loads(sent) else f"{sent.decode()} is not {read.decode()}"
@@ -36,6 +38,14 @@ def checked_responses() -> Generator[list[str]]:
             found.append(f"{self.name}: {text}")
         return response
 
+    async def call_function(function: endpoints.Endpoint, values: Sequence[Any]) -> Any:
+        response = await function(*values)
+        struct = endpoints.response_struct(function)
+        if struct is not None and (text := difference(struct, response)):
+            found.append(f"{function.__name__}: {text}")
+        return response
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(endpoints, "call_function", call_function)
         patch.setattr(AdminRoute, "respond", checked)
         yield found

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta
-from msgspec.structs import asdict, replace
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Account, Destination, GraphApp, owner_id, partner_id
 from waypost.simulator.accounts.records import DIRECT_SEND, MARKETING
@@ -76,6 +76,53 @@ class TokenReferenceBody(ControlBody, frozen=True):
     token: Annotated[Name, accepts("one that GET /control/tokens shows")]
 
 
+class DirectSendAccess(Struct):
+    """An account's access to Direct Send."""
+
+    waba_id: str
+    access: str
+
+
+class MarketingStatus(Struct):
+    """The response of an account's owner to the terms for marketing messages."""
+
+    waba_id: str
+    status: str
+
+
+class AppView(Struct):
+    """An app; its fields only after a change of its webhooks."""
+
+    app_id: str
+    callback_uri: str
+    fields: tuple[str, ...] | UnsetType = UNSET
+
+
+class RetriedWebhooks(Struct):
+    """The failures of an account's webhooks were reset."""
+
+    retried: bool
+
+
+class TokenView(Struct):
+    """A token with its app, accounts and permissions."""
+
+    token: str
+    app_id: str
+    waba_ids: tuple[str, ...]
+    permissions: tuple[str, ...]
+    issued_ms: int
+    expires_ms: int | None
+    is_revoked: bool
+    is_good: bool
+
+
+class TokenList(Struct):
+    """Every token."""
+
+    tokens: list[TokenView]
+
+
 @operation("PUT", "/control/accounts/{waba_id}")
 async def put_account(services: SimulatorServices, waba_id: str, body: AccountBody) -> dict[str, Any]:
     """Create or update a business account and its app; webhooks continue.
@@ -93,31 +140,31 @@ async def put_account(services: SimulatorServices, waba_id: str, body: AccountBo
 
 
 @operation("PUT", "/control/accounts/{waba_id}/direct-send")
-async def put_direct_send(services: SimulatorServices, waba_id: str, body: DirectSendBody) -> dict[str, Any]:
+async def put_direct_send(services: SimulatorServices, waba_id: str, body: DirectSendBody) -> DirectSendAccess:
     """Allow or deny an account Direct Send, with the operator's error for each denial; without a webhook."""
     find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
     await services.records.save(waba_id, DIRECT_SEND, {"access": body.access})
-    return {"waba_id": waba_id, "access": body.access}
+    return DirectSendAccess(waba_id, body.access)
 
 
 @operation("PUT", "/control/accounts/{waba_id}/marketing-messages")
-async def put_marketing_status(services: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> dict[str, Any]:
+async def put_marketing_status(services: SimulatorServices, waba_id: str, body: MarketingStatusBody) -> MarketingStatus:
     """Accept the terms for marketing messages as the owner of an account, or take them back; without a webhook."""
     find(services.accounts.by_id, waba_id, field="waba_id", rule="is no account")
     await services.records.save(waba_id, MARKETING, {"status": body.status})
-    return {"waba_id": waba_id, "status": body.status}
+    return MarketingStatus(waba_id, body.status)
 
 
 @operation("PUT", "/control/apps/{app_id}")
-async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> dict[str, Any]:
+async def put_app(services: SimulatorServices, app_id: str, body: AppBody) -> AppView:
     """Create an app without subscriptions, or set its secret."""
     app = replace(services.accounts.apps.get(app_id) or GraphApp(app_id, ""), app_secret=body.app_secret)
     await save_app(services, app)
-    return {"app_id": app_id, "callback_uri": app.callback_uri}
+    return AppView(app_id, app.callback_uri)
 
 
 @operation("PUT", "/control/apps/{app_id}/webhook")
-async def put_webhook(services: SimulatorServices, body: WebhookBody, app: GraphApp) -> dict[str, Any]:
+async def put_webhook(services: SimulatorServices, body: WebhookBody, app: GraphApp) -> AppView:
     """Set an app's callback URI after a handshake; an empty one turns webhooks off."""
     if body.callback_uri:
         try:
@@ -130,14 +177,14 @@ async def put_webhook(services: SimulatorServices, body: WebhookBody, app: Graph
     await save_app(services, replace(app, **changes))
     for account in services.accounts.accounts_of_app(app.app_id):
         await services.webhooks.retry_now(account.waba_id)
-    return {"app_id": app.app_id, "callback_uri": body.callback_uri, "fields": fields}
+    return AppView(app.app_id, body.callback_uri, fields)
 
 
 @operation("POST", "/control/accounts/{waba_id}/retry")
-async def retry_webhooks(services: SimulatorServices, account: Account) -> dict[str, Any]:
+async def retry_webhooks(services: SimulatorServices, account: Account) -> RetriedWebhooks:
     """Reset the failures of an account's webhooks and deliver what is due now."""
     await services.webhooks.retry_now(account.waba_id)
-    return {"retried": True}
+    return RetriedWebhooks(retried=True)
 
 
 def account_view(services: SimulatorServices, account: Account, waiting: int) -> dict[str, Any]:
@@ -179,13 +226,13 @@ def _delivery_view(destination: Destination | None, retry: WebhookRetry | None) 
 
 
 @operation("GET", "/control/tokens")
-async def list_tokens(services: SimulatorServices) -> dict[str, Any]:
+async def list_tokens(services: SimulatorServices) -> TokenList:
     """Return every token with its accounts and permissions; those of the accounts first."""
-    return {"tokens": [_token_view(services, token) for token in services.tokens.list_tokens()]}
+    return TokenList([_token_view(services, token) for token in services.tokens.list_tokens()])
 
 
 @operation("POST", "/control/tokens")
-async def make_token(services: SimulatorServices, body: TokenBody) -> dict[str, Any]:
+async def make_token(services: SimulatorServices, body: TokenBody) -> TokenView:
     """Create or update a token; without a `token` in the body it gets a random one."""
     for waba_id in body.waba_ids:
         find(services.accounts.by_id, waba_id, field="waba_ids", rule="name no account")
@@ -204,13 +251,13 @@ async def make_token(services: SimulatorServices, body: TokenBody) -> dict[str, 
 
 
 @operation("POST", "/control/tokens/expire")
-async def expire_token(services: SimulatorServices, body: TokenReferenceBody) -> dict[str, Any]:
+async def expire_token(services: SimulatorServices, body: TokenReferenceBody) -> TokenView:
     """Expire a token now."""
     return _token_view(services, await services.tokens.expire(_token_of(services, body)))
 
 
 @operation("POST", "/control/tokens/revoke")
-async def revoke_token(services: SimulatorServices, body: TokenReferenceBody) -> dict[str, Any]:
+async def revoke_token(services: SimulatorServices, body: TokenReferenceBody) -> TokenView:
     """Revoke a token."""
     return _token_view(services, await services.tokens.revoke(_token_of(services, body)))
 
@@ -222,7 +269,14 @@ def _token_of(services: SimulatorServices, body: TokenReferenceBody) -> Token:
     return token
 
 
-def _token_view(services: SimulatorServices, token: Token) -> dict[str, Any]:
-    first = {"token": token.token, "app_id": ""}
-    derived = {"app_id": services.tokens.app_of(token), "is_good": token.is_valid(services.clock.now_ms())}
-    return first | asdict(token) | derived
+def _token_view(services: SimulatorServices, token: Token) -> TokenView:
+    return TokenView(
+        token=token.token,
+        app_id=services.tokens.app_of(token),
+        waba_ids=token.waba_ids,
+        permissions=token.permissions,
+        issued_ms=token.issued_ms,
+        expires_ms=token.expires_ms,
+        is_revoked=token.is_revoked,
+        is_good=token.is_valid(services.clock.now_ms()),
+    )

@@ -1,8 +1,8 @@
 """Control API calls for voice calls: calling a business and hanging up as a phone's owner."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 from waypost.simulator.accounts.records import SETTINGS
 from waypost.simulator.calling.model import (
@@ -38,16 +38,34 @@ class CallBody(ControlBody, frozen=True, kw_only=True):
     sdp: Annotated[str, Meta(min_length=1, max_length=65536)] = _SDP
 
 
+class PhoneCall(Struct):
+    """A call of a phone with a business."""
+
+    call_id: str
+    phone_number_id: str
+    state: str
+    started_ms: int
+    connected_ms: int | None
+    business_sdp: str | None
+
+
+class PhoneCalls(Struct):
+    """The calls of a phone."""
+
+    phone: str
+    calls: list[PhoneCall]
+
+
 @operation("GET", "/control/phones/{phone}/calls")
-async def list_calls(services: SimulatorServices, phone: str) -> dict[str, Any]:
+async def list_calls(services: SimulatorServices, phone: str) -> PhoneCalls:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
     calls = [call for call in calls_by_id(services).values() if call.phone == phone]
     calls.sort(key=lambda call: (call.started_ms, call.call_id))
-    return {"phone": phone, "calls": [_call_view(services, call) for call in calls]}
+    return PhoneCalls(phone, [_call_view(services, call) for call in calls])
 
 
 @operation("POST", "/control/phones/{phone}/calls")
-async def start_call(services: SimulatorServices, phone: str, body: CallBody) -> dict[str, Any]:
+async def start_call(services: SimulatorServices, phone: str, body: CallBody) -> PhoneCall:
     """Call a business number, whose settings must enable calling; the business receives a webhook.
 
     After 60 s without being accepted the call ends by itself.
@@ -80,7 +98,7 @@ async def start_call(services: SimulatorServices, phone: str, body: CallBody) ->
 
 
 @operation("DELETE", "/control/phones/{phone}/calls/{call_id}")
-async def hang_up(services: SimulatorServices, phone: str, phone_call: SimulatedCall) -> dict[str, Any]:
+async def hang_up(services: SimulatorServices, phone: str, phone_call: SimulatedCall) -> PhoneCall:
     """End a call as the phone's owner, before or after it was accepted; the business receives a webhook."""
     if phone_call.phone != phone:
         raise ControlApiError(
@@ -96,12 +114,12 @@ async def hang_up(services: SimulatorServices, phone: str, phone_call: Simulated
     return _call_view(services, await services.transact(write))
 
 
-def _call_view(services: SimulatorServices, call: SimulatedCall) -> dict[str, Any]:
-    return {
-        "call_id": call.call_id,
-        "phone_number_id": call.phone_number_id,
-        "state": call.state_at(services.clock.now_ms()),
-        "started_ms": call.started_ms,
-        "connected_ms": call.connected_ms,
-        "business_sdp": call.business_sdp or None,
-    }
+def _call_view(services: SimulatorServices, call: SimulatedCall) -> PhoneCall:
+    return PhoneCall(
+        call_id=call.call_id,
+        phone_number_id=call.phone_number_id,
+        state=call.state_at(services.clock.now_ms()),
+        started_ms=call.started_ms,
+        connected_ms=call.connected_ms,
+        business_sdp=call.business_sdp or None,
+    )

@@ -1,8 +1,9 @@
 """Control API calls for the clock: read, advance, freeze and run it. Source: decision 0039."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
-from msgspec import UNSET, Meta, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import astuple
 from starlette.requests import Request
 
 from waypost.base.invalid_values import accepted_by
@@ -36,29 +37,54 @@ class RunBody(ControlBody, frozen=True):
     factor: Annotated[float, Meta(gt=0, le=MAX_CLOCK_FACTOR, description="Speed, as a multiple of real time.")] = 1.0
 
 
+class ClockState(Struct):
+    """The clock's time and speed."""
+
+    now_ms: int
+    ahead_ms: int
+    factor: float
+    is_frozen: bool
+
+
+class AdvancedClock(ClockState, kw_only=True):
+    """The clock after an advance; `steps` and `left_ms` are absent if the client closed the connection."""
+
+    steps: int | UnsetType = UNSET
+    left_ms: int | UnsetType = UNSET
+    is_complete: bool
+
+
+class DueSide(Struct):
+    """The next due time of service or simulator."""
+
+    name: str
+    next_due_ms: int | None
+    is_busy: bool
+
+
+class DueTimes(Struct):
+    """The next due time of each side."""
+
+    now_ms: int
+    sides: list[DueSide]
+
+
 @operation("GET", "/control/clock")
-async def show_clock(travel: TimeTravel) -> dict[str, Any]:
+async def show_clock(travel: TimeTravel) -> ClockState:
     """Return the time of the clock and its speed."""
-    clock = travel.clock
-    return {
-        "now_ms": clock.now_ms(),
-        "ahead_ms": clock.ahead_ms,
-        "factor": clock.setting.factor,
-        "is_frozen": clock.setting.factor == 0,
-    }
+    clock, factor = travel.clock, travel.clock.setting.factor
+    return ClockState(clock.now_ms(), clock.ahead_ms, factor, factor == 0)
 
 
 @operation("GET", "/control/clock/due")
-async def show_due(travel: TimeTravel) -> dict[str, Any]:
+async def show_due(travel: TimeTravel) -> DueTimes:
     """Return the next due time of service and simulator; null: nothing is scheduled."""
-    sides = [
-        {"name": side.name, "next_due_ms": await side.next_due_ms(), "is_busy": side.busy} for side in travel.sides
-    ]
-    return {"now_ms": travel.clock.now_ms(), "sides": sides}
+    sides = [DueSide(side.name, await side.next_due_ms(), side.busy) for side in travel.sides]
+    return DueTimes(travel.clock.now_ms(), sides)
 
 
 @operation("POST", "/control/clock/advance")
-async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody) -> dict[str, Any]:
+async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody) -> AdvancedClock:
     """Advance the clock from due time to due time; responds at the target or after `within_ms`.
 
     `steps` is the number of due times handled, `left_ms` the remaining distance. The clock stops
@@ -78,26 +104,26 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
     try:
         journey = await run_while_connected(request, travel.advance(to_ms=to_ms, max_real_s=body.within_ms / 1000))
     except ClientLeftDuringWork:
-        return {**await show_clock(travel), "is_complete": False}  # the client is gone
+        return AdvancedClock(*astuple(await show_clock(travel)), is_complete=False)  # the client is gone
     except ClockNotIdle as error:
         raise ControlApiError("clock", str(error), "another try when it is quiet", status=503) from error
-    return {
-        **await show_clock(travel),
-        "steps": journey.stops,
-        "left_ms": journey.left_ms,
-        "is_complete": journey.is_complete,
-    }
+    return AdvancedClock(
+        *astuple(await show_clock(travel)),
+        steps=journey.stops,
+        left_ms=journey.left_ms,
+        is_complete=journey.is_complete,
+    )
 
 
 @operation("POST", "/control/clock/freeze")
-async def freeze_clock(travel: TimeTravel) -> dict[str, Any]:
+async def freeze_clock(travel: TimeTravel) -> ClockState:
     """Stop the clock: nothing becomes due until it is advanced or runs again."""
     await travel.run(factor=0)
     return await show_clock(travel)
 
 
 @operation("POST", "/control/clock/run")
-async def run_clock(travel: TimeTravel, body: RunBody) -> dict[str, Any]:
+async def run_clock(travel: TimeTravel, body: RunBody) -> ClockState:
     """Run the clock at a given speed."""
     await travel.run(factor=body.factor)
     return await show_clock(travel)

@@ -8,7 +8,7 @@ a type does not give one.
 
 import asyncio
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import signature
 from itertools import islice
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
@@ -254,6 +254,17 @@ def declared_struct(function: Endpoint) -> type[Struct] | None:
     return next((type_ for name, type_ in _parameters(function) if name in _DECLARED), None)
 
 
+def response_struct(function: Endpoint) -> type[Struct] | None:
+    """Return the struct of a function's response; None if it declares none."""
+    type_ = signature(function).return_annotation
+    return type_ if msgspec.inspect.is_struct_type(type_) else None
+
+
+async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:
+    """Return the response of a function; tests compare it with its declaration here."""
+    return await function(*values)
+
+
 def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorServices, Request], Awaitable[Response]]:
     """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty.
 
@@ -270,7 +281,7 @@ def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorService
     async def call(services: SimulatorServices, request: Request) -> Response:
         try:
             values = [await _read_parameter(services, request, name, type_) for name, type_ in checked]
-            result = await function(*values[: len(parameters)])
+            result = await call_function(function, values[: len(parameters)])
         except ControlApiError as error:
             release_frames(error)
             mark_rejected(request.scope)

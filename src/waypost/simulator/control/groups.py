@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
-from msgspec.structs import replace
+from msgspec import Meta, Struct
+from msgspec.structs import asdict, replace
 
 from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
-from waypost.simulator.control.phone_actions import PhoneMessageBody, check_online, send_content
+from waypost.simulator.control.phone_actions import PhoneMessageBody, ReadCount, SentByPhone, check_online, send_content
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.model import (
@@ -52,25 +52,61 @@ class JoinBody(ControlBody, frozen=True):
     invite_link: Name
 
 
+class GroupView(Struct):
+    """A group with its invite link, participants and requests to join: phones."""
+
+    group_id: str
+    phone_number_id: str
+    subject: str
+    description: str
+    invite_link: str
+    created_ms: int
+    participants: list[str]
+    join_approval_mode: str
+    join_requests: list[str]
+
+
+class Groups(Struct):
+    """Groups, oldest first."""
+
+    groups: list[GroupView]
+
+
+class PhoneGroups(Struct):
+    """The groups that a phone is in."""
+
+    phone: str
+    groups: list[GroupView]
+
+
+class LeftGroup(Struct):
+    """The group that a phone has left."""
+
+    phone: str
+    left: str
+
+
+class GroupChat(GroupView):
+    """A group with its messages as a phone shows them."""
+
+    messages: list[dict[str, Any]]
+
+
 @operation("GET", "/control/groups")
-async def list_groups(services: SimulatorServices) -> dict[str, Any]:
+async def list_groups(services: SimulatorServices) -> Groups:
     """Return all groups with their invite links and participants, oldest first."""
-    return {"groups": [group_view(group) for group in services.values(GROUPS).values()]}
+    return Groups([group_view(group) for group in services.values(GROUPS).values()])
 
 
 @operation("GET", "/control/phones/{phone}/groups")
-async def list_phone_groups(services: SimulatorServices, phone: str) -> dict[str, Any]:
+async def list_phone_groups(services: SimulatorServices, phone: str) -> PhoneGroups:
     """Return the groups that a phone is in, oldest first."""
-    return {
-        "phone": phone,
-        "groups": [
-            group_view(group) for group in services.values(GROUPS).values() if group.find_participant(phone) is not None
-        ],
-    }
+    groups = [group for group in services.values(GROUPS).values() if group.find_participant(phone) is not None]
+    return PhoneGroups(phone, [group_view(group) for group in groups])
 
 
 @operation("POST", "/control/phones/{phone}/groups")
-async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> dict[str, Any]:
+async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
     handset, is_new = services.phones.find_or_create(phone)
     code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), services.clock.now_ms()
@@ -101,7 +137,7 @@ async def join_group(services: SimulatorServices, phone: str, body: JoinBody) ->
 
 
 @operation("DELETE", "/control/phones/{phone}/groups/{group_id}")
-async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
+async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> LeftGroup:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
 
     def write(transaction: Transaction) -> None:
@@ -116,13 +152,13 @@ async def leave_group(services: SimulatorServices, phone: str, group: SimulatedG
             send(services, transaction, known, "group_participants_remove", details)
 
     await services.transact(write)
-    return {"phone": phone, "left": group.group_id}
+    return LeftGroup(phone, group.group_id)
 
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")
 async def show_phone_group(
     services: SimulatorServices, phone: str, group: SimulatedGroup, query: GroupQuery
-) -> dict[str, Any]:
+) -> GroupChat:
     """Return a group and its messages as a phone shows them, newest last: those since it joined.
 
     A message from a phone has `from`. With `wait_ms` the response waits for a message after `after`; without `after`,
@@ -135,13 +171,13 @@ async def show_phone_group(
         )
     else:
         shown = await list_group_messages(services, group, participant, after=query.after or 0, limit=query.limit)
-    return {**group_view(group), "messages": shown}
+    return GroupChat(**asdict(group_view(group)), messages=shown)
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/messages")
 async def write_to_group(
     services: SimulatorServices, phone: str, group: SimulatedGroup, body: PhoneMessageBody
-) -> dict[str, Any]:
+) -> SentByPhone:
     """Send a message from a phone to a group; reads what has arrived there, and opens no window."""
     check_participant(phone, group)
     check_online(services, phone)
@@ -151,15 +187,15 @@ async def write_to_group(
     await services.transact(read_group_messages(services, phone, group))
     wamid = await send_content(services, phone, services.accounts.numbers[group.phone_number_id], body, group)
     wake_participants(services, group)
-    return {"wamid": wamid}
+    return SentByPhone(wamid)
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/read")
-async def read_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> dict[str, Any]:
+async def read_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> ReadCount:
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
     check_online(services, phone)
-    return {"read": await services.transact(read_group_messages(services, phone, group))}
+    return ReadCount(await services.transact(read_group_messages(services, phone, group)))
 
 
 def _reaction_to(body: PhoneMessageBody) -> str | None:
@@ -181,16 +217,16 @@ def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
     return participant
 
 
-def group_view(group: SimulatedGroup) -> dict[str, Any]:
+def group_view(group: SimulatedGroup) -> GroupView:
     """Return a group as the control API shows it."""
-    return {
-        "group_id": group.group_id,
-        "phone_number_id": group.phone_number_id,
-        "subject": group.subject,
-        "description": group.description,
-        "invite_link": group.invite_link,
-        "created_ms": group.created_ms,
-        "participants": [participant.phone for participant in group.participants],
-        "join_approval_mode": group.join_approval_mode,
-        "join_requests": [request.phone for request in group.join_requests],
-    }
+    return GroupView(
+        group_id=group.group_id,
+        phone_number_id=group.phone_number_id,
+        subject=group.subject,
+        description=group.description,
+        invite_link=group.invite_link,
+        created_ms=group.created_ms,
+        participants=[participant.phone for participant in group.participants],
+        join_approval_mode=group.join_approval_mode,
+        join_requests=[request.phone for request in group.join_requests],
+    )

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.accounts.accounts import Number
@@ -137,11 +137,53 @@ class ReportBody(BusinessBody, frozen=True, kw_only=True):
     blocks: bool = False
 
 
+class SentByPhone(Struct):
+    """The id of the message that a phone has sent."""
+
+    wamid: str
+
+
+class ReadCount(Struct):
+    """How many messages were read."""
+
+    read: int
+
+
+class Notices(Struct):
+    """The ids of the messages that notify businesses of a change."""
+
+    wamids: list[str]
+
+
+class MarketingChoice(Struct):
+    """Whether a phone's owner wants the marketing of a business."""
+
+    phone: str
+    phone_number_id: str
+    wants: bool
+
+
+class PressedButton(Struct):
+    """A message whose button was pressed or form filled in, and the message that this sent; null: a link sends none."""
+
+    wamid: str | None
+    message_id: str
+    button: dict[str, Any]
+    click_id: str | UnsetType | None = UNSET
+
+
+class PaidOrder(Struct):
+    """An order and its payment."""
+
+    message_id: str
+    payment: dict[str, Any]
+
+
 @operation("POST", "/control/phones/{phone}/messages")
-async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> dict[str, Any]:
+async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> SentByPhone:
     """Send a message from a phone to a business number; opens the window."""
     check_reachable(services, phone, business_number(services, body.to))
-    return {"wamid": await send_from_phone(services, phone, body)}
+    return SentByPhone(await send_from_phone(services, phone, body))
 
 
 async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBody) -> str:
@@ -200,7 +242,7 @@ async def _check_reaction(services: SimulatorServices, phone: str, reaction: dic
 
 
 @operation("POST", "/control/phones/{phone}/tap")
-async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> dict[str, Any]:
+async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> PressedButton:
     """Tap a button of a message; with `wait_ms` waits for the message, or for one newer than the last one tapped.
 
     A tap on a link of a marketing message sends the business a click event; a tap on another link is an error.
@@ -215,13 +257,13 @@ async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> 
     check_reachable(services, phone, number)
     if button["type"] == "URL" and item.content.get(MARKETING_MARK):
         click_id = await click_link(services, number, item)
-        return {"wamid": None, "message_id": item.wamid, "button": button, "click_id": click_id}
+        return PressedButton(None, item.wamid, button, click_id)
     wamid = await services.transact(tap(services, phone, number, item, button))
-    return {"wamid": wamid, "message_id": item.wamid, "button": button}
+    return PressedButton(wamid, item.wamid, button)
 
 
 @operation("POST", "/control/phones/{phone}/respond")
-async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyBody) -> dict[str, Any]:
+async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyBody) -> PressedButton:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
     item = await _wait_for_message(
         services, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None
@@ -236,11 +278,11 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
     number = services.accounts.numbers[item.phone_number_id]
     check_reachable(services, phone, number)
     wamid = await services.transact(submit_response(services, phone, number, item, button, body.response))
-    return {"wamid": wamid, "message_id": item.wamid, "button": button}
+    return PressedButton(wamid, item.wamid, button)
 
 
 @operation("POST", "/control/phones/{phone}/pay")
-async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> dict[str, Any]:
+async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> PaidOrder:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
     def is_payable(item: SimulatedMessage) -> bool:
@@ -256,11 +298,11 @@ async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> d
     check_reachable(services, phone, number)
     error = {"code": body.code, "reason": body.reason}
     payment = await orders.pay_order(services, number, item.wamid, button, body.status, error)
-    return {"message_id": item.wamid, "payment": payment}
+    return PaidOrder(item.wamid, payment)
 
 
 @operation("POST", "/control/phones/{phone}/read")
-async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> dict[str, Any]:
+async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> ReadCount:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
     check_online(services, phone)
     numbers = list(services.accounts.numbers.values())
@@ -269,35 +311,35 @@ async def read_messages(services: SimulatorServices, phone: str, body: MessageBo
         numbers = [services.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
         await wait_for_messages(services, phone, wait_ms=body.wait_ms, is_complete=any_unread(services.clock))
-    return {"read": await services.transact(read_chats(services, phone, numbers))}
+    return ReadCount(await services.transact(read_chats(services, phone, numbers)))
 
 
 @operation("POST", "/control/phones/{phone}/number")
-async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> dict[str, Any]:
+async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> Notices:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
     check_online(services, phone)
     if new_digits == phone or new_digits in services.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
-    return {"wamids": await handset_actions.change_number(services, phone, new_digits)}
+    return Notices(await handset_actions.change_number(services, phone, new_digits))
 
 
 @operation("POST", "/control/phones/{phone}/user-id")
-async def change_user_id(services: SimulatorServices, phone: str, body: UserIdChangeBody) -> dict[str, Any]:
+async def change_user_id(services: SimulatorServices, phone: str, body: UserIdChangeBody) -> Notices:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
     check_online(services, phone)
     holder = services.phones.find_by_user_id(body.to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
-    return {"wamids": await handset_actions.change_user_id(services, phone, body.to)}
+    return Notices(await handset_actions.change_user_id(services, phone, body.to))
 
 
 @operation("POST", "/control/phones/{phone}/marketing")
-async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> dict[str, Any]:
+async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> MarketingChoice:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
     number = business_number(services, body.to)
     await services.transact(set_marketing_preference(services, phone, number, wants=body.wants))
-    return {"phone": phone, "phone_number_id": number.phone_number_id, "wants": body.wants}
+    return MarketingChoice(phone, number.phone_number_id, body.wants)
 
 
 @operation("POST", "/control/phones/{phone}/block")

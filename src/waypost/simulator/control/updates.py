@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from waypost.simulator.accounts.accounts import Account
@@ -40,8 +40,21 @@ class WebhookUpdateBody(ControlBody, frozen=True):
     value: dict[str, Any]
 
 
+class EmittedStatus(Struct):
+    """A status that was sent."""
+
+    message_id: str
+    status: str
+
+
+class QueuedUpdate(Struct):
+    """Whether an update has a receiver, and was queued."""
+
+    queued: bool
+
+
 @operation("POST", "/control/statuses")
-async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str, Any]:
+async def emit_status(services: SimulatorServices, body: StatusBody) -> EmittedStatus:
     """Send a status of a message now, in place of the planned one; `failed` cancels all planned ones."""
     message = next(iter(await MESSAGES.find(services.store, wamid=body.message_id, is_inbound=0)), None)
     accepted = "a wamid from GET /control/deliveries, and the name of a status"
@@ -66,13 +79,13 @@ async def emit_status(services: SimulatorServices, body: StatusBody) -> dict[str
         transaction.wake_phone(message.phone)
 
     await services.transact(write)
-    return {"message_id": body.message_id, "status": body.status}
+    return EmittedStatus(body.message_id, body.status)
 
 
 @operation("POST", "/control/accounts/{waba_id}/webhooks")
-async def emit_account_update(services: SimulatorServices, body: WebhookUpdateBody, account: Account) -> dict[str, Any]:
+async def emit_account_update(services: SimulatorServices, body: WebhookUpdateBody, account: Account) -> QueuedUpdate:
     """Send an update about an account through its webhooks: signed, and retried."""
-    return {"queued": await emit_webhook(services, account.waba_id, services.clock.now_ms(), body.field, body.value)}
+    return QueuedUpdate(await emit_webhook(services, account.waba_id, services.clock.now_ms(), body.field, body.value))
 
 
 async def emit_webhook(
