@@ -144,7 +144,7 @@ class SentByPhone(Struct):
 
 
 class ReadCount(Struct):
-    """How many messages were read."""
+    """Number of messages that were read."""
 
     read: int
 
@@ -156,7 +156,7 @@ class Notices(Struct):
 
 
 class MarketingChoice(Struct):
-    """Whether a phone's owner wants the marketing of a business."""
+    """Choice of a phone's owner about the marketing of a business."""
 
     phone: str
     phone_number_id: str

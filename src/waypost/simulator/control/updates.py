@@ -48,7 +48,7 @@ class EmittedStatus(Struct):
 
 
 class QueuedUpdate(Struct):
-    """Whether an update has a receiver, and was queued."""
+    """Result of an update: queued if it has a receiver."""
 
     queued: bool
 
