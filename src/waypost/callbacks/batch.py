@@ -14,7 +14,6 @@ from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, cal
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
 from waypost.store.database import Database
 from waypost.store.directory import Directory
-from waypost.store.queue.jobs import group_subscription_id
 
 SUBSCRIPTION_CACHE_MS: Final = 2_000
 """How long a subscription is used that was read before; a change that is reported drops it at once."""
@@ -61,24 +60,28 @@ class CallbackReader:
         self._changes += 1
         self._cached.pop(subscription_id, None)
 
-    async def read(self, jobs: Sequence[Job], fresh_ids: Set[int]) -> CallbackBatch:
+    async def read(self, jobs: Sequence[Job], subscription_ids: Set[int], fresh_ids: Set[int]) -> CallbackBatch:
         """Read the callbacks and subscriptions of jobs.
 
         Args:
             jobs: of the queue `callbacks`.
+            subscription_ids: of the jobs.
             fresh_ids: subscriptions that are read even if they are cached.
         """
-        rows = self._database.cache.pop_rows(CACHED_CALLBACKS, {job.subject.id for job in jobs})
-        row_ids = {job.subject.id for job in jobs if job.subject.id not in rows}
-        tried = {job.subject.id for job in jobs if job.attempt and job.blocking_since_ms is None}
-        wanted = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
+        ids, tried = set[str](), set[str]()
+        for job in jobs:
+            ids.add(job.subject.id)
+            if job.attempt and job.blocking_since_ms is None:
+                tried.add(job.subject.id)
+        rows = self._database.cache.pop_rows(CACHED_CALLBACKS, ids)
+        row_ids = ids - rows.keys()
         real_ms = self._clock.real_ms()
-        subscriptions = {
-            subscription_id: cached[1]
-            for subscription_id in wanted - fresh_ids
-            if (cached := self._cached.get(subscription_id)) and real_ms - cached[0] < SUBSCRIPTION_CACHE_MS
-        }
-        read_ids = wanted - subscriptions.keys()
+        subscriptions: dict[int, Subscription] = {}
+        for subscription_id in subscription_ids - fresh_ids:
+            cached = self._cached.get(subscription_id)
+            if cached is not None and real_ms - cached[0] < SUBSCRIPTION_CACHE_MS:
+                subscriptions[subscription_id] = cached[1]
+        read_ids = subscription_ids - subscriptions.keys()
         first_ms: dict[str, int] = {}
         if row_ids or tried or read_ids:
             changes = self._changes
@@ -98,8 +101,10 @@ class CallbackReader:
         return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
 
     def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
-        serials = subscription.serials(self._clock.now_ms())
-        return tuple(key for serial in serials for key in self._keys_of(subscription_id, serial))
+        keys: list[bytes] = []
+        for serial in subscription.serials(self._clock.now_ms()):
+            keys += self._keys_of(subscription_id, serial)
+        return tuple(keys)
 
     def _keys_of(self, subscription_id: int, serial: int) -> list[bytes]:
         """Return the keys with a serial: one, and after a replacement of the instance key for a while two."""

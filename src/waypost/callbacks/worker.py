@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -24,7 +24,7 @@ from waypost.outbound.vetted_client import VettedClient
 from waypost.queue.concurrency_groups import PaceCheck
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
-from waypost.queue.worker import PreparedJobs
+from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
 from waypost.store.database import Database
@@ -125,10 +125,16 @@ class CallbackSender:
         self._reads += 1
         read_number = self._reads
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
-        batch = await self._reader.read(jobs, set(filter(self._must_be_read, subscription_ids)))
+        fresh_ids = set(filter(self._must_be_read, subscription_ids))
+        batch = await self._reader.read(jobs, subscription_ids, fresh_ids)
         for subscription_id in batch.read_ids:
             self._update_receiver(subscription_id, batch, read_number)
-        return [(job, self._work_of(job, batch)) for job in jobs]
+        prepared: list[tuple[Job, JobWork]] = []
+        for job in jobs:
+            if job.blocking_since_ms is None and not job.is_replay:
+                job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
+            prepared.append((job, partial(self._deliver, job, batch)))
+        return prepared
 
     def _must_be_read(self, subscription_id: int) -> bool:
         """Return True unless callbacks flow to a receiver: only then a cached subscription is good enough."""
@@ -141,12 +147,6 @@ class CallbackSender:
         receiver.update(batch.subscriptions.get(subscription_id), self._clock.now_ms(), read_number)
         if not was_known:
             self._clear_all_not_before(subscription_id)
-
-    def _work_of(self, job: Job, batch: CallbackBatch) -> Callable[[], Awaitable[None]]:
-        if job.blocking_since_ms is None and not job.is_replay:
-            job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
-
-        return partial(self._deliver, job, batch)
 
     async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
         subscription_id = group_subscription_id(job.concurrency_group)
@@ -196,7 +196,7 @@ class CallbackSender:
         if row is not None:
             attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")
             tried = self._make_attempt_record(job, row, attempt, False)
-        await self._complete(job, _CallbackProgress(_replay_position(job), tried))
+        await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried))
 
     async def _record_delivered(
         self, job: Job, row: CallbackRow, receiver: CallbackReceiver, attempt: CallbackAttempt
@@ -210,7 +210,7 @@ class CallbackSender:
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
         self.metrics.record_attempt(job, row, attempt, ended=True)
         tried = self._make_attempt_record(job, row, attempt, True)
-        await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))
+        await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
 
     async def _record_interrupted(
         self, job: Job, row: CallbackRow, subscription: Subscription, receiver: CallbackReceiver
@@ -262,7 +262,7 @@ class CallbackSender:
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
             receiver.circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
-            await self._complete(job, _CallbackProgress(_replay_position(job), tried, health))
+            await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
         else:
             await self._database.join(_record, _CallbackProgress(None, tried, health))
             await self._queue.retry_later(
@@ -296,10 +296,8 @@ class CallbackSender:
         """Return the record of an attempt; a replay that fails does not undo the earlier delivery."""
         if job.is_replay and not ended:
             ended = None
-        return AttemptRecord(row.id, row.subscription_id, attempt, ended, _kind_of(job))
-
-    def _complete(self, job: Job, progress: _CallbackProgress) -> Awaitable[None]:
-        return self._queue.complete(job, _record, progress)
+        kind = AttemptKind.REPLAY if job.is_replay else AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
+        return AttemptRecord(row.id, row.subscription_id, attempt, ended, kind)
 
     def _receive_wake_up(self, group: str) -> None:
         """Note that a callback was enqueued for a subscription, or that the subscription was changed.
@@ -328,14 +326,20 @@ def _replay_position(job: Job) -> int | None:
     return job.position if job.is_replay else None
 
 
-def _kind_of(job: Job) -> AttemptKind:
-    if job.is_replay:
-        return AttemptKind.REPLAY
-    return AttemptKind.RETRY if job.attempt else AttemptKind.INITIAL
-
-
 def _record(connection: Connection, records: Sequence[_CallbackProgress]) -> list[None]:
-    record_attempts(connection, [record.attempt_record for record in records if record.attempt_record is not None])
-    record_receiver_statuses(connection, [record.health for record in records if record.health is not None])
-    complete_jobs(connection, [record.replay_position for record in records if record.replay_position is not None])
+    made: list[AttemptRecord] = []
+    statuses: list[ReceiverStatus] = []
+    replays: list[int] = []
+    for replay_position, attempt_record, health in records:
+        if attempt_record is not None:
+            made.append(attempt_record)
+        if health is not None:
+            statuses.append(health)
+        if replay_position is not None:
+            replays.append(replay_position)
+    record_attempts(connection, made)
+    if statuses:
+        record_receiver_statuses(connection, statuses)
+    if replays:
+        complete_jobs(connection, replays)
     return [None] * len(records)

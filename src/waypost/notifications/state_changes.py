@@ -37,13 +37,16 @@ class _PendingCallback(NamedTuple):
 
 
 class _ActiveSubscription(NamedTuple):
+    """A subscription.
+
+    Attributes:
+        has_all_modes: it includes every callback.
+    """
+
     subscription_id: int
     version: int
     modes: frozenset[str]
-
-    def has_any_mode(self, *modes: str) -> bool:
-        is_all = self.version == 3 and MODE_ALL in self.modes
-        return is_all or any(mode in self.modes for mode in modes)
+    has_all_modes: bool
 
 
 def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
@@ -199,7 +202,10 @@ class StateChangeRecorder:
     def has_subscription(self, app: App, mode: str) -> bool:
         """True if any subscription of the app has this mode: for events that cost a query to prepare."""
         self.read_subscriptions({app.id})
-        return any(subscription.has_any_mode(mode) for subscription in self._subscriptions_by_app[app.id])
+        return any(
+            subscription.has_all_modes or mode in subscription.modes
+            for subscription in self._subscriptions_by_app[app.id]
+        )
 
     def write(self) -> None:
         """Write everything, in the order in which it happened; what is about one person, under one recipient."""
@@ -250,7 +256,7 @@ class StateChangeRecorder:
         for callback in self._callbacks:
             bodies: dict[int, bytes | None] = {}
             for subscription in self._subscriptions_by_app[callback.app.id]:
-                if not subscription.has_any_mode(*callback.modes):
+                if not subscription.has_all_modes and subscription.modes.isdisjoint(callback.modes):
                     continue
                 if subscription.version not in bodies:
                     bodies[subscription.version] = callback.render(subscription.version)
@@ -266,5 +272,6 @@ class StateChangeRecorder:
             return
         self._subscriptions_by_app |= {app_id: [] for app_id in unknown}
         for row in active_subscriptions(self._connection, unknown):
-            subscription = _ActiveSubscription(row.id, row.version, frozenset(row.modes.split(",")))
+            modes = frozenset(row.modes.split(","))
+            subscription = _ActiveSubscription(row.id, row.version, modes, row.version == 3 and MODE_ALL in modes)
             self._subscriptions_by_app[row.app_id].append(subscription)

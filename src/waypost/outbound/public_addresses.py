@@ -1,5 +1,6 @@
 """Decides whether a network address is public unicast, including any address that it embeds."""
 
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_network
 from typing import Final
 
@@ -23,6 +24,7 @@ NEVER_PUBLIC: Final = (  # public by mistake in some versions of Python. Source:
 UNICAST: Final = IPv6Network("2000::/3")  # all that is assigned so far. Source: IANA, IPv6 address space
 
 
+@lru_cache(maxsize=4096)
 def is_public(address: Address) -> bool:
     """True if an address is public unicast, its embedded IPv4 address included."""
     if isinstance(address, IPv6Address):

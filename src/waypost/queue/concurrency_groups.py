@@ -294,7 +294,7 @@ class ConcurrencyGroup:
         """Separate a head from its key: its followers continue, and it waits by itself."""
         self.in_flight -= 1
         self._detach_from_ordering_key(job)
-        job.is_detached = True
+        job.detach()
         self._add(job)
 
     def _detach_from_ordering_key(self, job: Job) -> None:

@@ -1,7 +1,7 @@
 """A job in memory, as a stage works it."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import JobRow, NewJob, subject_reader
@@ -23,6 +23,7 @@ class Job:
         in_flight: it is being sent right now.
         is_parked: it waits for something in this process.
         blocking_since_ms: when this process first saw it fail; not stored.
+        key: what is worked one at a time: its ordering key, or its own position once it is detached.
     """
 
     position: int
@@ -39,16 +40,20 @@ class Job:
     in_flight: bool = False
     is_parked: bool = False
     blocking_since_ms: int | None = None
+    key: str | int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Set the key."""
+        self.key = self.position if self.is_detached else self.ordering_key
 
     @property
     def callback_id(self) -> str | None:
         """The callback that is this job; None for a row of `queue_jobs`, as a replay's is."""
         return self.subject.id if self.subject.kind is SubjectKind.CALLBACK and not self.is_replay else None
 
-    @property
-    def key(self) -> str | int:
-        """The key that is worked one at a time: its ordering key, or its own position once it is detached."""
-        return self.position if self.is_detached else self.ordering_key
+    def detach(self) -> None:
+        """Let the other jobs of its ordering key no longer wait for it."""
+        self.is_detached, self.key = True, self.position
 
 
 def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list[Job]:

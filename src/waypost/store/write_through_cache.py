@@ -20,7 +20,7 @@ MAX_CACHED_ROW_SIZE: Final = 4_096
 """Characters or bytes of the longest text in a row that is cached: 32 MiB in total at most."""
 
 Id = TypeVar("Id")
-CachedRow = TypeVar("CachedRow")
+CachedRow = TypeVar("CachedRow", bound=Any)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -125,10 +125,8 @@ def enqueued_jobs(connection: Connection) -> EnqueuedJobs:
     return connection.info[_ENQUEUED_JOBS]
 
 
-def cache_new_rows(
-    connection: Connection, table: CachedTable[Id, CachedRow], rows: Iterable[tuple[Id, CachedRow]]
-) -> None:
-    """Record new rows by id; each is cached once the transaction is on disk, unless it is too large.
+def cache_new_rows(connection: Connection, table: CachedTable[Any, CachedRow], rows: Iterable[CachedRow]) -> None:
+    """Record new rows, which have an `id`; each is cached once the transaction is on disk, unless it is too large.
 
     Args:
         table: the table of the rows; `rows` is not read unless some stage reads this table from the cache.
@@ -136,4 +134,6 @@ def cache_new_rows(
     """
     requested_tables, new_rows = connection.info[_NEW_ROWS]
     if table in requested_tables:
-        new_rows.update({(table, row_id): row for row_id, row in rows if table.size(row) <= MAX_CACHED_ROW_SIZE})
+        for row in rows:
+            if table.size(row) <= MAX_CACHED_ROW_SIZE:
+                new_rows[table, row.id] = row

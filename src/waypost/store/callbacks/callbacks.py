@@ -77,21 +77,14 @@ def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_m
     """Store rendered callbacks, each due at its time: they are their own jobs."""
     if not rows:
         return
-    stored_rows = [
-        (*row[:_BODY], _compress_body(row), row.created_on_ms, due) for row, due in zip(rows, due_ms, strict=True)
-    ]
+    stored_rows: list[tuple[Any, ...]] = []
+    new_jobs: list[NewJob] = []
+    for row, due in zip(rows, due_ms, strict=True):
+        stored_rows.append((*row[:_BODY], _compress_body(row), row.created_on_ms, due))
+        group, key = live_group(row.subscription_id), ordering_key(row.subscription_id, row.subject)
+        new_jobs.append(NewJob(QueueName.CALLBACKS, group, key, JobSubject(SubjectKind.CALLBACK, row.id), due))
     positions = _INSERT_CALLBACKS.run(connection, stored_rows)
-    cache_new_rows(connection, CACHED_CALLBACKS, ((row.id, row) for row in rows))
-    new_jobs = [
-        NewJob(
-            QueueName.CALLBACKS,
-            live_group(row.subscription_id),
-            ordering_key(row.subscription_id, row.subject),
-            JobSubject(SubjectKind.CALLBACK, row.id),
-            due,
-        )
-        for row, due in zip(rows, due_ms, strict=True)
-    ]
+    cache_new_rows(connection, CACHED_CALLBACKS, rows)
     announce_jobs(connection, new_jobs, positions)
 
 

@@ -70,7 +70,7 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
         for row, message in zip(rows, accepted, strict=True)
     ]
     _INSERT_MESSAGES.run(connection, stored_rows)
-    cache_new_rows(connection, CACHED_MESSAGES, ((row.id, row) for row in rows))
+    cache_new_rows(connection, CACHED_MESSAGES, rows)
     enqueue_jobs(connection, [submission_job(message) for message in accepted])
     return [None] * len(accepted)
 

@@ -96,7 +96,7 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
     if unreadable:
         _add_dead_letters(connection, unreadable)
     cache_new_rows(
-        connection, CACHED_ITEMS, ((item_id, WebhookItemRow(item_id, item.payload)) for item_id, (_, item, _) in queued)
+        connection, CACHED_ITEMS, (WebhookItemRow(item_id, item.payload) for item_id, (_, item, _) in queued)
     )
     enqueue_jobs(
         connection,
