@@ -17,7 +17,7 @@ from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_not_found
 from waypost.domain.phone_number import read_phone_number
 from waypost.domain.rates import APP_RATES, RATES, format_rate, read_app_rates, remove_rates
-from waypost.notifications.app_events import emit_live_event
+from waypost.notifications.user_events import emit_live_event
 from waypost.store.accounts import partners as stored
 from waypost.store.apps.apps import DuplicateApp, change_app
 from waypost.store.apps.operator_history import record_operator_history

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from waypost.admin.operation import AdminRoute
 from waypost.base.encryption import secrets_equal
-from waypost.base.exceptions import release_frames
+from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback
 from waypost.base.telemetry.logs import log

@@ -11,7 +11,7 @@ import msgspec
 from starlette.requests import Request
 
 from waypost.admin.provisioning import AdminContext
-from waypost.base.http.bodies import read_limited_body
+from waypost.base.http.request_bodies import read_limited_body
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
 from waypost.wire.forms import compressed_body_error, read_json
 

@@ -34,7 +34,7 @@ from waypost.api.requests import (
 from waypost.api.route import BodyFormat, Endpoint, IdempotencyMode, RouteRow
 from waypost.api.routes import ROUTES
 from waypost.api.services import Services
-from waypost.base.exceptions import release_frames
+from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.telemetry.counters import CALL_BUCKETS_S, Histogram
 from waypost.base.telemetry.logs import log

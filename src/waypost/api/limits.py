@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 from waypost.base.clock import Clock
-from waypost.base.telemetry.limited_requests import LimitedRequests
+from waypost.base.telemetry.counters import LimitedRequests
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import RATES as RATES
 from waypost.domain.rates import Rate

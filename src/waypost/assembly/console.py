@@ -9,7 +9,7 @@ from waypost.api.routes import operation_titles
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.base.ids import Ids
-from waypost.base.telemetry.limited_requests import LimitedRequests
+from waypost.base.telemetry.counters import LimitedRequests
 from waypost.client.api_client import Application, HttpTransport, Transport
 from waypost.config import Settings
 from waypost.console.api_clients import ApiClients

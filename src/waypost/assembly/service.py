@@ -48,8 +48,7 @@ from waypost.dispatch.template_outcomes import TemplateOutcomes
 from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
 from waypost.domain.partner import PartnerQuotas, Wallet
 from waypost.domain.rates import change_rates
-from waypost.events.media_fetch import InboundMediaFetcher
-from waypost.events.media_sweep import MediaSweep
+from waypost.events.media import InboundMediaFetcher, MediaSweep
 from waypost.events.webhook_endpoint import WebhookEndpoint
 from waypost.events.worker import EventIngester
 from waypost.operations.docs import DocsPages

@@ -1,4 +1,4 @@
-"""Texts of exceptions for people: no class names, no notation of a library."""
+"""Exceptions: their texts for people, without class names and the notation of a library, and what they keep alive."""
 
 import json
 import os
@@ -75,3 +75,16 @@ def _tls_text(text: str) -> str:
         return f"its certificate is not valid: {chain[1]}"
     detail = "; the other side does not speak TLS" if "WRONG_VERSION_NUMBER" in text else ""
     return f"no secure connection could be made (TLS){detail}"
+
+
+def release_frames(error: BaseException) -> None:
+    """Remove the tracebacks of an error and of its causes.
+
+    Each refers to the frames that the error passed through, and these to the request, its body and often to the error
+    itself: a cycle, which would keep all of them until the garbage collector runs.
+    """
+    each: BaseException | None = error
+    while each is not None and (each.__traceback__ is not None or each is error):
+        each.__traceback__ = None
+        before = each.__cause__ or each.__context__
+        each = None if before is each else before

@@ -11,13 +11,17 @@ from sqlalchemy import Connection
 from waypost.base.backoff import travel_grid_ms
 from waypost.base.clock import Clock
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
-from waypost.callbacks.circuits import Circuit, CircuitEvent, CircuitState
-from waypost.callbacks.delivery import deliver
-from waypost.callbacks.in_flight_marks import InFlightMarks
-from waypost.callbacks.metrics import AttemptMetrics
+from waypost.callbacks.circuits import (
+    Circuit,
+    CircuitEvent,
+    CircuitState,
+    interrupted_pause_ms,
+    parse_retry_after_ms,
+    retry_delay_ms,
+)
+from waypost.callbacks.delivery import AttemptMetrics, InFlightMarks, deliver
 from waypost.callbacks.pausing import SubscriptionPauser
 from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
-from waypost.callbacks.retries import interrupted_pause_ms, parse_retry_after_ms, retry_delay_ms
 from waypost.callbacks.slots import ConcurrencySlots
 from waypost.domain.callbacks import AttemptKind, Callback, CallbackAttempt, Subscription
 from waypost.outbound.vetted_client import VettedClient

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
-from waypost.base.telemetry.limited_requests import LimitedRequests
+from waypost.base.telemetry.counters import LimitedRequests
 from waypost.console.api_clients import ApiClients
 from waypost.console.rendering import PageRenderer
 from waypost.console.web.assets import Assets

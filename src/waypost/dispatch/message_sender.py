@@ -1,14 +1,17 @@
-"""Runs the jobs that are about messages: send, then complete or retry later."""
+"""Sends messages: the subjects of a claim, read together, and the work of each job."""
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from sqlalchemy import Connection
+
 from waypost.base.clock import Clock
+from waypost.base.ids import is_uuid
 from waypost.base.telemetry.counters import CallCounters, LabelLimiter
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.dispatch.batch import OutboundBatch, is_unsent
 from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
 from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, app_of_message
 from waypost.dispatch.operator_circuits import OperatorCircuits
@@ -17,17 +20,66 @@ from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import AppRoute
-from waypost.domain.message import media_references, reply_target_id
+from waypost.domain.message import MessageState, media_references, reply_target_id
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
+from waypost.domain.templates.template import Template
 from waypost.operators.contract import Operators
 from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.directory import Directory
 from waypost.store.encoding import decode_content
 from waypost.store.media.media import KnownMediaCopies, MediaReferences
-from waypost.store.messages.messages import MessageRow, decode_message
+from waypost.store.messages.messages import MessageRow, decode_message, messages_by_ids
+from waypost.store.templates.templates import templates_by_ids
 
 STOPPED_WHILE_SENDING = OutcomeUncertain("the service stopped while this message was being sent")
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundBatch:
+    """The subjects of the jobs of one claim."""
+
+    messages: dict[str, MessageRow]
+    templates: dict[str, Template]
+    replied_to: dict[tuple[int, str], str]  # the operator's id by partner and our id of the message
+    routes: dict[str, AppRoute] = field(default_factory=dict[str, AppRoute])  # by app
+    media: dict[int, KnownMediaCopies] = field(default_factory=dict[int, KnownMediaCopies])  # by position
+    failures: dict[int, UploadFailure] = field(default_factory=dict[int, UploadFailure])
+    """By position, the failure of the uploads that the job has waited for, where they failed."""
+    account_pauses: dict[int, OperatorUnavailable] = field(default_factory=dict[int, OperatorUnavailable])
+    """By position, jobs whose account is paused, with the operator's outcome that caused it."""
+    lost_positions: set[int] = field(default_factory=set[int])
+    """Positions of jobs that another process works by now."""
+
+
+def is_unsent(row: MessageRow | None) -> bool:
+    """True if a message's row exists and nothing has been done with it yet."""
+    return row is not None and row.state == MessageState.ACCEPTED
+
+
+def read_outbound_batch(connection: Connection, ids: set[str], known: dict[str, MessageRow]) -> OutboundBatch:
+    """Read the subjects of jobs.
+
+    Args:
+        connection: any.
+        ids: of messages and templates, as the jobs name them.
+        known: rows of messages that need not be read.
+    """
+    messages = {**known, **messages_by_ids(connection, ids - known.keys())}
+    contents = {row.id: decode_content(row.kind, row.content) for row in messages.values() if row.content}
+    replied_to = {
+        reply_to for content in contents.values() if (reply_to := reply_target_id(content)) and is_uuid(reply_to)
+    }
+    templates = {row.template_id for row in messages.values() if row.template_id}
+    return OutboundBatch(
+        messages,
+        templates_by_ids(connection, templates | (ids - messages.keys())),
+        {
+            (row.partner_id, row.id): row.operator_message_id
+            for row in messages_by_ids(connection, replied_to).values()
+            if row.operator_message_id
+        },
+    )
 
 
 class MessageSender:

@@ -5,9 +5,8 @@ from functools import partial
 
 from waypost.base.telemetry.counters import CallCounters
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.dispatch.batch import OutboundBatch, is_unsent, read_outbound_batch
 from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeout, app_of_message
-from waypost.dispatch.message_sender import MessageSender
+from waypost.dispatch.message_sender import MessageSender, OutboundBatch, is_unsent, read_outbound_batch
 from waypost.dispatch.operator_circuits import OperatorCircuits
 from waypost.dispatch.retries import OutboundRetries
 from waypost.dispatch.slots import OperatorSlots

@@ -8,8 +8,8 @@ from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, QualityEvent, ReviewEvent
 from waypost.domain.templates.template import Template
+from waypost.events.inbound import USER_ID_FIELD, apply_user_id_changes
 from waypost.events.lookup import MAX_EVENT_NAME_CHARS, EventContext, IgnoredEvent
-from waypost.events.senders import USER_ID_FIELD, apply_user_id_changes
 from waypost.events.templates import enqueue_refresh
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.apps import apps_for_event, record_limit_event

@@ -2,7 +2,7 @@
 
 The trace's id is the message's id, which has its 128 bits, and the first span's id is made from it too. So
 processes do not have to share which trace a message belongs to, nothing of it is stored, and the message's
-id is enough to find its trace. `base/telemetry/sampling.py` decides which messages are traced.
+id is enough to find its trace. `base/telemetry/tracing.py` decides which messages are traced.
 
 Source: W3C Trace Context, level 2, "trace-id" and "random-trace-id"; decision 0046.
 """
@@ -16,8 +16,7 @@ from uuid import UUID
 from waypost import __version__
 from waypost.base.extras import install_command
 from waypost.base.ids import is_uuid
-from waypost.base.telemetry.sampling import is_sampled
-from waypost.base.telemetry.tracing import TraceRecord, TraceStep, tracer
+from waypost.base.telemetry.tracing import TraceRecord, TraceStep, is_sampled, tracer
 
 if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of a second to load
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider

@@ -12,9 +12,8 @@ from yarl import URL
 from waypost.base.http.connections import ConnectionPools, Resolve
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.http.post_client import PostClient
+from waypost.outbound.addresses import ThreadResolver, VettedResolver, is_public
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
-from waypost.outbound.public_addresses import is_public
-from waypost.outbound.resolver import ThreadResolver, VettedResolver
 
 Network = str
 

@@ -12,11 +12,10 @@ from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck
+from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck, QueueScheduler
 from waypost.queue.job import Job, PermanentDefect
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
 from waypost.queue.reader import POLL_MS, QueueReader, WakeListener
-from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database

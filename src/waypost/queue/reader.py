@@ -9,9 +9,9 @@ from functools import partial
 from typing import Final
 
 from waypost.base.clock import Clock
+from waypost.queue.concurrency_groups import QueueScheduler
 from waypost.queue.job import Job, make_job, read_jobs
 from waypost.queue.plans import QueuePlan, shard_of
-from waypost.queue.scheduling import QueueScheduler
 from waypost.queue.shards import Shards
 from waypost.store.database import JOBS_ENQUEUED_SUBJECT, NOTIFICATIONS_MISSED, RETRIES_DUE_SUBJECT, Database
 from waypost.store.queue.job_subjects import QueueName

@@ -13,8 +13,8 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
+from waypost.queue.concurrency_groups import QueueScheduler
 from waypost.queue.plans import QueuePlan, shard_of
-from waypost.queue.scheduling import QueueScheduler
 from waypost.store.contract import StoreUnavailable
 from waypost.store.database import Database
 from waypost.store.queue.job_subjects import QueueName

@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec.structs import replace
 
-from waypost.base.http.bodies import has_too_many_members
 from waypost.base.http.multipart import MultipartReader, PartHead
+from waypost.base.http.request_bodies import has_too_many_members
 from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.json_values import object_or_none
 from waypost.simulator.errors import GraphApiError, bad_parameter

@@ -3,8 +3,8 @@
 import pytest
 
 from waypost.base.clock import ManualClock
-from waypost.base.telemetry import limited_requests
-from waypost.base.telemetry.limited_requests import COUNTED_FOR_MS, LimitedRate, LimitedRequests
+from waypost.base.telemetry import counters
+from waypost.base.telemetry.counters import COUNTED_FOR_MS, LimitedRate, LimitedRequests
 
 
 def test_requests_are_counted_by_app_and_rate_until_their_time_is_over() -> None:
@@ -26,7 +26,7 @@ def test_requests_are_counted_by_app_and_rate_until_their_time_is_over() -> None
 
 
 def test_app_that_was_limited_longest_ago_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_requests, "MAX_COUNTED_PAIRS", 2)
+    monkeypatch.setattr(counters, "MAX_COUNTED_PAIRS", 2)
     limited = LimitedRequests(ManualClock())
     for app_id in ("a", "b", "a", "c"):
         limited.record(app_id, "session")

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from waypost.callbacks.retries import CALLBACK_RETRY_SCHEDULE_S, parse_retry_after_ms, retry_delay_ms
+from waypost.callbacks.circuits import CALLBACK_RETRY_SCHEDULE_S, parse_retry_after_ms, retry_delay_ms
 
 DAY_S = 24 * 60 * 60
 

@@ -11,8 +11,8 @@ from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
 from waypost.base.http.connections import AddrInfo
+from waypost.outbound.addresses import is_public
 from waypost.outbound.failures import AddressNotAllowed
-from waypost.outbound.public_addresses import is_public
 from waypost.outbound.vetted_client import InvalidRedirect, VettedClient, resolve_redirect
 
 PUBLIC = ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]

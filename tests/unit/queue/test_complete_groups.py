@@ -1,8 +1,7 @@
 """The position up to which a group is complete, where positions are committed out of order."""
 
-from waypost.queue.concurrency_groups import MAX_ENQUEUE_MS, MAX_NUMBERING_MS, ConcurrencyGroup
+from waypost.queue.concurrency_groups import MAX_ENQUEUE_MS, MAX_NUMBERING_MS, ConcurrencyGroup, QueueScheduler
 from waypost.queue.job import Job
-from waypost.queue.scheduling import QueueScheduler
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import RunningTransactions
 

@@ -13,8 +13,7 @@ from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Oper
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
-from waypost.base.telemetry.sampling import mark_id, sampled_by_sender
-from waypost.base.telemetry.tracing import TraceStep, tracer
+from waypost.base.telemetry.tracing import TraceStep, mark_id, sampled_by_sender, tracer
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_parameter
 from waypost.domain.message import Content, Message, TemplateSend

@@ -1,4 +1,4 @@
-"""Bodies of requests that are sent in chunks: files, forms with files, whatever a caller produces."""
+"""Bodies: of requests that are sent in chunks, whatever a caller produces, and of streams read up to a limit."""
 
 import asyncio
 import os
@@ -95,3 +95,25 @@ def _remaining_bytes(file: IO[bytes]) -> int:
 
 
 _WITHOUT_BREAKS: Final = str.maketrans("\r\n\0", "___")
+
+
+MAX_JSON_BRACKETS: Final = 20_000
+MAX_JSON_COMMAS: Final = 200_000
+"""Members of a JSON text: parsed, each takes up to fifty times the memory of its text."""
+
+
+async def read_limited_body(chunks: AsyncIterator[bytes], max_bytes: int) -> bytes | None:
+    """Return the whole body; None as soon as it is longer than it may be."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in chunks:
+        size += len(chunk)
+        if size > max_bytes:
+            return None
+        parts.append(chunk)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def has_too_many_members(text: bytes) -> bool:
+    """True if a JSON text has more lists, objects and members than any request of a client."""
+    return text.count(b"[") + text.count(b"{") > MAX_JSON_BRACKETS or text.count(b",") > MAX_JSON_COMMAS

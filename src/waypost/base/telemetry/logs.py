@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Protocol, cast
 
 from waypost.base.clock import Clock
-from waypost.base.lazy_imports import hide_package
+from waypost.base.extras import hide_package
 from waypost.base.telemetry.tracing import TraceRecord, tracer
 
 with hide_package("rich"):  # for coloured tracebacks, which our records never have

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from sqlalchemy import Connection
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
-from waypost.base.telemetry.limited_requests import LimitedRate
+from waypost.base.telemetry.counters import LimitedRate
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App

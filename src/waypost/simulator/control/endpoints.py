@@ -19,10 +19,10 @@ from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 
-from waypost.base.exceptions import release_frames
-from waypost.base.http.bodies import has_too_many_members, read_limited_body
+from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
+from waypost.base.http.request_bodies import has_too_many_members, read_limited_body
 from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
 from waypost.base.time_travel import TimeTravel
 from waypost.base.written_numbers import encode_json, json_decoder

@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from waypost.base.batching import GroupCommitClosed
-from waypost.base.exceptions import release_frames
+from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
 from waypost.simulator.accounts.accounts import Account, Business, GraphApp, Number, find_business
