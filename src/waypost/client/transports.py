@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from waypost.base.http.connections import ConnectionPools
+from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.request_bodies import ChunkedBody, RequestBody
 from waypost.client.responses import ApiUnreachable, ClientResponse

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Final
 
-from waypost.base.http.connections import AddrInfo, Resolve
+from waypost.base.http.connection_pools import AddrInfo, Resolve
 
 RESOLVER_THREADS: Final = 64
 """A lookup cannot be cancelled. With the loop's own few threads, some dead names would stop all lookups."""

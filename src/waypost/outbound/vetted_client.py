@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from yarl import URL
 
-from waypost.base.http.connections import ConnectionPools, Resolve
+from waypost.base.http.connection_pools import ConnectionPools, Resolve
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.http.post_client import PostClient
 from waypost.outbound.addresses import ThreadResolver, VettedResolver, is_public

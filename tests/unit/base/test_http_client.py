@@ -8,7 +8,8 @@ from contextlib import suppress
 import pytest
 
 from tests.support.polling import HANGS_AFTER_S, poll_until
-from waypost.base.http.connections import ConnectionPools, ResponseLost, ResponseTimeout, ResponseTooLarge
+from waypost.base.http.connection_pools import ConnectionPools
+from waypost.base.http.connections import ResponseLost, ResponseTimeout, ResponseTooLarge
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.request_bodies import ChunkedBody, FormPart, file_body, form_body
 from waypost.base.http.response_stream import READ_AHEAD_BYTES

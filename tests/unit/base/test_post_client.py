@@ -17,14 +17,8 @@ from cryptography.x509.oid import NameOID
 
 from tests.support.closed_port import closed_port
 from tests.support.polling import HANGS_AFTER_S
-from waypost.base.http.connections import (
-    AddrInfo,
-    ConnectionPools,
-    HttpResponse,
-    NotConnected,
-    ResponseLost,
-    ResponseTimeout,
-)
+from waypost.base.http.connection_pools import AddrInfo, ConnectionPools
+from waypost.base.http.connections import HttpResponse, NotConnected, ResponseLost, ResponseTimeout
 from waypost.base.http.post_client import PostClient
 
 LONG_ENOUGH_TO_SEND_S = 2

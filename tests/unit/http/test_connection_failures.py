@@ -9,7 +9,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from waypost.base.http.connections import AddrInfo, NotConnected, ResponseLost, ResponseTimeout
+from waypost.base.http.connection_pools import AddrInfo
+from waypost.base.http.connections import NotConnected, ResponseLost, ResponseTimeout
 from waypost.outbound.failures import AddressNotAllowed, plain_reason
 from waypost.outbound.vetted_client import VettedClient
 

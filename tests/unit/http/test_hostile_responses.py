@@ -13,7 +13,7 @@ import pytest
 from benchmarks.hostile_responses import ACCEPTABLE_MB, HOSTILE_RESPONSES, HostileResponder, respond
 from waypost.base.clock import SystemClock
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import ConnectionPools
+from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.post_client import PostClient
 from waypost.base.http.request_bodies import FormPart
 from waypost.client.responses import ApiUnreachable

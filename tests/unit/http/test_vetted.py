@@ -10,7 +10,7 @@ from yarl import URL
 from tests.support.callback_sink import CallbackSink, respond_always
 from tests.support.file_server import FileServer
 from tests.support.media_samples import sample
-from waypost.base.http.connections import AddrInfo
+from waypost.base.http.connection_pools import AddrInfo
 from waypost.outbound.addresses import is_public
 from waypost.outbound.failures import AddressNotAllowed
 from waypost.outbound.vetted_client import InvalidRedirect, VettedClient, resolve_redirect

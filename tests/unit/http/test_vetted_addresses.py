@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 import pytest
 
 from tests.support.callback_sink import CallbackSink
-from waypost.base.http.connections import AddrInfo
+from waypost.base.http.connection_pools import AddrInfo
 from waypost.outbound.vetted_client import VettedClient
 
 # fmt: off

@@ -14,7 +14,8 @@ from typing import Any, Final, TypeVar
 from yarl import URL
 
 from waypost import __version__
-from waypost.base.http.connections import ConnectionPools, HttpResponse, PooledConnection, ResponseTimeout
+from waypost.base.http.connection_pools import ConnectionPools
+from waypost.base.http.connections import HttpResponse, PooledConnection, ResponseTimeout
 from waypost.base.http.request_bodies import ChunkedBody, RequestBody
 from waypost.base.http.request_heads import header_lines, parse_target
 from waypost.base.http.response_stream import ResponseHeaders, ResponseStream

@@ -10,7 +10,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConnected
+from waypost.base.http.connection_pools import ConnectionPools
+from waypost.base.http.connections import HttpResponse, NotConnected
 from waypost.base.http.request_heads import RequestTarget, header_lines, parse_target
 
 _COMMON_HEADERS: Final = b"Accept: */*\r\nAccept-Encoding: identity\r\n"

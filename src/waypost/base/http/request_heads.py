@@ -8,7 +8,7 @@ from typing import Final
 
 from yarl import URL
 
-from waypost.base.http.connections import PoolKey
+from waypost.base.http.connection_pools import PoolKey
 
 CLIENT_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "connection", "host"})
 """Headers that only the client sets."""

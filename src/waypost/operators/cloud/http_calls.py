@@ -11,7 +11,8 @@ from yarl import URL
 
 from waypost.base.clock import Clock
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import ConnectionPools, HttpResponse, NotConnected
+from waypost.base.http.connection_pools import ConnectionPools
+from waypost.base.http.connections import HttpResponse, NotConnected
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.http.request_bodies import FormPart, RequestBody, form_body

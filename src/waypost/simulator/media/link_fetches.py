@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from yarl import URL
 
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import AddrInfo, ConnectionPools
+from waypost.base.http.connection_pools import AddrInfo, ConnectionPools
 from waypost.base.http.http_client import HttpClient, OpenResponse
 from waypost.base.json_values import object_of, objects_in, text_or_none
 from waypost.simulator.errors import GraphApiError

@@ -13,7 +13,7 @@ from yarl import URL
 
 from waypost.base.clock import DAY_MS
 from waypost.base.error_texts import error_text
-from waypost.base.http.connections import ConnectionPools
+from waypost.base.http.connection_pools import ConnectionPools
 from waypost.base.http.http_client import HttpClient
 from waypost.base.http.post_client import PostClient
 from waypost.base.loops import Loop
