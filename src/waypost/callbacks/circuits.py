@@ -1,4 +1,4 @@
-"""When a receiver is called again: its circuit, by its recent responses, and the retries of one callback.
+"""Circuits and retries: whether a receiver is called at all, by its recent responses, and when a callback is due again.
 
 Tables: the states of a circuit, and the events that move it from one to another. A circuit lives in
 memory. What has to outlive the process is in the store: since when a receiver has been failing, until

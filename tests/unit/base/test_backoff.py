@@ -6,7 +6,7 @@ import random
 import pytest
 
 from waypost.base.backoff import delay_ms
-from waypost.callbacks import retries as callback_retries
+from waypost.callbacks import circuits
 from waypost.dispatch.retries import retry_delay_ms
 from waypost.domain.outcome import OperatorUnavailable, RetryReason
 
@@ -59,7 +59,7 @@ def test_outage_is_retried_less_and_less_often() -> None:
 
 
 def test_callbacks_are_given_up_after_more_than_a_day() -> None:
-    waits = [callback_retries.retry_delay_ms(attempt, Middle()) for attempt in range(1, 20)]
+    waits = [circuits.retry_delay_ms(attempt, Middle()) for attempt in range(1, 20)]
 
     tried = list(itertools.takewhile(lambda wait: wait is not None, waits))
     assert all(wait is None for wait in waits[len(tried) :])
