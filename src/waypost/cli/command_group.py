@@ -4,7 +4,7 @@ import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 import typer
 from typer.core import TyperGroup
@@ -16,14 +16,6 @@ _UNCUT: Final = 1000
 """Characters of a help in a list of commands; the default cuts it to one line of the terminal."""
 _USAGE_ERROR: Final = cast("type[Exception]", typer.BadParameter.__bases__[0])
 """The error of which the one about an unknown option is a kind; the library does not name it."""
-
-
-class _UnknownOption(Protocol):
-    """The error about an unknown option."""
-
-    message: str
-    option_name: str
-    possibilities: list[str] | None
 
 
 class SubjectGroup(TyperGroup):
@@ -93,11 +85,11 @@ def _suggest_option() -> Generator[None]:
     try:
         yield
     except _USAGE_ERROR as error:
-        unknown = cast("_UnknownOption", error)
+        unknown: Any = error
         unknown.message = _translate(unknown.message)
         similar: list[str] | None = getattr(unknown, "possibilities", None)
         if similar:
-            best = get_close_matches(unknown.option_name, similar, n=1) or similar[:1]
+            best = get_close_matches(str(unknown.option_name), similar, n=1) or similar[:1]
             unknown.message = f"{unknown.message.rstrip('.')}. Did you mean {best[0]}?"
             unknown.possibilities = None
         raise

@@ -11,7 +11,7 @@ import typer
 
 from waypost.base.clock import SystemClock
 from waypost.base.ids import RandomIds
-from waypost.cli.errors import load_settings_with_sources, report_api_errors
+from waypost.cli.errors import load_settings, report_api_errors
 from waypost.cli.output import print_view
 from waypost.client.api_client import ApiClient, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.client.dev_variables import MissingVariable, read_variables
@@ -59,7 +59,7 @@ async def use_admin_api(use: Callable[[ApiClient, bool], Awaitable[Any]]) -> Any
 
     The function gets a client, and whether the service runs.
     """
-    given = load_settings_with_sources()
+    given = load_settings()
     settings = given.settings
     token_source = given.sources.get("admin_token", f"ADMIN_TOKEN in {ENV_FILE}")
     address = f"WAYPOST_ADMIN_URL, or ADMIN_URL in {ENV_FILE},"

@@ -57,18 +57,11 @@ def fail(text: str, *, code: int = EXIT_FAILURE) -> NoReturn:
     raise typer.Exit(code)
 
 
-def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "Settings":
+def load_settings(config: Path | None = None, assignments: Sequence[str] = (), **options: Any) -> "SettingsWithSources":
     """Return the settings from a command's options, the environment and files; exit if one is invalid.
 
     An assignment is `name=value`; an option that is None is not given.
     """
-    return load_settings_with_sources(config, assignments, **options).settings
-
-
-def load_settings_with_sources(
-    config: Path | None = None, assignments: Sequence[str] = (), **options: Any
-) -> "SettingsWithSources":
-    """Return the settings as `load_settings` does, with the source of each."""
     from waypost.cli.setting_sources import read_settings
 
     try:

@@ -105,7 +105,8 @@ def dev(
     from waypost.simulator import STARTUP_ERRORS
 
     rates = False if no_rates else None
-    settings = load_settings(config_file, assignments or (), data=data, host=host, port=port, rates=rates)
+    given = load_settings(config_file, assignments or (), data=data, host=host, port=port, rates=rates)
+    settings = given.settings
     set_up_logs(SystemClock(), as_json=settings.log_format == "json", level="warning")
     options = DevOptions(settings, simulator_port, memory=memory, start_from=start_from, scenario=scenario, seed=seed)
     running = run_dev(options, env_file, typer.echo, until_stdin_ends=until_stdin_ends)
@@ -134,7 +135,7 @@ def serve(
     """Start the service alone, for real traffic. `waypost config` lists further settings."""
     settings = load_settings(
         config_file, data=data, host=host, port=port, workers=workers, stages=stages, hold=hold or None
-    )
+    ).settings
     print_line = log_process(settings, worker=worker)
     if worker is None and settings.workers > 1:
         from waypost.cli.supervisor import supervise
@@ -168,7 +169,7 @@ def simulator(
         check_secret(control_token, "WAYPOST_CONTROL_TOKEN")
     except ValueError as error:
         fail(str(error), code=EXIT_USAGE)
-    settings = load_settings(config_file, data=data, host=host, port=port)
+    settings = load_settings(config_file, data=data, host=host, port=port).settings
     print_line = log_process(settings)
     run_until_stopped(
         simulate(
@@ -192,10 +193,8 @@ def simulator(
 for _exchange in (send, tap, listen, tail, trigger, replay):
     app.command(rich_help_panel=EXCHANGE)(_exchange)
 app.command(rich_help_panel=SET_UP)(apply)
-app.command(rich_help_panel=INSPECT)(trace)
-app.command(rich_help_panel=INSPECT)(doctor)
-app.command(rich_help_panel=INSPECT)(config)
-app.command(rich_help_panel=INSPECT)(health)
+for _inspection in (trace, doctor, config, health):
+    app.command(rich_help_panel=INSPECT)(_inspection)
 app.command("audit", rich_help_panel=INSPECT)(audit)
 app.command(rich_help_panel=STORE)(move)
 
@@ -217,7 +216,7 @@ def mcp(env_file: EnvFile = ENV_FILE) -> None:
         fail(f"`waypost mcp` needs a package that is not installed; install it with: {install_command('mcp')}")
     from waypost.cli.mcp.connection import ServiceConnection
 
-    asyncio.run(serve_tools(ServiceConnection(load_settings(), env_file)))
+    asyncio.run(serve_tools(ServiceConnection(load_settings().settings, env_file)))
 
 
 class Shell(StrEnum):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from waypost.cli.errors import load_settings_with_sources
+from waypost.cli.errors import load_settings
 from waypost.cli.output import AsJson, print_json
 from waypost.cli.tables import align_columns
 
@@ -66,7 +66,7 @@ _SET: Final = "set"
 
 def config(config_file: ConfigFile = None, as_json: AsJson = False) -> None:
     """Show each setting, its value and its source; of a secret only that it is set."""
-    found = load_settings_with_sources(config_file)
+    found = load_settings(config_file)
     rows = setting_rows(found.settings, found.sources)
     if as_json:
         print_json({"settings": rows})

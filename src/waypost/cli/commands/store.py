@@ -13,7 +13,6 @@ from waypost.cli.output import AsJson, print_json, show_progress
 
 if TYPE_CHECKING:
     from waypost.config import Settings
-    from waypost.store.revision import SchemaStatus
 
 
 store = typer.Typer(help="The store: its revision, upgrades, backups.", no_args_is_help=True)
@@ -33,7 +32,7 @@ def upgrade_store(
     from waypost.assembly.store_maintenance import read_status, upgrade
     from waypost.store.tables import REVISION
 
-    settings = _log_warnings_only(load_settings(data=data))
+    settings = _log_warnings_only(load_settings(data=data).settings)
     with _report_store_errors(), show_progress("" if check else "upgrading the store …"):
         status = read_status(settings) if check else upgrade(settings)
     if as_json:
@@ -42,7 +41,10 @@ def upgrade_store(
     elif status is None:
         typer.echo("there is no store yet")
     else:
-        typer.echo(_describe_status(status))
+        typer.echo(
+            f"store: revision {status.revision}, works with versions of revision {status.works_with} and newer; "
+            f"this version: revision {REVISION}"
+        )
     if status is not None and status.is_older:
         if not as_json:
             typer.echo(f"an upgrade from revision {status.revision} to {REVISION} is needed")
@@ -55,7 +57,7 @@ def back_up_store(file: Path, data: Data = None) -> None:
     from waypost.assembly.store_maintenance import back_up
 
     with _report_store_errors(), show_progress("copying the store …"):
-        size = back_up(load_settings(data=data), file)
+        size = back_up(load_settings(data=data).settings, file)
     typer.echo(f"{file}  {size} bytes")
 
 
@@ -74,7 +76,7 @@ def move(
     from waypost.assembly.store_maintenance import CopyMismatch, MovedTable
     from waypost.assembly.store_maintenance import move as move_store
 
-    settings = _log_warnings_only(load_settings(data=data))
+    settings = _log_warnings_only(load_settings(data=data).settings)
 
     copied_rows = 0
 
@@ -93,15 +95,6 @@ def move(
     typer.echo(
         f"{rows:,} rows in {len(tables)} tables are copied and compared. Set WAYPOST_DATABASE_URL to use that "
         f"database; media files stay in {settings.media_folder}"
-    )
-
-
-def _describe_status(status: "SchemaStatus") -> str:
-    from waypost.store.tables import REVISION
-
-    return (
-        f"store: revision {status.revision}, works with versions of revision {status.works_with} and newer; "
-        f"this version: revision {REVISION}"
     )
 
 

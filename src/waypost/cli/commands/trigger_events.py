@@ -60,6 +60,11 @@ def _status(status: str, occasion: str, *, before_delivery: bool = False, **more
     return TriggerEvent(occasion, _STATUSES, body, needs_message=True, before_delivery=before_delivery)
 
 
+def _tap(occasion: str, sends: Mapping[str, Any] | None = None) -> TriggerEvent:
+    body = {"index": 0, "wait_ms": _WAIT_MS} | ({"message_id": "{message}"} if sends else {})
+    return TriggerEvent(occasion, f"{_PHONE}/tap", body, sends=sends, needs_message=True)
+
+
 def _inbound(occasion: str, **content: Any) -> TriggerEvent:
     return TriggerEvent(occasion, _MESSAGES, {**_FROM_PHONE, **content})
 
@@ -88,26 +93,9 @@ EVENTS: Final[Mapping[str, TriggerEvent]] = {  # Source: docs/reference/callback
     "warning": _status("warning", "The operator reports a status without a message state here."),
     "billing-event": TriggerEvent("The price of a message.", needs_message=True),
     "text": _inbound("The recipient sends a text.", type="text", text="Hello"),
-    "quick_reply": TriggerEvent(
-        "The recipient taps a quick reply of a template.",
-        path=f"{_PHONE}/tap",
-        body={"index": 0, "wait_ms": _WAIT_MS},
-        needs_message=True,
-    ),
-    "button_reply": TriggerEvent(
-        "The recipient taps a choice of a session message.",
-        path=f"{_PHONE}/tap",
-        body={"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"},
-        sends=_QUICK_REPLIES,
-        needs_message=True,
-    ),
-    "list_reply": TriggerEvent(
-        "The recipient chooses a row of a list.",
-        path=f"{_PHONE}/tap",
-        body={"index": 0, "wait_ms": _WAIT_MS, "message_id": "{message}"},
-        sends=_LIST,
-        needs_message=True,
-    ),
+    "quick_reply": _tap("The recipient taps a quick reply of a template."),
+    "button_reply": _tap("The recipient taps a choice of a session message.", _QUICK_REPLIES),
+    "list_reply": _tap("The recipient chooses a row of a list.", _LIST),
     "image": _media("The recipient sends an image.", "image", "image/png", _PNG, caption="A picture"),
     "video": _media("The recipient sends a video.", "video", "video/mp4", _WORDS),
     "audio": _media("The recipient sends a recording.", "audio", "audio/ogg", _WORDS, voice=True),
