@@ -8,7 +8,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, text_or_none
-from waypost.simulator.accounts.accounts import Account, GraphApp, GraphSubscription
+from waypost.simulator.accounts.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
 from waypost.simulator.errors import GraphApiError, bad_parameter
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.onboarding import accounts as saving
@@ -56,7 +56,7 @@ async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) 
     if not uri:
         raise is_missing("callback_url")
     verify_token = text_or_none(call.fields.get("verify_token")) or ""
-    await shake_hands(services, uri, verify_token)
+    await _shake_hands(services, uri, verify_token)
     if not fields:
         raise is_missing("fields")
     await _save_app(services, replace(app, callback_uri=uri, verify_token=verify_token, fields=fields))
@@ -113,23 +113,32 @@ def _app_error(message: str, code: int) -> GraphApiError:
     return GraphApiError(400, {"message": message, "type": "OAuthException", "code": code})
 
 
-def check_override(services: SimulatorServices, app_id: str, waba_id: str) -> None:
-    """Check that an app may override the callback URI of an account or of one of its numbers.
+async def read_override(services: SimulatorServices, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
+    """Return the callback URI with which an app overrides that of an account or a number, after a handshake.
+
+    Returns:
+        The URI; empty if the members have none.
 
     Raises:
-        GraphApiError: 100, it has no subscription that could be overridden: to messages, and to the account.
+        GraphApiError: 100, the app has no subscription that could be overridden: to messages, and to the account;
+            2200, the handshake failed.
 
     Source: the operator's page "Override webhooks".
     """
+    uri = text_or_none(members.get("override_callback_uri")) or ""
+    if not uri:
+        return ""
     app = services.accounts.apps.get(app_id)
     if app is None or not app.gets_messages or services.accounts.subscription(waba_id, app_id) is None:
         raise bad_parameter(
             "Before override the current callback uri, your app must be subscribed to receive messages for WhatsApp "
             "Business Account"
         )
+    await _shake_hands(services, uri, text_or_none(members.get("verify_token")) or "")
+    return uri
 
 
-async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:
+async def _shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:
     """Verify a callback URI by the handshake.
 
     Raises:
@@ -146,11 +155,9 @@ async def shake_hands(services: SimulatorServices, uri: str, verify_token: str) 
 @operation("subscriptions.create", "POST", Account, "subscribed_apps")
 async def subscribe(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Subscribe the calling app to the account's webhooks, with an optional callback URI. Source: facts 1."""
-    uri = text_or_none(call.fields.get("override_callback_uri")) or ""
-    if uri:
-        check_override(services, call.app_id, account.waba_id)
-        await shake_hands(services, uri, text_or_none(call.fields.get("verify_token")) or "")
-    await saving.subscribe(services, GraphSubscription(account.waba_id, call.app_id, uri))
+    uri = await read_override(services, call.app_id, account.waba_id, call.fields)
+    subscription = GraphSubscription(account.waba_id, call.app_id, uri)
+    await services.cached(SUBSCRIPTIONS).save(subscription, call.app_id, account.waba_id)
     await services.webhooks.retry_now(account.waba_id)
     return GRAPH_SUCCESS
 

@@ -6,7 +6,7 @@ from waypost.base.json_values import list_or_none, object_or_none, text_or_none
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.accounts.tokens import MESSAGING
 from waypost.simulator.errors import bad_parameter, trace_id
-from waypost.simulator.graph.apps import check_override, shake_hands
+from waypost.simulator.graph.apps import read_override
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.nodes import page
 from waypost.simulator.numbers.names import change_names, check_display_name
@@ -128,18 +128,9 @@ async def change_number(services: SimulatorServices, call: Call, number: Number)
         configuration = object_or_none(webhook)
         if configuration is None:
             raise bad_parameter("Param webhook_configuration must be an object.")
-        await _change_webhook(services, call.app_id, number, configuration)
+        uri = await read_override(services, call.app_id, number.waba_id, configuration)
+        await set_number_webhook(services, call.app_id, number, uri)
+        await services.webhooks.retry_now(number.waba_id)
     if "pin" in call.fields:
         await change_registration(services, number, pin=read_pin("pin", call.fields["pin"]), guesses=0)
     return GRAPH_SUCCESS
-
-
-async def _change_webhook(
-    services: SimulatorServices, app_id: str, number: Number, configuration: dict[str, Any]
-) -> None:
-    uri = text_or_none(configuration.get("override_callback_uri")) or ""
-    if uri:
-        check_override(services, app_id, number.waba_id)
-        await shake_hands(services, uri, text_or_none(configuration.get("verify_token")) or "")
-    await set_number_webhook(services, app_id, number, uri)
-    await services.webhooks.retry_now(number.waba_id)

@@ -65,11 +65,6 @@ async def set_number_webhook(state: SimulatorState, app_id: str, number: Number,
         await webhooks.delete(number.phone_number_id, app_id)
 
 
-async def subscribe(state: SimulatorState, subscription: GraphSubscription) -> None:
-    """Create or update a subscription."""
-    await state.cached(SUBSCRIPTIONS).save(subscription, subscription.app_id, subscription.waba_id)
-
-
 async def unsubscribe(state: SimulatorState, waba_id: str, app_id: str) -> None:
     """Delete a subscription, with its undelivered webhooks."""
 
