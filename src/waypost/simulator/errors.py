@@ -157,13 +157,22 @@ def no_such_object(method: str, object_id: str) -> GraphApiError:
 
 def bad_parameter(message: str) -> GraphApiError:
     """Return the error for a missing or invalid parameter of the call: code 100 and one sentence."""
-    return GraphApiError(400, {"message": f"(#100) {message}", "type": "OAuthException", "code": 100})
+    return coded_error(100, message)
+
+
+def coded_error(code: int, text: str = "", *, retry_after_s: int | None = None) -> GraphApiError:
+    """Return an error with a code and one sentence, by default the code's title; its status is that of the title."""
+    status, title = TITLES.get(code, (400, ""))
+    error = {"message": f"(#{code}) {text or title}", "type": "OAuthException", "code": code}
+    return GraphApiError(status, error, retry_after_s=retry_after_s)
 
 
 def too_many_elements(name: str, at_most: int, found: int) -> GraphApiError:
-    """Return the error for a list with too many elements: code 105. Source: the operator's page "Conversational components"."""
-    text = f"(#105) The parameter {name} must have at most {at_most} elements, {found} found."
-    return GraphApiError(400, {"message": text, "type": "OAuthException", "code": 105})
+    """Return the error for a list with too many elements.
+
+    Source: the operator's page "Conversational components".
+    """
+    return coded_error(105, f"The parameter {name} must have at most {at_most} elements, {found} found.")
 
 
 def message_error(code: int, details: str, *, retry_after_s: int | None = None) -> GraphApiError:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from waypost.base.clock import Clock
 from waypost.simulator.accounts.accounts import Accounts
-from waypost.simulator.errors import TITLES, GraphApiError, authorisation_error
+from waypost.simulator.errors import TITLES, GraphApiError, authorisation_error, coded_error
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
 
@@ -163,9 +163,7 @@ def check_permission(token: Token, permission: str | None) -> None:
     if permission is None or permission in token.permissions:
         return
     code = _MISSING_PERMISSION_CODES[permission]
-    status, title = TITLES[code]
-    message = f"(#{code}) {title}: the access token lacks the permission {permission}."
-    raise GraphApiError(status, {"message": message, "type": "OAuthException", "code": code})
+    raise coded_error(code, f"{TITLES[code][1]}: the access token lacks the permission {permission}.")
 
 
 def _token_error(token: Token, now_ms: int) -> dict[str, Any]:

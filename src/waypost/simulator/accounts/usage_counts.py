@@ -7,7 +7,7 @@ from typing import Final
 
 from waypost.base.clock import DAY_MS, HOUR_MS, Clock
 from waypost.simulator.accounts.accounts import Account, Accounts
-from waypost.simulator.errors import TITLES, GraphApiError
+from waypost.simulator.errors import coded_error
 from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.settings import SimulatorSettingsStore
 from waypost.simulator.store import Statement, Store
@@ -103,10 +103,7 @@ class ManagementCallUsage:
         now_ms = self._clock.now_ms()
         calls = self._recent(account.waba_id, now_ms)
         if self._settings.value.limits and len(calls) >= self._limit(account.waba_id):
-            status, title = TITLES[_TOO_MANY]
-            error = {"message": f"(#{_TOO_MANY}) {title}", "type": "OAuthException"}
-            wait_s = -((now_ms - HOUR_MS - calls[0]) // 1000)
-            raise GraphApiError(status, {**error, "code": _TOO_MANY}, retry_after_s=wait_s)
+            raise coded_error(_TOO_MANY, retry_after_s=-((now_ms - HOUR_MS - calls[0]) // 1000))
         calls.append(now_ms)
 
     def headers(self, waba_id: str) -> Headers:

@@ -12,7 +12,7 @@ from msgspec.structs import asdict, replace
 
 from waypost.base.json_values import list_of, text_or_none
 from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.errors import GraphApiError, bad_parameter, no_such_object
+from waypost.simulator.errors import GraphApiError, bad_parameter, coded_error, no_such_object
 from waypost.simulator.flows.model import (
     DEPRECATED,
     DRAFT,
@@ -329,17 +329,9 @@ def _publish(flow: Flow) -> Flow:
 
 
 def _flow_error(code: int, title: str, message: str) -> GraphApiError:
-    return GraphApiError(
-        400,
-        {
-            "message": f"(#{code}) {title}",
-            "type": "OAuthException",
-            "code": code,
-            "is_transient": False,
-            "error_user_title": title,
-            "error_user_msg": message,
-        },
-    )
+    error = coded_error(code, title)
+    error.error |= {"is_transient": False, "error_user_title": title, "error_user_msg": message}
+    return error
 
 
 def _flow_node(state: SimulatorState, call: Call, flow: Flow) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from waypost.base.json_values import list_or_none, text_or_none
 from waypost.simulator.accounts.accounts import SUBSCRIPTIONS, Account, GraphApp, GraphSubscription
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import GraphApiError, bad_parameter, coded_error
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.onboarding import accounts as saving
 from waypost.simulator.parameters import is_missing
@@ -147,9 +147,7 @@ async def _shake_hands(services: SimulatorServices, uri: str, verify_token: str)
     try:
         await verify_endpoint(uri, verify_token, services.ids.digits(10))
     except EndpointVerificationFailed as failure:
-        message = f"(#2200) Callback verification failed with the following errors: {failure}"
-        error = {"message": message, "type": "OAuthException", "code": 2200}
-        raise GraphApiError(400, error) from failure
+        raise coded_error(2200, f"Callback verification failed with the following errors: {failure}") from failure
 
 
 @operation("subscriptions.create", "POST", Account, "subscribed_apps")

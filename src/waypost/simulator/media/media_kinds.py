@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import GraphApiError, bad_parameter, message_error
 
 _KB: Final = 1024
 _MB: Final = 1024 * 1024
@@ -101,18 +101,8 @@ def check_size(kind: SupportedMediaKind, size_bytes: int, beginning: bytes) -> N
 
 def too_large_error(kind: SupportedMediaKind, limit_bytes: int) -> GraphApiError:
     """Return the error of a file with too many bytes. Source: facts 5.2, code 131053; the sentence is ours."""
-    return GraphApiError(
-        400,
-        {
-            "message": "(#131053) Media upload error",
-            "type": "OAuthException",
-            "code": 131053,
-            "error_data": {
-                "messaging_product": "whatsapp",
-                "details": f"Media file size too big. A file of kind {kind.name} may have at most {limit_bytes} bytes.",
-            },
-        },
-    )
+    details = f"Media file size too big. A file of kind {kind.name} may have at most {limit_bytes} bytes."
+    return message_error(131053, details)
 
 
 def _is_animated(beginning: bytes) -> bool:

@@ -13,7 +13,7 @@ from msgspec.structs import asdict, replace
 from waypost.base.json_values import text_or_none
 from waypost.simulator.accounts.accounts import NUMBERS, Number
 from waypost.simulator.accounts.records import NAMES, NUMBER_STATUS
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import bad_parameter, coded_error
 from waypost.simulator.graph_operations import GraphOperations
 from waypost.simulator.parameters import is_missing, read_parameters
 from waypost.simulator.requests import GRAPH_SUCCESS, Call
@@ -132,8 +132,7 @@ async def change_username(state: SimulatorState, call: Call, number: Number) -> 
             raise bad_parameter("The username is not available.")
         if holder.phone_number_id != number.phone_number_id:
             if action != "force_transfer":
-                text = f"(#{_IN_USE}) The username is in use by another phone number of the business."
-                raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": _IN_USE})
+                raise coded_error(_IN_USE, "The username is in use by another phone number of the business.")
             _drop_username(transaction, holder)
         record = transaction.record(number.phone_number_id, NAMES)
         names = {**record, "username": username, "username_status": "reserved"}

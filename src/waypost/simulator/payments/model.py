@@ -6,7 +6,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from waypost.base.clock import HOUR_MS
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import bad_parameter, coded_error
 from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.parameters import check_filled_text
 from waypost.simulator.simulator_state import SimulatorState, Transaction
@@ -85,8 +85,7 @@ def find_configuration(reader: SimulatorState | Transaction, waba_id: str, name:
     """
     known = reader.values(CONFIGURATIONS, waba_id).get(name)
     if known is None:
-        text = "(#134009) Payment configuration id is invalid"
-        raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": 134009})
+        raise coded_error(134009, "Payment configuration id is invalid")
     return known
 
 

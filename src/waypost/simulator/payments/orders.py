@@ -10,7 +10,7 @@ import msgspec
 from waypost.base.json_values import object_of, object_or_none, objects_in
 from waypost.simulator.accounts.accounts import Number
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.errors import GraphApiError, bad_parameter
+from waypost.simulator.errors import bad_parameter, coded_error
 from waypost.simulator.outbox import status_json, status_recipient
 from waypost.simulator.parameters import check_id, is_missing, one_of
 from waypost.simulator.payments.model import find_configuration
@@ -202,5 +202,4 @@ def _find_order(transaction: Transaction, number: Number, configuration: str, re
     for order in find_orders(transaction.connection, number.phone_number_id, reference_id):
         if order.buttons[0].get("configuration") == configuration:
             return order
-    text = "(#134006) Reference id is invalid"
-    raise GraphApiError(400, {"message": text, "type": "OAuthException", "code": 134006})
+    raise coded_error(134006, "Reference id is invalid")

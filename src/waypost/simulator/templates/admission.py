@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.errors import TITLES, GraphApiError, template_error
+from waypost.simulator.errors import coded_error, template_error
 from waypost.simulator.keyed_store import StoredKind
 from waypost.simulator.languages import language_name
 from waypost.simulator.parameters import is_missing
@@ -79,9 +79,7 @@ def check_name(
     if len(others) >= settings.templates_at_most:
         raise template_error(2388019, f"An account has at most {settings.templates_at_most} message templates.")
     if settings.strict and creations >= _MAX_CREATIONS_PER_HOUR:
-        status, title = TITLES[_TOO_MANY_CREATIONS_CODE]
-        error = {"message": f"(#{_TOO_MANY_CREATIONS_CODE}) {title}", "type": "OAuthException"}
-        raise GraphApiError(status, {**error, "code": _TOO_MANY_CREATIONS_CODE})
+        raise coded_error(_TOO_MANY_CREATIONS_CODE)
 
 
 def _being_deleted_text(language: str, retry_text: str) -> str:
