@@ -1,4 +1,4 @@
-"""Faults of calls: whether a call is carried out, and whether its response is late, cut off, not JSON, or never sent."""
+"""Faults of calls: a call that is not carried out, and a response that is late, cut off, not JSON, or never sent."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -81,7 +81,7 @@ class MediaLinkFetcher:
             return any(not network.is_loopback for network in self._networks)
 
     async def find_problem(self, link: OperatorMediaLink) -> str | None:
-        """Fetch a link, and return why the operator could not use it; None if it could, or it may not be reached here."""
+        """Fetch a link, and return why the operator could not use it; None if it could, or may not fetch it here."""
         host = self._hosts.setdefault(URL(link.url).raw_host or "", asyncio.Semaphore(_MAX_PER_HOST))
         async with host, self._fetches:
             try:

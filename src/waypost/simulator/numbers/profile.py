@@ -132,7 +132,10 @@ def _commands(_name: str, value: Any) -> list[dict[str, str]]:
 
 
 class AutomationParameters(Struct, frozen=True):
-    """A number's conversational components. Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80."""
+    """A number's conversational components.
+
+    Source: the operator's page "Conversational components"; facts of ice breakers: 4 of 80.
+    """
 
     enable_welcome_message: Annotated[bool, _welcome] = False
     prompts: Annotated[tuple[str, ...], _prompts] = ()
