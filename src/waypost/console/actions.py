@@ -131,8 +131,6 @@ def action_response(
     """Return the response to a completed action: a redirect, or updated elements if the page stays open.
 
     Args:
-        tools: the page tools.
-        page_request: the request.
         path: path of the page.
         notice: notice about the result.
         elements: page elements to update.

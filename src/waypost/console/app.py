@@ -26,11 +26,7 @@ _MATCHED_ROUTE: Final = "waypost.console.route"
 
 
 class Console:
-    """Web pages for people.
-
-    Args:
-        services: what endpoints use.
-    """
+    """Web pages for people."""
 
     def __init__(self, services: ConsoleServices) -> None:
         signal = services.change_signal
@@ -103,9 +99,6 @@ class _LazyRoutes(BaseRoute):
 
     The console has some three hundred. Building them took a seventh of a service's start time, and a process
     that only sends messages never shows a page.
-
-    Args:
-        make: builds the routes.
     """
 
     def __init__(self, make: Callable[[], Sequence[Route]]) -> None:

@@ -108,7 +108,6 @@ def method_not_allowed(
     Args:
         path: path pattern of the route table.
         allowed_at: function that returns the methods allowed for a request's path.
-        tools: the page tools.
     """
 
     async def raise_error(tools: PageTools, page_request: PageRequest) -> Response:

@@ -45,7 +45,6 @@ class PageContextReader:
 
     Args:
         control: None without a simulator.
-        clock: the service's clock.
     """
 
     def __init__(self, control: ControlClient | None, clock: Clock) -> None:

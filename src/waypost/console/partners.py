@@ -200,7 +200,6 @@ async def create_partner(tools: PageTools, values: Mapping[str, str]) -> Created
     """Create a partner; everything is checked before the first step.
 
     Args:
-        tools: the page tools.
         values: of the form, by field.
 
     Raises:

@@ -27,11 +27,7 @@ _MAX_NOTICE_BYTES: Final = 1200
 
 
 class PageRenderer:
-    """Renders pages. Jinja2 is imported with the first page, not at start.
-
-    Args:
-        clock: clock for relative times.
-    """
+    """Renders pages. Jinja2 is imported with the first page, not at start."""
 
     def __init__(self, assets: Assets, clock: Clock) -> None:
         self._assets = assets

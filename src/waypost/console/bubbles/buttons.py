@@ -131,7 +131,6 @@ def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListS
     """Return the sections of a list message.
 
     Args:
-        buttons: buttons of the message.
         value: the same buttons as received.
     """
     sections: dict[str, list[ButtonView]] = {}

@@ -81,7 +81,6 @@ def format_text(text: str, *, marks_variables: bool = False) -> Markup:
     """Return a text as HTML.
 
     Args:
-        text: any text.
         marks_variables: True to highlight unfilled variables such as `{{1}}`, as in a draft.
     """
     blocks: list[Markup] = []

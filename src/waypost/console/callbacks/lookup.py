@@ -21,7 +21,6 @@ def listen_commands(public_url: str, app_id: str, app_name: str, *, app_token: s
 
     Args:
         public_url: of this service.
-        app_id: the app.
         app_name: names the file.
         app_token: of the app; without it the file says where it belongs.
     """

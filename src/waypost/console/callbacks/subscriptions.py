@@ -100,8 +100,6 @@ async def subscription_page(
     """Return the page of one subscription: its health, form and signing key.
 
     Args:
-        tools: the page tools.
-        page_request: the request.
         subscription: the subscription.
         fields: the values of the form.
         keys: as the admin API returns them; None: they are not shown.

@@ -170,7 +170,6 @@ def thread_entries(rows: Sequence[Mapping[str, Any]], context: ThreadContext) ->
 
     Args:
         rows: as `search_thread` returns them, newest first.
-        context: what they refer to.
     """
     entries = [_entry(row, context) for row in reversed(rows)]
     known = {entry.item["wamid"] for entry in entries}

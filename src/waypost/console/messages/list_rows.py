@@ -80,9 +80,6 @@ async def read_list_rows(
     """Return rows of the store with what lists show of them.
 
     Args:
-        tools: the page tools.
-        page_request: the request.
-        app_id: of the messages.
         rows: as `search_messages` returns them.
         show_text: true if they were revealed.
 

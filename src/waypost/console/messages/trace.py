@@ -237,8 +237,6 @@ async def read_trace(
     """Return the trace of a message by our id or the operator's, with hidden texts left out.
 
     Args:
-        tools: the page tools.
-        page_request: the request.
         message_id: its id.
         simulated: events that the simulator has returned before; None: it is called.
 

@@ -116,11 +116,7 @@ async def show_older(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 class HandsetRenderer:
-    """Renders handsets for one stream; messages that have not changed are not rendered again.
-
-    Args:
-        selection: the phones that the page shows.
-    """
+    """Renders handsets for one stream; messages that have not changed are not rendered again."""
 
     def __init__(self, tools: PageTools, page_request: PageRequest, selection: PhoneSelection) -> None:
         self._part = tools.services.pages.render_macro

@@ -44,7 +44,6 @@ def find_element(field: str, content: EditorContent) -> str:
 
     Args:
         field: such as `cards[1].buttons[0].url`.
-        content: the content of the editor.
     """
     if field == "example":
         return _first_missing("f-value-", content.names, content.values) or "f-content"
@@ -95,7 +94,6 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
     """Return the API's form. Empty fields are left out; an edit sends them empty, which removes them.
 
     Args:
-        content: the content of the editor.
         gaps: for a preview: a variable without a sample value stays as it is.
     """
     texts = content.texts

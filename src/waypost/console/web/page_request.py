@@ -15,11 +15,7 @@ from waypost.domain.partner import Partner
 
 
 class NotFound(Exception):
-    """The object does not exist or belongs to another partner; the response is the same.
-
-    Args:
-        text: error sentence for the page.
-    """
+    """The object does not exist or belongs to another partner; the response is the same."""
 
     def __init__(self, text: str = "Page not found.") -> None:
         super().__init__(text)
@@ -27,12 +23,7 @@ class NotFound(Exception):
 
 
 class InvalidPageRequest(Exception):
-    """The request is one that none of our pages sends, or its form is out of date.
-
-    Args:
-        text: what is wrong.
-        hint: what to do.
-    """
+    """The request is one that none of our pages sends, or its form is out of date."""
 
     def __init__(self, text: str, hint: str = "Go back, reload the page and try again.") -> None:
         super().__init__(text)
@@ -48,12 +39,7 @@ class AdministratorRequired(Exception):
 
 
 class MethodNotAllowed(Exception):
-    """The path allows other methods only.
-
-    Args:
-        method: method of the request.
-        allowed: methods that the path allows.
-    """
+    """The path allows other methods only."""
 
     def __init__(self, method: str, allowed: Collection[str]) -> None:
         self.allowed = ", ".join(sorted(allowed))

@@ -115,7 +115,6 @@ def elements_response(elements: Sequence[PageElement], **more: object) -> Respon
 
     Args:
         elements: member `pieces` of the response.
-        more: further members of the response.
     """
     return JSONResponse({**more, "pieces": [asdict(piece) for piece in elements]})
 
@@ -135,7 +134,6 @@ def stream_elements(
     """Return an event stream of rendered elements.
 
     Args:
-        page_request: the request.
         render: renders all elements.
         runner: the console's stream runner.
         rest_s: minimum time between two renderings.

@@ -129,7 +129,6 @@ def read_time_field(
 
     Args:
         fields: with `zone` if its times are in another zone than the reader's, as in a colleague's link.
-        name: of the field.
         zone: the reader's.
         is_end: the time ends a range.
 
