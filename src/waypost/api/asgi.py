@@ -18,7 +18,8 @@ from waypost.api.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecor
 from waypost.api.authorisation import Credential, find_partner
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
 from waypost.api.limits import SPENT_DELAY_S
-from waypost.api.request_recorder import LoggedResponse, RequestRecorder
+from waypost.api.logged_requests import LoggedResponse
+from waypost.api.request_recorder import RequestRecorder
 from waypost.api.requests import (
     MAX_BODY_BYTES,
     UNCOUNTED,
