@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from tests.docs.repository import ROOT, samples_of
 from tests.support.builders import ACCOUNT, OPERATOR, PARTNER
 from tests.support.pipeline import ADMIN_TOKEN, PipelineHarness
-from waypost.assembly.service import WEBHOOK_PATH
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.base.encryption import hash_secret
 from waypost.cli.main import app
 

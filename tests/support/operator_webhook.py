@@ -9,7 +9,7 @@ from typing import Any
 from tests.support.builders import ACCOUNT, APP, OPERATOR
 from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
-from waypost.assembly.service import WEBHOOK_PATH
+from waypost.assembly.components import WEBHOOK_PATH
 
 
 async def post_change(pipeline: PipelineHarness, field: str, value: Any, **entry: Any) -> None:

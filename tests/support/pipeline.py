@@ -20,8 +20,9 @@ from tests.support.partner_seeding import store_partner
 from tests.support.polling import HANGS_AFTER_S, poll_until
 from tests.support.store_locations import StoreLocation
 from waypost.admin import provisioning
+from waypost.assembly.components import ADAPTERS, WEBHOOK_PATH, MakeOperator
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
-from waypost.assembly.service import ADAPTERS, WEBHOOK_PATH, MakeOperator, Waypost
+from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock, ManualClock, SystemClock, VirtualClock
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds, SeededIds

@@ -7,8 +7,8 @@ from typing import Any, Final
 from tests.support.builders import ANN, APP, OPERATOR
 from tests.support.pipeline import ADMIN_TOKEN, TWO_REPLIES, HttpResponse, PipelineHarness
 from waypost.admin import provisioning
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
-from waypost.assembly.service import WEBHOOK_PATH
 from waypost.base.ids import SeededIds
 from waypost.operators.cloud.numbers import cloud_account
 from waypost.simulator import AccountSeed, NumberSeed, Simulator, SimulatorSettings

@@ -1,94 +1,46 @@
 """The service: its components, opened in pipeline order and closed in reverse order."""
 
 import asyncio
-import random
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, Final
 
-from starlette.routing import BaseRoute, Route
-
 from waypost.admin.authorisation import AdminGate
-from waypost.admin.provisioning import AdminContext
-from waypost.admin.routes import make_admin_routes
-from waypost.api.access_log import AccessLog, TrustedProxies, rate_limit_address
+from waypost.api.access_log import AccessLog, rate_limit_address
 from waypost.api.asgi import ServiceApplication
-from waypost.api.backlog_quotas import BacklogQuotas
-from waypost.api.limits import Limiter, LocalLimiter, LoginLimits, RejectionBudgets, SharedLimiter
-from waypost.api.onboarding import ONBOARDING_PATH
-from waypost.api.passwords import Argon2Hasher
-from waypost.api.public_files import PublicMediaEndpoint
-from waypost.api.request_recorder import RequestRecorder
+from waypost.api.limits import LoginLimits
 from waypost.api.requests import Receive, Scope, Send
 from waypost.api.routes import ROUTES
-from waypost.api.services import Services
-from waypost.api.uploads import MediaQuota, PartnerUploads
+from waypost.assembly.components import (
+    ADAPTERS,
+    MakeOperator,
+    lay_foundation,
+    make_admin_context,
+    make_callbacks,
+    make_dispatch,
+    make_events,
+    make_limiter,
+    make_recorder,
+    make_routes,
+    make_services,
+    retention_periods,
+)
 from waypost.assembly.console import DEFAULT_CONSOLE_OPTIONS, ConsoleOptions, make_console
 from waypost.assembly.observability import ProcessObservability
 from waypost.base.clock import Clock
-from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.throttled_logging import throttle_library
 from waypost.base.time_travel import format_count
-from waypost.callbacks.batch import CallbackReader
-from waypost.callbacks.pausing import SubscriptionPauser
-from waypost.callbacks.worker import CallbackSender
 from waypost.config import Settings
-from waypost.dispatch.media_copies import MediaCopies
-from waypost.dispatch.message_outcomes import MessageOutcomes
-from waypost.dispatch.message_sender import MessageSender
-from waypost.dispatch.operator_circuits import OperatorCircuits
-from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import OutboundRetries
-from waypost.dispatch.slots import OperatorSlots
-from waypost.dispatch.template_actions import TemplateActions
-from waypost.dispatch.template_outcomes import TemplateOutcomes
-from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
-from waypost.domain.partner import PartnerQuotas, Wallet
-from waypost.domain.rates import change_rates
-from waypost.events.media import InboundMediaFetcher, MediaSweep
-from waypost.events.webhook_endpoint import WebhookEndpoint
-from waypost.events.worker import EventIngester
-from waypost.operations.docs import DocsPages
+from waypost.events.media import MediaSweep
 from waypost.operations.metrics import MeasuredServices
-from waypost.operations.onboarding_page import OnboardingPage
 from waypost.operations.retention_loop import RetentionLoop
-from waypost.operators.cloud.adapter import CloudOperator
-from waypost.operators.cloud.numbers import KIND as CLOUD
-from waypost.operators.contract import Operator, Operators
-from waypost.outbound.vetted_client import VettedClient
-from waypost.queue.plans import make_queue_plans, queues_of_stages
-from waypost.queue.queue import JobQueue
+from waypost.queue.plans import queues_of_stages
 from waypost.queue.worker import StageWorker
-from waypost.store.accounts.audit_log import AuditLog
-from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.callbacks.subscriptions import tags_by_ids
-from waypost.store.contract import StoreEngine, WrongStore
-from waypost.store.database import Database
-from waypost.store.directory import Directory
-from waypost.store.engines.sqlite import SqliteEngine
-from waypost.store.media.files import MediaFiles
+from waypost.store.contract import WrongStore
 from waypost.store.queue.job_subjects import QueueName
-from waypost.store.retention.columns import RetentionPeriods
-
-MakeOperator = Callable[[Settings, Clock], Operator]
-
-ADAPTERS: Final[
-    Mapping[str, MakeOperator]
-] = {  # kind of operator account: its adapter. Kinds are stored: never change one
-    CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
-}
-
-
-def make_operators(settings: Settings, clock: Clock, adapters: Mapping[str, MakeOperator]) -> Operators:
-    """Return the adapters of a service, not yet open."""
-    return Operators({kind: make(settings, clock) for kind, make in adapters.items()})
-
-
-WEBHOOK_PATH: Final = "/operator/webhook"
-MEDIA_PATH: Final = "/media"
 
 
 class Waypost:
@@ -110,220 +62,27 @@ class Waypost:
         console_options: ConsoleOptions = DEFAULT_CONSOLE_OPTIONS,
         adapters: Mapping[str, MakeOperator] = ADAPTERS,
     ) -> None:
-        if settings.secret_key is None:
-            raise ValueError("secret_key is needed")
-        chance = random.Random()  # noqa: S311  spreads retries; not used for secrets
-        secret_box = SecretBox(settings.secret_key, settings.old_secret_key)
+        throttle_library("uvicorn.error")  # it logs a record for each malformed request
+        base = lay_foundation(settings, clock, ids, adapters)
         self._settings = settings
         self._log = log("assembly")
-        throttle_library("uvicorn.error")  # it logs a record for each malformed request
-        self.database = Database(make_engine(settings))
-        self.directory = Directory(self.database, secret_box, clock)
-        self.passwords = Argon2Hasher()
-        holder = ids.new()
-        self.instance_keys = InstanceKeys(self.database, secret_box, clock, holder=holder)
-        self.queue = JobQueue(
-            self.database,
-            clock,
-            holder=holder,
-            lease_ms=int(settings.lease_s * 1000),
-            plans=make_queue_plans(settings.in_flight),
-            queue_names=queues_of_stages(settings.stages),
-        )
-        self._operators = make_operators(settings, clock, adapters)
-        self._outbound = VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold)
-        default_quotas = PartnerQuotas(settings.message_quota, settings.callback_quota)
-        quotas = BacklogQuotas(self.database, clock, default_quotas)
-        self.files = make_media_files(settings)
-        self._rates = change_rates(settings.rate_limits)
-        self.admin_context = AdminContext(
-            database=self.database,
-            directory=self.directory,
-            secret_box=secret_box,
-            instance_keys=self.instance_keys,
-            ids=ids,
-            clock=clock,
-            operators=self._operators,
-            passwords=self.passwords,
-            outbound=self._outbound,
-            circuit_of=lambda subscription_id: callbacks.circuit_of(subscription_id),
-            public_url=settings.address,
-            per_second=settings.per_second,
-            default_quotas=default_quotas,
-            apply_quotas=quotas.apply_change,
-            retention=retention_periods(settings),
-            rates=self._rates,
-            rates_on=settings.rates,
-            data=settings.data,
-            files=self.files,
-            show_text=settings.show_text,
-        )
+        self.database, self.directory, self.queue, self.files = base.database, base.directory, base.queue, base.files
+        self.instance_keys, self.passwords = base.instance_keys, base.passwords
+        self._operators, self._outbound = base.operators, base.outbound
         self.media_sweep = MediaSweep(self.database, self.files, clock)
         self.retention = RetentionLoop(self.database, clock, retention_periods(settings))
-        limiter = self._limiter(clock, on=settings.rates)
-        # API and console share one window of failed logins, which is on even if rates are off.
-        login_limits = LoginLimits(limiter if settings.rates else self._limiter(clock, on=True))
-        audit = AuditLog(self.database, clock)
-        services = Services(
-            clock=clock,
-            ids=ids,
-            secret_box=secret_box,
-            database=self.database,
-            directory=self.directory,
-            limiter=limiter,
-            quotas=quotas,
-            login_limits=login_limits,
-            rejections=RejectionBudgets(clock),
-            passwords=self.passwords,
-            outbound=self._outbound,
-            operators=self._operators,
-            public_url=settings.address,
-            wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
-            files=self.files,
-            uploads=PartnerUploads(
-                files=self.files,
-                database=self.database,
-                outbound=self._outbound,
-                clock=clock,
-                ids=ids,
-                quota=MediaQuota(self.database, clock, max_bytes=settings.media_quota_mb * 1_000_000),
-            ),
-            strict=settings.strict,
-            audit=audit,
-            held=settings.hold,
-            proxies=TrustedProxies(settings.trusted_proxies),
-        )
-        self.recorder = (
-            RequestRecorder(
-                self.database,
-                clock,
-                ids,
-                services.proxies,
-                sample=settings.request_log_sample,
-                max_rows=settings.request_log_rows,
-                show_text=settings.show_text,
-            )
-            if settings.request_log_rows and "api" in settings.stages and not settings.hold
-            else None
-        )
-        console_token = ids.secret()
-
-        def address_of(scope: Scope) -> str:
-            return rate_limit_address(services.proxies.client_address(scope))
-
-        gate = AdminGate(
-            token=settings.admin_token,
-            console_token=console_token,
-            hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
-            limits=login_limits,
-            address_of=address_of,
-            audit=audit,
-            directory=self.directory,
-        )
-        ingest = EventIngester(
-            database=self.database,
-            queue=self.queue,
-            directory=self.directory,
-            operators=self._operators,
-            clock=clock,
-            ids=ids,
-            public_url=settings.address,
-            hold_ms=settings.hold_events_s * 1000,
-        )
-        webhook = WebhookEndpoint(
-            ingester=ingest,
-            directory=self.directory,
-            operators=self._operators,
-            clock=clock,
-            ids=ids,
-            held=settings.hold,
-        )
-        self._media_copies = MediaCopies(
-            database=self.database, files=self.files, operators=self._operators, clock=clock
-        )
-        pacer = Pacer(per_second=settings.per_second)
-        clear_not_before = partial(self.queue.clear_not_before, QueueName.OUTBOUND)
-        slots = OperatorSlots(clock, in_flight=settings.in_flight, pace=pacer, clear_not_before=clear_not_before)
-        self._operator_circuits = OperatorCircuits(
-            clock, chance, pace=slots.check_pace, clear_not_before=clear_not_before
-        )
-        messages = MessageOutcomes(
-            clock, ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
-        )
-        templates = TemplateOutcomes(clock, ids)
-        waiting = self._outbound_retries = OutboundRetries(
-            queue=self.queue,
-            clock=clock,
-            chance=chance,
-            pacer=pacer,
-            messages=messages,
-            templates=templates,
-            message_ttl_ms=settings.message_ttl_s * 1000,
-        )
-        dispatch = OutboundDispatcher(
-            database=self.database,
-            queue=self.queue,
-            directory=self.directory,
-            sender=MessageSender(
-                queue=self.queue,
-                directory=self.directory,
-                operators=self._operators,
-                clock=clock,
-                pacer=pacer,
-                circuits=self._operator_circuits,
-                slots=slots,
-                copies=self._media_copies,
-                messages=messages,
-                retries=waiting,
-            ),
-            circuits=self._operator_circuits,
-            slots=slots,
-            template_actions=TemplateActions(
-                database=self.database,
-                queue=self.queue,
-                directory=self.directory,
-                operators=self._operators,
-                copies=self._media_copies,
-                outcomes=templates,
-                retries=waiting,
-                slots=slots,
-            ),
-            retries=waiting,
-        )
-        unconfirmed = UnconfirmedExpiry(
-            database=self.database, queue=self.queue, directory=self.directory, messages=messages
-        )
-        callbacks = CallbackSender(
-            database=self.database,
-            queue=self.queue,
-            reader=CallbackReader(database=self.database, directory=self.directory, secret_box=secret_box, clock=clock),
-            pausing=SubscriptionPauser(
-                database=self.database, clock=clock, ids=ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
-            ),
-            client=self._outbound,
-            clock=clock,
-            chance=chance,
-            order_hold_ms=settings.order_hold_s * 1000,
-        )
-        media_fetch = InboundMediaFetcher(
-            database=self.database,
-            queue=self.queue,
-            directory=self.directory,
-            operators=self._operators,
-            files=self.files,
-            clock=clock,
-            chance=chance,
-        )
-        public_media = PublicMediaEndpoint(database=self.database, files=self.files, secret_box=secret_box, clock=clock)
+        dispatch, callbacks = make_dispatch(base), make_callbacks(base)
+        webhook, ingest, media_fetch = make_events(base)
+        self._dispatch, self._callbacks = dispatch, callbacks
         stages = (
             StageWorker(
                 self.queue,
                 QueueName.OUTBOUND,
-                dispatch.prepare,
-                pace=self._operator_circuits.check_pace,
-                release=dispatch.release,
+                dispatch.dispatcher.prepare,
+                pace=dispatch.circuits.check_pace,
+                release=dispatch.dispatcher.release,
             ),
-            StageWorker(self.queue, QueueName.UNCONFIRMED, unconfirmed.prepare),
+            StageWorker(self.queue, QueueName.UNCONFIRMED, dispatch.unconfirmed.prepare),
             StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
             StageWorker(
                 self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace, release=callbacks.release
@@ -331,26 +90,35 @@ class Waypost:
             StageWorker(self.queue, QueueName.MEDIA, media_fetch.prepare),
         )
         self._stages = tuple(stage for stage in stages if stage.queue_name in queues_of_stages(settings.stages))
+        self._tasks: list[asyncio.Task[None]] = []
+        self._recorder_task: asyncio.Task[None] | None = None
+
+        limiter = make_limiter(base, on=settings.rates)
+        # API and console share one window of failed logins, which is on even if rates are off.
+        login_limits = LoginLimits(limiter if settings.rates else make_limiter(base, on=True))
+        services = make_services(base, limiter, login_limits)
+        self.recorder = make_recorder(base, services.proxies)
         measured = MeasuredServices(
             self.database,
             self.queue,
             self._stages,
             endpoints=lambda: self.application.endpoints,
             webhook=webhook,
-            dispatch=dispatch,
+            dispatch=dispatch.dispatcher,
             ingest=ingest,
             callbacks=callbacks,
-            quotas=quotas,
+            quotas=base.quotas,
             request_log=self.recorder.counts if self.recorder is not None else Counter(),
         )
-        self.observability = ProcessObservability(settings, clock, measured, process=process, holder=holder)
-        self._callbacks = callbacks
-        self._tasks: list[asyncio.Task[None]] = []
-        self._recorder_task: asyncio.Task[None] | None = None
+        self.observability = ProcessObservability(settings, clock, measured, process=process, holder=base.holder)
 
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await self.application(scope, receive, send)  # set below, with the console's route
 
+        def address_of(scope: Scope) -> str:
+            return rate_limit_address(services.proxies.client_address(scope))
+
+        console_token = ids.secret()
         self.console = make_console(
             settings,
             application=application,
@@ -363,30 +131,28 @@ class Waypost:
             ready=self.observability.readiness.reasons,
             clock=clock,
             ids=ids,
-            secret_box=secret_box,
+            secret_box=base.secret_box,
             proxies=services.proxies,
-            audit=audit,
+            audit=base.audit,
             admin_token=console_token,
             options=console_options,
         )
-        onboarding_page = OnboardingPage(directory=self.directory, secret_box=secret_box, clock=clock)
-        stage_routes: dict[str, list[BaseRoute]] = {  # the first that matches is taken: the busiest come first
-            "events": [*_webhook_routes(webhook)],
-            "api": [
-                *make_admin_routes(self.admin_context, gate),
-                Route(f"{MEDIA_PATH}/{{key}}", public_media.show, methods=["GET"]),
-                Route(f"{ONBOARDING_PATH}/{{code}}", onboarding_page.show, methods=["GET"]),
-                *DocsPages(settings.address, rates=self._rates, rates_on=settings.rates).routes(),
-            ],
-        }
+        gate = AdminGate(
+            token=settings.admin_token,
+            console_token=console_token,
+            hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
+            limits=login_limits,
+            address_of=address_of,
+            audit=base.audit,
+            directory=self.directory,
+        )
+        self.admin_context = make_admin_context(base, callbacks)
+        has_api = "api" in settings.stages
+        routes = [*make_routes(base, self.admin_context, gate, webhook), *self.observability.routes]
         self.application = ServiceApplication(
             services,
-            [
-                *(route for stage, routes in stage_routes.items() if stage in settings.stages for route in routes),
-                *self.observability.routes,
-                *([self.console.route()] if "api" in settings.stages else ()),
-            ],
-            rows=ROUTES if "api" in settings.stages else (),
+            [*routes, *([self.console.route()] if has_api else ())],
+            rows=ROUTES if has_api else (),
             recorder=self.recorder,
         )
         self.logged_application: Any = (
@@ -394,11 +160,6 @@ class Waypost:
             if settings.access_log
             else self.application
         )
-
-    def _limiter(self, clock: Clock, *, on: bool) -> Limiter:
-        if self.database.is_exclusive:
-            return LocalLimiter(clock, on=on, rates=self._rates)
-        return SharedLimiter(clock, self.database, on=on, rates=self._rates)
 
     async def open(self) -> None:
         """Open the store and the clients.
@@ -443,7 +204,9 @@ class Waypost:
     @property
     def busy(self) -> bool:
         """True while any job is claimed, any write is pending, or any call is in flight."""
-        return self.database.busy or self._media_copies.is_uploading or not all(stage.is_idle for stage in self._stages)
+        return (
+            self.database.busy or self._dispatch.copies.is_uploading or not all(stage.is_idle for stage in self._stages)
+        )
 
     async def describe_in_flight(self) -> list[str]:
         """Describe what keeps it busy, callbacks by the tag of their subscription."""
@@ -474,8 +237,8 @@ class Waypost:
     def set_travelling(self, is_travelling: bool) -> None:
         """Record that the clock begins or ends to be advanced by hand."""
         self._callbacks.set_travelling(is_travelling)
-        self._operator_circuits.set_travelling(is_travelling)
-        self._outbound_retries.set_travelling(is_travelling)
+        self._dispatch.circuits.set_travelling(is_travelling)
+        self._dispatch.retries.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.
@@ -488,7 +251,7 @@ class Waypost:
         self.media_sweep.stop()
         self.retention.stop()
         await asyncio.gather(*(stage.stop(timeout_s=within_s) for stage in self._stages))
-        await self._media_copies.close()
+        await self._dispatch.copies.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -513,54 +276,3 @@ JOB_NOUNS: Final = {  # name of a job of each queue, where it prevents a snapsho
     QueueName.WEBHOOKS: "inbound webhook",
     QueueName.MEDIA: "media download",
 }
-
-
-def retention_periods(settings: Settings) -> RetentionPeriods:
-    """Return the retention periods of the settings."""
-    return RetentionPeriods(
-        bodies_days=settings.keep_bodies_days,
-        messages_days=settings.keep_messages_days,
-        dedupe_days=settings.keep_dedupe_days,
-        attempts_days=settings.keep_attempts_days,
-        audit_days=settings.keep_audit_days,
-        request_log_days=settings.request_log_days,
-    )
-
-
-def make_engine(settings: Settings) -> StoreEngine:
-    """Return the store's engine that the settings choose."""
-    if settings.database_url is None:
-        return SqliteEngine(settings.store_path, upgrade=settings.upgrade_store)
-    from waypost.store.engines.postgresql import PostgresEngine
-
-    return PostgresEngine(
-        settings.database_url,
-        budget=settings.connection_budget,
-        processes=settings.workers,
-        upgrade=settings.upgrade_store,
-    )
-
-
-def make_media_files(settings: Settings) -> MediaFiles:
-    """Return the place of media files that the settings choose."""
-    reserved_bytes = settings.least_free_mb * 1_000_000
-    if settings.media_url is None:
-        return MediaFiles(settings.media_folder, reserved_bytes=reserved_bytes)
-    from waypost.store.media.bucket import BucketAccess, BucketMedia
-
-    access = BucketAccess(
-        settings.media_url,
-        endpoint=settings.media_endpoint,
-        region=settings.media_region,
-        access_key_id=settings.media_access_key_id,
-        secret_key=settings.media_secret_key,
-    )
-    return BucketMedia(access, settings.data / "media-cache", reserved_bytes=reserved_bytes)
-
-
-def _webhook_routes(webhook: WebhookEndpoint) -> list[Route]:
-    paths = (WEBHOOK_PATH, f"{WEBHOOK_PATH}/{{operator_account}}")
-    return [
-        *(Route(path, webhook.handshake, methods=["GET"]) for path in paths),
-        *(Route(path, webhook.receive, methods=["POST"]) for path in paths),
-    ]

@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Table, create_engine, func, select
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from waypost.assembly.service import make_engine
+from waypost.assembly.components import make_engine
 from waypost.base.clock import SystemClock
 from waypost.config import Settings
 from waypost.store.contract import StoreUnavailable, WrongStore

@@ -13,7 +13,7 @@ from tests.support.pipeline import PipelineHarness
 from tests.support.polling import poll_until
 from tests.support.version_3_receiver import open_version_3_receiver, value_of
 from waypost import __version__
-from waypost.assembly.service import WEBHOOK_PATH
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.base.clock import ManualClock
 from waypost.store.tables import callbacks, inbound_messages
 

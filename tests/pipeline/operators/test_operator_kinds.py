@@ -11,7 +11,7 @@ from tests.operators.example.server import KEY, ExampleServer
 from tests.support.builders import ACCOUNT, ANN, APP, is_event
 from tests.support.pipeline import PipelineHarness
 from tests.support.second_operator import send_admin_request, switch_operator
-from waypost.assembly.service import ADAPTERS
+from waypost.assembly.components import ADAPTERS
 
 FIELDS = {"kind": "example", "key": KEY}
 

@@ -15,6 +15,7 @@ from typing import Final
 
 from waypost.assembly import snapshot
 from waypost.assembly.clock_file import open_stored_clock
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, written_env
 from waypost.assembly.dev.partners.registry import PartnerCallbackReceiver, PartnerRegistry
@@ -23,7 +24,6 @@ from waypost.assembly.http.host_check import HostCheck, accepted_hosts, graph_er
 from waypost.assembly.http.limits import graph_error_body, http_limits, raise_descriptor_limit, service_error_body
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 from waypost.assembly.http.swappable_app import SwappableApp, respond_swap_failed
-from waypost.assembly.service import WEBHOOK_PATH
 from waypost.assembly.snapshot import SnapshotFiles, describe_snapshot
 from waypost.base.clock import ClockSetting, SystemClock, VirtualClock
 from waypost.base.files import remove_others_access

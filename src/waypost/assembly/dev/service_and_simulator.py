@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from waypost.admin import provisioning
+from waypost.assembly.components import WEBHOOK_PATH
 from waypost.assembly.console import ConsoleOptions
 from waypost.assembly.dev import demo
-from waypost.assembly.service import WEBHOOK_PATH, Waypost
+from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
 from waypost.base.encryption import hash_secret
 from waypost.base.ids import Ids

@@ -1,0 +1,402 @@
+"""The components of the service, each made by one function from the same foundation, in pipeline order."""
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from starlette.routing import BaseRoute, Route
+
+from waypost.admin.authorisation import AdminGate
+from waypost.admin.provisioning import AdminContext
+from waypost.admin.routes import make_admin_routes
+from waypost.api.access_log import TrustedProxies
+from waypost.api.backlog_quotas import BacklogQuotas
+from waypost.api.limits import Limiter, LocalLimiter, LoginLimits, RejectionBudgets, SharedLimiter
+from waypost.api.onboarding import ONBOARDING_PATH
+from waypost.api.passwords import Argon2Hasher
+from waypost.api.public_files import PublicMediaEndpoint
+from waypost.api.request_recorder import RequestRecorder
+from waypost.api.services import Services
+from waypost.api.uploads import MediaQuota, PartnerUploads
+from waypost.base.clock import Clock
+from waypost.base.encryption import SecretBox
+from waypost.base.ids import Ids
+from waypost.callbacks.batch import CallbackReader
+from waypost.callbacks.pausing import SubscriptionPauser
+from waypost.callbacks.worker import CallbackSender
+from waypost.config import Settings
+from waypost.dispatch.media_copies import MediaCopies
+from waypost.dispatch.message_outcomes import MessageOutcomes
+from waypost.dispatch.message_sender import MessageSender
+from waypost.dispatch.operator_circuits import OperatorCircuits
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.slots import OperatorSlots
+from waypost.dispatch.template_actions import TemplateActions
+from waypost.dispatch.template_outcomes import TemplateOutcomes
+from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
+from waypost.domain.partner import PartnerQuotas, Wallet
+from waypost.domain.rates import Rate, change_rates
+from waypost.events.media import InboundMediaFetcher
+from waypost.events.webhook_endpoint import WebhookEndpoint
+from waypost.events.worker import EventIngester
+from waypost.operations.docs import DocsPages
+from waypost.operations.onboarding_page import OnboardingPage
+from waypost.operators.cloud.adapter import CloudOperator
+from waypost.operators.cloud.numbers import KIND as CLOUD
+from waypost.operators.contract import Operator, Operators
+from waypost.outbound.vetted_client import VettedClient
+from waypost.queue.plans import make_queue_plans, queues_of_stages
+from waypost.queue.queue import JobQueue
+from waypost.store.accounts.audit_log import AuditLog
+from waypost.store.accounts.instance_keys import InstanceKeys
+from waypost.store.contract import StoreEngine
+from waypost.store.database import Database
+from waypost.store.directory import Directory
+from waypost.store.engines.sqlite import SqliteEngine
+from waypost.store.media.files import MediaFiles
+from waypost.store.queue.job_subjects import QueueName
+from waypost.store.retention.columns import RetentionPeriods
+
+MakeOperator = Callable[[Settings, Clock], Operator]
+
+ADAPTERS: Final[
+    Mapping[str, MakeOperator]
+] = {  # kind of operator account: its adapter. Kinds are stored: never change one
+    CLOUD: lambda settings, clock: CloudOperator(clock, timeout_s=settings.operator_timeout_s, held=settings.hold)
+}
+
+
+WEBHOOK_PATH: Final = "/operator/webhook"
+MEDIA_PATH: Final = "/media"
+
+
+@dataclass(frozen=True, slots=True)
+class Foundation:
+    """The store, queues, clients and tables that every part of a service is made from."""
+
+    settings: Settings
+    clock: Clock
+    ids: Ids
+    chance: random.Random
+    holder: str
+    secret_box: SecretBox
+    database: Database
+    directory: Directory
+    instance_keys: InstanceKeys
+    queue: JobQueue
+    operators: Operators
+    outbound: VettedClient
+    files: MediaFiles
+    passwords: Argon2Hasher
+    quotas: BacklogQuotas
+    rates: Mapping[str, Rate]
+    audit: AuditLog
+
+
+def lay_foundation(settings: Settings, clock: Clock, ids: Ids, adapters: Mapping[str, MakeOperator]) -> Foundation:
+    """Return the store, the queues, the clients and what else the parts share; nothing is open yet.
+
+    Raises:
+        ValueError: the settings have no `secret_key`.
+    """
+    if settings.secret_key is None:
+        raise ValueError("secret_key is needed")
+    secret_box = SecretBox(settings.secret_key, settings.old_secret_key)
+    database, holder = Database(make_engine(settings)), ids.new()
+    return Foundation(
+        settings=settings,
+        clock=clock,
+        ids=ids,
+        chance=random.Random(),  # noqa: S311  spreads retries; not used for secrets
+        holder=holder,
+        secret_box=secret_box,
+        database=database,
+        directory=Directory(database, secret_box, clock),
+        instance_keys=InstanceKeys(database, secret_box, clock, holder=holder),
+        queue=JobQueue(
+            database,
+            clock,
+            holder=holder,
+            lease_ms=int(settings.lease_s * 1000),
+            plans=make_queue_plans(settings.in_flight),
+            queue_names=queues_of_stages(settings.stages),
+        ),
+        operators=Operators({kind: make(settings, clock) for kind, make in adapters.items()}),
+        outbound=VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold),
+        files=make_media_files(settings),
+        passwords=Argon2Hasher(),
+        quotas=BacklogQuotas(database, clock, PartnerQuotas(settings.message_quota, settings.callback_quota)),
+        rates=change_rates(settings.rate_limits),
+        audit=AuditLog(database, clock),
+    )
+
+
+def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminContext:
+    """Return what the operations of the admin API need."""
+    settings = base.settings
+    return AdminContext(
+        database=base.database,
+        directory=base.directory,
+        secret_box=base.secret_box,
+        instance_keys=base.instance_keys,
+        ids=base.ids,
+        clock=base.clock,
+        operators=base.operators,
+        passwords=base.passwords,
+        outbound=base.outbound,
+        circuit_of=callbacks.circuit_of,
+        public_url=settings.address,
+        per_second=settings.per_second,
+        default_quotas=PartnerQuotas(settings.message_quota, settings.callback_quota),
+        apply_quotas=base.quotas.apply_change,
+        retention=retention_periods(settings),
+        rates=base.rates,
+        rates_on=settings.rates,
+        data=settings.data,
+        files=base.files,
+        show_text=settings.show_text,
+    )
+
+
+def make_services(base: Foundation, limiter: Limiter, login_limits: LoginLimits) -> Services:
+    """Return what the endpoints of the partner API need."""
+    settings = base.settings
+    return Services(
+        clock=base.clock,
+        ids=base.ids,
+        secret_box=base.secret_box,
+        database=base.database,
+        directory=base.directory,
+        limiter=limiter,
+        quotas=base.quotas,
+        login_limits=login_limits,
+        rejections=RejectionBudgets(base.clock),
+        passwords=base.passwords,
+        outbound=base.outbound,
+        operators=base.operators,
+        public_url=settings.address,
+        wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
+        files=base.files,
+        uploads=PartnerUploads(
+            files=base.files,
+            database=base.database,
+            outbound=base.outbound,
+            clock=base.clock,
+            ids=base.ids,
+            quota=MediaQuota(base.database, base.clock, max_bytes=settings.media_quota_mb * 1_000_000),
+        ),
+        strict=settings.strict,
+        audit=base.audit,
+        held=settings.hold,
+        proxies=TrustedProxies(settings.trusted_proxies),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchStage:
+    """The third stage: its two workers, and what a moving clock and the metrics need of it."""
+
+    dispatcher: OutboundDispatcher
+    unconfirmed: UnconfirmedExpiry
+    circuits: OperatorCircuits
+    retries: OutboundRetries
+    copies: MediaCopies
+
+
+def make_dispatch(base: Foundation) -> DispatchStage:
+    """Return the stage that sends to the operator."""
+    settings, clock = base.settings, base.clock
+    copies = MediaCopies(database=base.database, files=base.files, operators=base.operators, clock=clock)
+    pacer = Pacer(per_second=settings.per_second)
+    clear_not_before = partial(base.queue.clear_not_before, QueueName.OUTBOUND)
+    slots = OperatorSlots(clock, in_flight=settings.in_flight, pace=pacer, clear_not_before=clear_not_before)
+    circuits = OperatorCircuits(clock, base.chance, pace=slots.check_pace, clear_not_before=clear_not_before)
+    messages = MessageOutcomes(
+        clock, base.ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
+    )
+    templates = TemplateOutcomes(clock, base.ids)
+    retries = OutboundRetries(
+        queue=base.queue,
+        clock=clock,
+        chance=base.chance,
+        pacer=pacer,
+        messages=messages,
+        templates=templates,
+        message_ttl_ms=settings.message_ttl_s * 1000,
+    )
+    sender = MessageSender(
+        queue=base.queue,
+        directory=base.directory,
+        operators=base.operators,
+        clock=clock,
+        pacer=pacer,
+        circuits=circuits,
+        slots=slots,
+        copies=copies,
+        messages=messages,
+        retries=retries,
+    )
+    template_actions = TemplateActions(
+        database=base.database,
+        queue=base.queue,
+        directory=base.directory,
+        operators=base.operators,
+        copies=copies,
+        outcomes=templates,
+        retries=retries,
+        slots=slots,
+    )
+    dispatcher = OutboundDispatcher(
+        database=base.database,
+        queue=base.queue,
+        directory=base.directory,
+        sender=sender,
+        circuits=circuits,
+        slots=slots,
+        template_actions=template_actions,
+        retries=retries,
+    )
+    unconfirmed = UnconfirmedExpiry(
+        database=base.database, queue=base.queue, directory=base.directory, messages=messages
+    )
+    return DispatchStage(dispatcher, unconfirmed, circuits, retries, copies)
+
+
+def make_events(base: Foundation) -> tuple[WebhookEndpoint, EventIngester, InboundMediaFetcher]:
+    """Return the parts of the stage of events: the endpoint of webhooks, and the workers for items and media."""
+    ingester = EventIngester(
+        database=base.database,
+        queue=base.queue,
+        directory=base.directory,
+        operators=base.operators,
+        clock=base.clock,
+        ids=base.ids,
+        public_url=base.settings.address,
+        hold_ms=base.settings.hold_events_s * 1000,
+    )
+    webhook = WebhookEndpoint(
+        ingester=ingester,
+        directory=base.directory,
+        operators=base.operators,
+        clock=base.clock,
+        ids=base.ids,
+        held=base.settings.hold,
+    )
+    media_fetch = InboundMediaFetcher(
+        database=base.database,
+        queue=base.queue,
+        directory=base.directory,
+        operators=base.operators,
+        files=base.files,
+        clock=base.clock,
+        chance=base.chance,
+    )
+    return webhook, ingester, media_fetch
+
+
+def make_callbacks(base: Foundation) -> CallbackSender:
+    """Return the stage that delivers callbacks."""
+    settings, database, clock = base.settings, base.database, base.clock
+    return CallbackSender(
+        database=database,
+        queue=base.queue,
+        reader=CallbackReader(database=database, directory=base.directory, secret_box=base.secret_box, clock=clock),
+        pausing=SubscriptionPauser(
+            database=database, clock=clock, ids=base.ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
+        ),
+        client=base.outbound,
+        clock=clock,
+        chance=base.chance,
+        order_hold_ms=settings.order_hold_s * 1000,
+    )
+
+
+def make_limiter(base: Foundation, *, on: bool) -> Limiter:
+    """Return the rate limits of this process, or those that it shares with others."""
+    if base.database.is_exclusive:
+        return LocalLimiter(base.clock, on=on, rates=base.rates)
+    return SharedLimiter(base.clock, base.database, on=on, rates=base.rates)
+
+
+def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder | None:
+    """Return the recorder of the request log; None where there is no log."""
+    settings = base.settings
+    if not settings.request_log_rows or "api" not in settings.stages or settings.hold:
+        return None
+    return RequestRecorder(
+        base.database,
+        base.clock,
+        base.ids,
+        proxies,
+        sample=settings.request_log_sample,
+        max_rows=settings.request_log_rows,
+        show_text=settings.show_text,
+    )
+
+
+def make_routes(
+    base: Foundation, admin_context: AdminContext, gate: AdminGate, webhook: WebhookEndpoint
+) -> list[BaseRoute]:
+    """Return the routes of the stages that this process runs, except the partner API's; the busiest come first."""
+    settings, media = base.settings, f"{MEDIA_PATH}/{{key}}"
+    public_media = PublicMediaEndpoint(
+        database=base.database, files=base.files, secret_box=base.secret_box, clock=base.clock
+    )
+    onboarding_page = OnboardingPage(directory=base.directory, secret_box=base.secret_box, clock=base.clock)
+    webhook_paths = (WEBHOOK_PATH, f"{WEBHOOK_PATH}/{{operator_account}}")
+    routes: list[BaseRoute] = []
+    if "events" in settings.stages:
+        routes += [Route(path, webhook.handshake, methods=["GET"]) for path in webhook_paths]
+        routes += [Route(path, webhook.receive, methods=["POST"]) for path in webhook_paths]
+    if "api" in settings.stages:
+        routes += make_admin_routes(admin_context, gate)
+        routes.append(Route(media, public_media.show, methods=["GET"]))
+        routes.append(Route(f"{ONBOARDING_PATH}/{{code}}", onboarding_page.show, methods=["GET"]))
+        routes += DocsPages(settings.address, rates=base.rates, rates_on=settings.rates).routes()
+    return routes
+
+
+def retention_periods(settings: Settings) -> RetentionPeriods:
+    """Return the retention periods of the settings."""
+    return RetentionPeriods(
+        bodies_days=settings.keep_bodies_days,
+        messages_days=settings.keep_messages_days,
+        dedupe_days=settings.keep_dedupe_days,
+        attempts_days=settings.keep_attempts_days,
+        audit_days=settings.keep_audit_days,
+        request_log_days=settings.request_log_days,
+    )
+
+
+def make_engine(settings: Settings) -> StoreEngine:
+    """Return the store's engine that the settings choose."""
+    if settings.database_url is None:
+        return SqliteEngine(settings.store_path, upgrade=settings.upgrade_store)
+    from waypost.store.engines.postgresql import PostgresEngine
+
+    return PostgresEngine(
+        settings.database_url,
+        budget=settings.connection_budget,
+        processes=settings.workers,
+        upgrade=settings.upgrade_store,
+    )
+
+
+def make_media_files(settings: Settings) -> MediaFiles:
+    """Return the place of media files that the settings choose."""
+    reserved_bytes = settings.least_free_mb * 1_000_000
+    if settings.media_url is None:
+        return MediaFiles(settings.media_folder, reserved_bytes=reserved_bytes)
+    from waypost.store.media.bucket import BucketAccess, BucketMedia
+
+    access = BucketAccess(
+        settings.media_url,
+        endpoint=settings.media_endpoint,
+        region=settings.media_region,
+        access_key_id=settings.media_access_key_id,
+        secret_key=settings.media_secret_key,
+    )
+    return BucketMedia(access, settings.data / "media-cache", reserved_bytes=reserved_bytes)
