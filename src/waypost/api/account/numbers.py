@@ -95,8 +95,8 @@ class BusinessAccountInfo(Success, rename="camel"):
 async def show_health(call: AppCall) -> Health:
     """Return `healthy`: true if the app's number is connected at the operator and its account active.
 
-    An error for a sandbox app, one without a business account, or if the operator does not know the account or number,
-    or does not respond.
+    An error if it is a sandbox app, has no business account, or if the operator does not know the account or the
+    number, or does not respond.
     """
     app = call.app
     if not app.live:

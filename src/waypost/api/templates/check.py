@@ -58,8 +58,8 @@ class Findings(StatusFirst, kw_only=True):
 async def check_template(call: AppCall) -> ApiResponse:
     """Return every violation in a draft: those that creation would reject, and those that the review would.
 
-    Checks besides the rules of the table: the name is free, samples exist and have their headers' types, an edited
-    template is editable, and an edit does not change the category of an approved template. URLs of
+    Checks in addition to the rules of the table: the name is free, samples exist and have their headers' types, an
+    edited template is editable, and an edit does not change the category of an approved template. URLs of
     samples are not fetched.
 
     Errors in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 an unreadable field.
