@@ -166,15 +166,11 @@ def _build_statuses(updates: Iterable[Update]) -> str:
         rest, _, contact = update.rest.partition(_CONTACT_SEPARATOR)
         if contact:
             contacts[contact] = None
-        statuses.append(
-            f'{{"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"{_join_members(rest)}'
-        )
+        members = rest if rest == "}" else "," + rest
+        named = f'"id":"{update.subject}","status":"{update.kind}","timestamp":"{update.due_ms // 1000}"'
+        statuses.append(f"{{{named}{members}")
     contacts_member = f'"contacts":[{",".join(contacts)}],' if contacts else ""
     return f'{contacts_member}"statuses":[{",".join(statuses)}]}}'
-
-
-def _join_members(rest: str) -> str:
-    return rest if rest == "}" else "," + rest
 
 
 def status_json(

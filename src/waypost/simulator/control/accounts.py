@@ -53,7 +53,7 @@ class AppBody(ControlBody, frozen=True):
 
 
 class WebhookBody(ControlBody, frozen=True):
-    """An app's callback URI, and the fields sent to it; an empty URI turns webhooks off. Null: all fields, or as before."""
+    """An app's callback URI, empty: no webhooks, and the fields sent to it, null: all, or as before."""
 
     callback_uri: Annotated[str, accepts(_ADDRESS, "^(https?://.+)?$", max_length=2000)]
     verify_token: str

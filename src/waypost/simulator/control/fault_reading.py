@@ -83,7 +83,8 @@ def read_scenario(path: Path) -> Scenario:
         content = path.read_bytes()
         members = tomllib.loads(content.decode())
         if "faults" not in members:
-            raise ControlApiError("faults", "is missing", "[[faults]] tables, at least one")  # noqa: TRY301  like the rest
+            accepted = "[[faults]] tables, at least one"
+            raise ControlApiError("faults", "is missing", accepted)  # noqa: TRY301  like the rest
         faults = read_faults(members)
     except OSError as error:
         raise InvalidScenario(f"the scenario {path} cannot be read: {error_text(error)}") from error

@@ -1,4 +1,4 @@
-"""Direct Send: business-initiated messages with a category in place of a template, and the templates generated for them.
+"""Direct Send: messages with a category in place of a template, and the templates generated for them.
 
 A message that matches no template is sent with the account's fallback template, and one for its content is generated
 for the next. What the operator detects with models is a rule here: words with a digit or an `@` are variables, the

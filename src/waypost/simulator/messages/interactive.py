@@ -208,7 +208,10 @@ def _reply_buttons(action: Action, _references: KnownReferences | None) -> Butto
 
 
 def _list_rows(action: Action, _references: KnownReferences | None) -> Buttons:
-    """Return the rows: up to 10 sections and 10 rows; titles of 24 characters, descriptions of 72. Source: facts 4.1."""
+    """Return the rows: up to 10 sections and 10 rows; titles of 24 characters, descriptions of 72.
+
+    Source: facts 4.1.
+    """
     require_text(action, "button", "action", _MAX_INTERACTIVE_LABEL_CHARS)
     sections = objects_in(action.get("sections"))
     path = "action']['sections"

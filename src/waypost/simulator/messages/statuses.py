@@ -20,7 +20,10 @@ from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
 
 SENT_ONLY_TYPES: Final = frozenset({"reaction"})
-"""Types of message of which businesses learn neither delivery nor reading. Source: the operator's page "Reaction messages"."""
+"""Types of message of which businesses learn neither delivery nor reading.
+
+Source: the operator's page "Reaction messages".
+"""
 CHAT_MEMORY_MS: Final = 30 * DAY_MS  # Source: the operator's pages "Reaction messages", "Contextual replies"
 _DAY_S: Final = 24 * 3600
 

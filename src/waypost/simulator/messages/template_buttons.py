@@ -1,4 +1,4 @@
-"""Approved templates prepared for sending, and their buttons: a table of kinds, the parameters each takes, and its action."""
+"""Texts and buttons of a template message: a table of kinds, the parameters each takes, and its action."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -19,8 +19,8 @@ class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
         name: the owner's profile name.
         deliver_after_ms: from `sent` to `delivered`; None: as in the settings.
         read_after_ms: from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically.
-        wa_id: the WhatsApp id, if it differs from the number, as in Brazil and Mexico; businesses see it in place of the
-            number, and reach the phone by both. Source: facts 4.3.
+        wa_id: the WhatsApp id, if it differs from the number, as in Brazil and Mexico; businesses see it in place of
+            the number, and reach the phone by both. Source: facts 4.3.
         user_id: the business-scoped user id; empty: businesses see none.
         username: shown next to the profile name; may be empty.
         shows_number: whether every business sees the number; if not, there is a user id.

@@ -95,7 +95,7 @@ class Phones:
         return self.save_statement(changed)
 
     def find_by_user_id(self, user_id: str) -> SimulatedPhone | None:
-        """Return the phone with a business-scoped user id, its own or derived from its number; None if there is none."""
+        """Return the phone with a user id, its own or derived from its number; None if there is none."""
         digits = decode_user_id(user_id) or ""
         phone = self._by_user_id.get(user_id) or self.by_digits.get(digits)
         phone = phone or (self._fleets.fleet_phone(digits) if digits else None)
@@ -103,12 +103,12 @@ class Phones:
         return visible if visible is not None and visible.user_id == user_id else None
 
     def change_list(self, phone: str, member: str, phone_number_id: str, *, is_listed: bool) -> Statement:
-        """Add a business number to one of a phone's lists in memory, or remove it; return the statement that stores it."""
+        """Change one of a phone's lists of business numbers in memory; return the statement that stores it."""
         others = set(getattr(self.find_or_default(phone), member)) - {phone_number_id}
         return self.set_members(phone, {member: tuple(sorted({*others, phone_number_id} if is_listed else others))})
 
     def delivery_delays_ms(self, phone: SimulatedPhone) -> tuple[int, int | None]:
-        """Return the delays until delivery and until reading; the second is None if the phone does not read automatically."""
+        """Return the delays until delivery and until reading; None if the phone does not read automatically."""
         settings = self._settings.value
         deliver_after_ms = phone.deliver_after_ms
         read_after_ms = phone.read_after_ms
