@@ -29,9 +29,9 @@ def delay_ms(schedule_s: Sequence[float], attempt: int, random_source: random.Ra
 def travel_grid_ms(failing_ms: int) -> int | None:
     """Return the grid of probes while the clock is being advanced, for what has failed for so long.
 
-    A moved clock passes hours in which nothing outside can change. The grid is the same for all
-    receivers and operators, so that their probes share the stops of the clock: half a minute at first, and after eight minutes
-    a minute doubled as often as fits into an eighth of the time. None: the usual delays. Source: decision 0066.
+    A moved clock passes hours in which nothing outside can change. The grid is the same for all receivers and
+    operators, so that their probes share the stops of the clock: half a minute at first, and after eight minutes a
+    minute doubled as often as fits into an eighth of the time. None: the usual delays. Source: decision 0066.
     """
     if failing_ms < TRAVEL_FIRST_MS:
         return None
@@ -41,7 +41,7 @@ def travel_grid_ms(failing_ms: int) -> int | None:
 
 
 def travel_due_ms(due_ms: int, failing_ms: int) -> int:
-    """Return when an attempt is due while the clock is being advanced: at the next point of the grid, or a whole second.
+    """Return when an attempt is due while the clock is being advanced: at a point of the grid, or a whole second.
 
     Args:
         due_ms: by the usual delays.

@@ -1,4 +1,4 @@
-"""Packages that are not installed, or not to be loaded: what a feature needs, and what a library imports for nothing."""
+"""Packages that are not installed, or not to be loaded: a feature needs them, or a library imports them in vain."""
 
 import re
 import sys

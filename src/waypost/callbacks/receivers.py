@@ -13,7 +13,7 @@ SUBSCRIPTION_CHECK_MS: Final = 2_000
 """Minimum interval between two checks of a subscription that gets no callbacks, when it may have changed."""
 
 UNREPORTED_CHECK_MS: Final = 3_600_000
-"""How long the callbacks of a subscription wait before it is checked, if no change is reported: a report may be lost."""
+"""How long a subscription's callbacks wait before it is checked, if no change is reported: a report may be lost."""
 
 
 @dataclass(slots=True)

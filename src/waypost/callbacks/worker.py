@@ -195,7 +195,7 @@ class CallbackSender:
             )
 
     async def _end_undeliverable(self, job: Job, row: CallbackRow | None) -> None:
-        """End a callback that is too old and has been deleted, or whose subscription was: there is no URL to send to."""
+        """End a callback that was too old and is deleted, or whose subscription is: there is no URL to send to."""
         tried = None
         if row is not None:
             attempt = CallbackAttempt(self._clock.now_ms(), 0, None, error="the subscription was deleted")

@@ -146,7 +146,7 @@ class MessageSender:
         batch.media.update(zip((job.position for job in jobs), copies, strict=True))
 
     async def send_job(self, job: Job, batch: OutboundBatch) -> None:
-        """Send the message of a job whose batch is prepared, retry it later, or park it until its media are uploaded."""
+        """Send the message of a job whose batch is prepared, retry it later, or park it during its uploads."""
         row = batch.messages[job.subject.id]
         failure = batch.failures.get(job.position)
         if job.position in batch.account_pauses:

@@ -66,7 +66,8 @@ class OutboundDispatcher:
         0006).
         """
         ids = {job.subject.id for job in jobs}
-        untouched = {job.subject.id for job in jobs if _is_untouched(job)}
+        # Nothing can have changed since these were enqueued.
+        untouched = {job.subject.id for job in jobs if not (job.attempt or job.defects or job.was_in_flight)}
         known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
         batch = await self._cached_batch(ids, known)
         if batch is None:
@@ -153,8 +154,3 @@ class UnconfirmedExpiry:
     async def _fail_unconfirmed(self, job: Job, row: MessageRow) -> None:
         app = await app_of_message(self._directory, row)
         await self._queue.complete(job, self._messages.end_unconfirmed, UnconfirmedTimeout(job.position, row.id, app))
-
-
-def _is_untouched(job: Job) -> bool:
-    """True if nothing can have changed since the job was enqueued."""
-    return not (job.attempt or job.defects or job.was_in_flight)

@@ -104,10 +104,6 @@ class EventLookup:
             self._former_operators[key] = may_have_sent_through(self._connection, *key)
         return self._apps[row.app_id][0] if self._former_operators[key] else None
 
-    def find_app_of_account(self, operator_account_id: str, app_id: str) -> App | None:
-        """Return the same as `find_app`, with the arguments the other way round, for `partial`."""
-        return self.find_app(app_id, operator_account_id)
-
     def find_app(self, app_id: str, operator_account_id: str) -> App | None:
         """Return one app, if it is this operator account's: no account reports on another account's apps."""
         if app_id not in self._apps:
@@ -123,7 +119,7 @@ def reaction_target(event: InboundEvent) -> str | None:
 
 
 class KnownNames:
-    """Numbers and user ids, or two numbers, that the store is known to have under one recipient: a status needs no query.
+    """Numbers and user ids, or two numbers, that the store has under one recipient: a status needs no query.
 
     Of each pair the newest are held.
     """

@@ -289,7 +289,7 @@ class EventIngester:
                 case InboundEvent() as event:
                     apply_inbound_message(context, account_id, item.item_id, event)
                 case ReviewEvent() | QualityEvent() | CategoryEvent() as event:
-                    find_app = partial(lookup.find_app_of_account, account_id)
+                    find_app = partial(lookup.find_app, operator_account_id=account_id)
                     if not apply_template_event(connection, recorder, find_app, event, at_ms):
                         forward_template_event(context, account_id, event)
                 case AccountEvent() as event:

@@ -52,7 +52,7 @@ class _ActiveSubscription(NamedTuple):
 
 
 def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
-    """Return the mode of a state; that of groups for an operator's status of a group's message. Source: ledger row 77."""
+    """Return the mode of a state; of a group's message, that of groups for a status. Source: ledger row 77."""
     is_of_group = event is not None and event.is_of_group and state is event.state
     return GROUP_STATUS.mode if is_of_group else STATUS_KINDS[state.value].mode
 
@@ -79,7 +79,7 @@ class StateChangeRecorder:
         self._callbacks: list[_PendingCallback] = []
         self._times_ms: dict[str, list[int | None]] = {}
         self.merged_recipients: dict[int, int] = {}
-        """Recipients that this transaction has found to be one person: the id of a row, and that of the one that counts."""
+        """Recipients that this transaction has found to be one person: a row's id, and that of the one that counts."""
         self._subscriptions_by_app: dict[str, list[_ActiveSubscription]] = {}
 
     def state_of(self, row: MessageRow) -> tuple[MessageState, bool]:

@@ -112,7 +112,7 @@ EMBEDDED_IPV4_RANGES: Final = (  # IPv6 ranges that embed an IPv4 address, and i
     (IPv6Network("2002::/16"), 80),
 )
 ISATAP: Final = (0x0000_5EFE, 0x0200_5EFE)  # the upper half of an interface id before an IPv4 address. Source: RFC 5214
-NEVER_PUBLIC: Final = (  # public by mistake in some versions of Python. Source: IANA, special-purpose address registries
+NEVER_PUBLIC: Final = (  # public by mistake in some versions of Python. Source: IANA, special-purpose addresses
     ip_network("192.88.99.0/24"),  # 6to4 relay anycast
     ip_network("3fff::/20"),  # documentation
     ip_network("5f00::/16"),  # segment routing

@@ -353,7 +353,7 @@ class JobQueue:
                 await asyncio.sleep(STORE_RETRY_S)
 
 
-_STATE_AFTER_DEFECT: Final = {  # the stored state of a job with a defect, by: may it have been sent, is it a dead letter
+_STATE_AFTER_DEFECT: Final = {  # of a job, as stored, by: may it have been sent, is it a dead letter
     (False, False): JobState.OPEN,
     (True, False): JobState.IN_FLIGHT,
     (False, True): JobState.DEAD_LETTER,

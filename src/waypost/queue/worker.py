@@ -174,13 +174,9 @@ class StageWorker:
 
     async def _end_failed(self, job: Job, error: Exception) -> None:
         """End a job whose work, or whose batch, has raised an error: a store that is away is not a defect."""
-        if isinstance(error, StoreUnavailable):
-            await self._abandon(job)
-        else:
+        if not isinstance(error, StoreUnavailable):
             await self._retry_after_defect(job, error)
-
-    async def _abandon(self, job: Job) -> None:
-        """Return a job that could not be worked because the store is unreachable."""
+            return
         await asyncio.sleep(STORE_RETRY_S)
         self._queue.abandon(job)
         self._release_slot()

@@ -113,8 +113,8 @@ class Connections:
 
     When there is no room for a new one, another is ended, in this order: the one whose request has been arriving for
     longest, of the network with most of them, if that is more than a second, or if the network has many and the new
-    connection's own less than half as many; the longest idle without a valid credential; the longest idle, if more than half had one. Those that had a valid credential are not among the slow
-    ones. Otherwise the new one is rejected.
+    connection's own less than half as many; the longest idle without a valid credential; the longest idle, if more than
+    half had one. Those that had a valid credential are not among the slow ones. Otherwise the new one is rejected.
 
     Attributes:
         errors_sent: number of error responses of the server itself, by status.

@@ -129,7 +129,7 @@ class PooledConnection(asyncio.Protocol):
         self.transport: Any = None
 
     async def exchange(self, request: bytes, until_s: float, max_body_bytes: int) -> HttpResponse:
-        """Send a request and return its response, whose body is read up to the size and counts although it is longer."""
+        """Send a request and return its response, of whose body only so much is read, although it may be longer."""
         response = self._response = self._loop.create_future()
         self._begin(max_body_bytes)
         self._deadlines.add(self, until_s, self._loop)
