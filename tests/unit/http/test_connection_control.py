@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.support.polling import HANGS_AFTER_S
+from tests.support.polling import HANGS_AFTER_S, poll_until
 from waypost.assembly.http.servers import HttpServer, bind_socket, port_of
 
 ConnectionAction = Callable[[Any, Any], Any]
@@ -95,3 +95,25 @@ async def test_server_that_stops_does_not_wait_for_a_withheld_response(
     await application.is_disconnected.wait()
     with pytest.raises(aiohttp.ClientConnectionError):
         await requesting
+
+
+async def test_calls_about_a_connection_that_is_closed_meanwhile_do_nothing(
+    application: BreakingApplication, server: tuple[HttpServer, str]
+) -> None:
+    async def call_once_closed(connection: Any, _send: Any) -> None:
+        async def is_closed() -> bool:
+            return connection.cycle is None
+
+        await poll_until(is_closed)
+        connection.withhold()
+        connection.hang_up()
+        connection.shutdown()
+
+    application.action = call_once_closed
+    _, writer = await asyncio.open_connection("127.0.0.1", int(server[1].rpartition(":")[2]))
+    writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+    await writer.drain()
+    writer.close()
+
+    async with asyncio.timeout(HANGS_AFTER_S):
+        await application.is_disconnected.wait()

@@ -467,6 +467,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
         A client that has sent a request and gets no byte of a response cannot know whether it was carried out.
         """
+        if self._unpaid is _NOTHING:  # the connection was closed before another look at it
+            return
         self._unpaid.release()
         if self._is_rejected:
             super().shutdown()
@@ -569,7 +571,9 @@ class BreakableProtocol(LimitedProtocol):
 
     def withhold(self) -> None:
         """Send no response to this request: a server that stops does not wait for it."""
-        self.cycle.is_withheld = True
+        cycle = self._unanswered_cycle()
+        if cycle is not None:  # else the connection is closed
+            cycle.is_withheld = True
 
     def shutdown(self) -> None:
         """Finish the open request, because the server stops."""
