@@ -16,7 +16,8 @@ from waypost.queue.job import Job
 from waypost.queue.queue import JobQueue
 from waypost.store.trace_events import SEND_ATTEMPTED, MessageTraceEvent
 
-OPERATOR_RETRY_SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8; `error_codes.py` has the row of each code
+# Which code is which row: `operators/cloud/error_codes.py`.
+OPERATOR_RETRY_SCHEDULES_S: Final = {  # Source: operator's facts 5.2, 5.3, 8
     # cause               delays in seconds; the last repeats
     RetryReason.NOT_REACHED: (1, 2, 5, 10, 30, 60),
     RetryReason.OUTAGE: (1, 2, 5, 10, 30, 60, 120, 300),
