@@ -142,7 +142,7 @@ STORAGE_REGIONS: Final = (  # Source: ledger 1.2
 MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, in addition to the app token itself; decision 0024
 MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
 MAX_ENDED_TOKENS: Final = 100
-"""Tokens of one partner, or of one app, that stay listed after their end: many can be made, and the list has no pages."""
+"""Tokens of one partner or app that stay listed after their end: many can be made, and the list has no pages."""
 ONBOARDING_LINK_LIFE_MS: Final = 5 * DAY_MS  # Source: ledger 1.3, `onboarding/embed/link`
 MIN_MINTED_TOKEN_LIFE_MS: Final = HOUR_MS
 MAX_MINTED_TOKEN_LIFE_MS: Final = DAY_MS

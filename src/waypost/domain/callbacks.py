@@ -1,4 +1,4 @@
-"""Callbacks to partners and the attempts to deliver them, the subscriptions that request them, and statistics of receivers."""
+"""Callbacks to partners and their attempts, the subscriptions that request them, and statistics of receivers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence

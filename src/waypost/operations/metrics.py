@@ -240,7 +240,9 @@ METRICS: Final = (  # Source: decision 0046
         kind=_C,
         labels=("quota",),
         scope="process",
-        meaning="Messages rejected because their partner had as many messages or callbacks waiting as its quota allows.",
+        meaning=(
+            "Messages rejected because their partner had as many messages or callbacks waiting as its quota allows."
+        ),
         read=lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)],
     ),
     MetricRow(

@@ -160,7 +160,7 @@ class Operator(Protocol):
         ...
 
     async def delete_template(self, account: OperatorAccount, template: Template) -> Outcome:
-        """Delete one template, not its name in other languages; return `OperatorAccepted` also where the operator has none."""
+        """Delete one template, not its name in other languages; `OperatorAccepted` also where the operator has none."""
         ...
 
     async def upload_media(
@@ -196,7 +196,7 @@ class Operator(Protocol):
         ...
 
     def sample_owner(self, account: OperatorAccount) -> str:
-        """Return the owner of an account's samples in addition to the account: handles of another owner are of no use."""
+        """Return the owner of an account's samples besides the account: handles of another owner are of no use."""
         ...
 
     def explain(self, code: int) -> OperatorProblem | None:

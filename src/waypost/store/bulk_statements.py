@@ -258,7 +258,8 @@ class SqliteBulkStatements:
             if statement.positions and not numbers_itself:
                 columns = (*columns, statement.positions)
             names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
-            text = f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}){skip_existing(statement)}"  # noqa: S608
+            into = f"INSERT INTO {statement.table.name} ({names})"
+            text = f"{into} VALUES ({marks}){skip_existing(statement)}"
             self._texts[statement] = text
         driver = self.driver
         if statement.positions is None:
@@ -321,7 +322,8 @@ class SqliteBulkStatements:
             if statement.condition is not None:
                 conditions.append(_quote(statement.condition))
             table = statement.table.name + (f" INDEXED BY {statement.index}" if statement.index else "")
-            text = self._texts[statement] = f"SELECT {names} FROM {table} WHERE {' AND '.join(conditions)}"  # noqa: S608
+            where = " AND ".join(conditions)
+            text = self._texts[statement] = f"SELECT {names} FROM {table} WHERE {where}"  # noqa: S608
         return self.driver.execute(text, [_encode_json([*values]).decode() for values in lists]).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:

@@ -64,7 +64,7 @@ def decode_app(row: Any) -> App:
 
 
 def _read_preferences(text: str) -> AppPreferences:
-    """Return preferences; of an app that was stored before revision 9, version 3 has user ids as before (decision 0105)."""
+    """Return preferences; where they do not say it, version 3 has user ids as before (decision 0105)."""
     preferences = _decode_preferences(text)
     return preferences if '"user_ids_v3":' in text else replace(preferences, user_ids_v3=True)
 
@@ -267,7 +267,8 @@ CALLBACK_BODIES: Final = TextCompressor(
     b'{"object":"whatsapp_business_account","entry":[{"id":"1","changes":[{"field":"messages","value":{'
     b'"messaging_product":"whatsapp","metadata":{"display_phone_number":"1","phone_number_id":"1"},'
     b'"contacts":[{"profile":{"name":""},"wa_id":"1"}],'
-    b'"statuses":[{"id":"wamid.HBgL","status":"enqueued"sent"delivered"read"failed","timestamp":"17","recipient_id":"1",'
+    b'"statuses":[{"id":"wamid.HBgL","status":"enqueued"sent"delivered"read"failed","timestamp":"17",'
+    b'"recipient_id":"1",'
     b'"gs_id":"\0","conversation":{"id":"","origin":{"type":"utility"}},'
     b'"pricing":{"billable":true,"pricing_model":"PMP","category":"utility","type":"regular"}}]}}]}],"gs_app_id":"01"}'
     b'"payload":{"code":,"reason":""whatsappMessageId":"wamid.HBgL","type":"session"}}}","type":"template"}}}'
@@ -281,8 +282,10 @@ CALLBACK_BODIES: Final = TextCompressor(
 
 REQUESTS: Final = TextCompressor(
     b"\x01",
-    b"https%3A%2F%2F&postbackTexts=%5B%7B%22index%22%3A0%2C%22text%22%3A%22%22%7D%2C%7B%22index%22%3A1%2C%22text%22%3A%22"
-    b"%22%7D%5D&disablePreview=false&message=%7B%22type%22%3A%22image%22%2C%22originalUrl%22%3A%22%22%2C%22caption%22%3A%22"
+    b"https%3A%2F%2F&postbackTexts=%5B%7B%22index%22%3A0%2C%22text%22%3A%22%22%7D%2C%7B%22index%22%3A1%2C%22text"
+    b"%22%3A%22"
+    b"%22%7D%5D&disablePreview=false&message=%7B%22type%22%3A%22image%22%2C%22originalUrl%22%3A%22%22%2C"
+    b"%22caption%22%3A%22"
     b"&message=%7B%22type%22%3A%22text%22%2C%22text%22%3A%22%22%7D"
     b"&src.name=&template=%7B%22id%22%3A%220%22%2C%22params%22%3A%5B%22%22%2C%22%22%5D%7D"
     b"channel=whatsapp&source=1&destination=1&src.name=&template=%7B%22id%22%3A%220",

@@ -91,7 +91,8 @@ def select_for_update(connection: Connection, statement: Select[Any], *, of: Tab
     """Return a query whose rows are locked until the transaction ends, if the connection is the writer's.
 
     Several processes write at once on PostgreSQL, and what one decides from must still be true when it
-    writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock. Of a join, only the rows of one table are locked.
+    writes. The query defines the order in which rows are locked, so that two transactions cannot deadlock. Of a join,
+    only the rows of one table are locked.
     """
     return statement.with_for_update(of=of) if IS_WRITER in connection.info else statement
 

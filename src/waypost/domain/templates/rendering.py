@@ -1,4 +1,4 @@
-"""Rendering of a template: the single text of its record, the texts that the operator supplies, and a send's parameters."""
+"""Rendering of a template: the text of its record, the texts that the operator supplies, and a send's parameters."""
 
 import re
 from collections.abc import Iterator, Sequence

@@ -149,7 +149,7 @@ async def _check_token(
 
 
 async def _subscribe(client: CloudHttpClient, account: OperatorAccount, request: Subscribe) -> object:
-    """Subscribe the app with our URL; if it is not subscribed yet, subscribe it first: the URL replaces that of a subscription.
+    """Subscribe the app with our URL; subscribe it first if it is not: the URL replaces that of a subscription.
 
     An app that has no subscription at all gets one with the fields that we need. One that exists is left as it is,
     because it may be another system's.

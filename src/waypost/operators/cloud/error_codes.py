@@ -84,7 +84,9 @@ _S, _A, _SA, _IN, _UNKNOWN = (
 _SOURCE, _BUSINESS, _ACCOUNT = RetryScope.SOURCE, RetryScope.BUSINESS, RetryScope.ACCOUNT
 _FINAL: Final = None
 
-OPERATOR_ERROR_ROWS: Final = (  # Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12; the operator's page "Direct Send API reference". A code that is not here: see `error_outcome`
+OPERATOR_ERROR_ROWS: Final = (
+    # A code that is not here: see `error_outcome`. Source: operator's facts 2.4, 5.2, 5.3, 8; partner's facts 12;
+    # the operator's page "Direct Send API reference"
     # code, meaning, mode, retry, scope
     OperatorErrorRow(0, "our token is not accepted", _S, RetryReason.CREDENTIAL, _ACCOUNT, INTERNAL_ERROR),
     OperatorErrorRow(1, "unknown error", _S, RetryReason.OUTAGE, partner_code=OPERATOR_UNREACHABLE),

@@ -235,7 +235,7 @@ def _hex_digest(text: object) -> str | None:
 
 
 def _file_name(media: UploadedMedia) -> str:
-    """Return the file name for the operator, visible to recipients: the partner's letters and digits, or one of ours."""
+    """Return the file name that recipients see: the letters and digits of the partner's, or one of ours."""
     plain = "".join(char for char in media.file_name if char.isalnum() or char in "._- ")
     return plain.strip(" .") or f"upload-{media.id}"
 

@@ -177,7 +177,7 @@ def _button(button: TemplateButton) -> Component:
 
 
 def _otp(button: TemplateButton) -> Component:
-    """Return a one-time code's button, with the spec's flat fields in `supported_apps`. Source: operator's facts 2.2, notes."""
+    """Return a one-time code's button, with flat fields in `supported_apps`. Source: operator's facts 2.2, notes."""
     body: Component = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
     if button.autofill_text:
         body["autofill_text"] = button.autofill_text
@@ -492,7 +492,7 @@ def _adopt(template: Template, existing: OperatorTemplate | Outcome) -> Outcome:
 
 
 def _is_same(template: Template, existing: OperatorTemplate) -> bool:
-    """True if the operator's template has our contents. A list without contents proves nothing: it is taken for ours."""
+    """True if the operator's template has our contents; one without contents proves nothing: it is taken for ours."""
     return existing.draft is None or have_same_contents(template.draft, existing.draft)
 
 

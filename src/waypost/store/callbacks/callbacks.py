@@ -26,7 +26,7 @@ MAX_RESPONSE_BYTES: Final = 4096
 _MESSAGE_ID: Final = b"\0"
 """Replaces the message's id in a stored body; JSON has no such byte."""
 _DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
-"""Headers of every attempt that follow from the callback's row, with the columns: a first attempt does not store them."""
+"""Headers of attempts that follow from the callback's row, with the columns: a first attempt does not store them."""
 _PACKED_HEADERS: Final = ("webhook-timestamp", "webhook-signature", "User-Agent")
 """Headers of every attempt of which a first attempt stores the values only."""
 _SENT_HEADERS: Final = {*_DERIVED_HEADERS, *_PACKED_HEADERS, "Content-Type"}

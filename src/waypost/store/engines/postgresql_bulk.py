@@ -109,7 +109,8 @@ class PostgresBulkStatements:
         prepared = self._statements.get(statement)
         if prepared is None:
             types = _types_of(statement.table, (*statement.key, statement.column))
-            text = f"{upsert_counter(statement)} SELECT * FROM unnest({_marks(types)}) {raise_counter(statement)}"  # noqa: S608
+            unnested = f"SELECT * FROM unnest({_marks(types)})"  # noqa: S608
+            text = f"{upsert_counter(statement)} {unnested} {raise_counter(statement)}"
             prepared = self._statements[statement] = Statement(text, types)
         return self._session(connection).fetch(prepared, prepared.encode_columns(rows))
 

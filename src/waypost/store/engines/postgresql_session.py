@@ -356,7 +356,8 @@ _SUCCESSFUL: Final = (ExecStatus.COMMAND_OK, ExecStatus.TUPLES_OK)
 _SQLSTATE: Final = psycopg.pq.DiagnosticField.SQLSTATE
 
 
-SESSION_SETTINGS: Final = (  # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
+SESSION_SETTINGS: Final = (
+    # Source: postgresql.org, "Client Connection Defaults", "Write Ahead Log"; libpq, "Parameter Key Words"
     # name, value, why
     ("idle_in_transaction_session_timeout", "10s"),  # a process that hangs in a transaction delays reads of the others
     ("lock_timeout", "8s"),  # a lock that is not obtained is a defect of ours, and becomes visible

@@ -32,7 +32,8 @@ PRAGMAS: Final = (  # Source: decisions 0002, 0003; sqlite.org, "PRAGMA Statemen
     ("temp_store", "MEMORY"),
     ("wal_autocheckpoint", "4000"),  # pages; fewer, larger checkpoints than the default of 1000
 )
-UNAVAILABLE_RESULT_CODES: Final = {  # primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
+UNAVAILABLE_RESULT_CODES: Final = {
+    # Primary result codes of temporary errors. Source: sqlite.org, "Result and Error Codes"
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_BUSY,

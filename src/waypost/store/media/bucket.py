@@ -152,7 +152,8 @@ class BucketMedia(MediaFiles):
         return None if stored == content else f"{self.location} returns other bytes than were written"
 
     def _list(self, prefix: str | None) -> "AsyncIterator[Sequence[ObjectMeta]]":
-        stream: Any = obstore.list(self._store, prefix, chunk_size=_LIST_BATCH)  # pyright: ignore[reportUnknownMemberType]  # a result may be of Arrow
+        # a result may be of Arrow
+        stream: Any = obstore.list(self._store, prefix, chunk_size=_LIST_BATCH)  # pyright: ignore[reportUnknownMemberType]
         return stream
 
     async def _is_old(self, name: str, newest: datetime) -> bool:

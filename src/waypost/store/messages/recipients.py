@@ -250,7 +250,7 @@ def _add_name(connection: Connection, app: App, person_id: int, user_id: str) ->
 
 
 def _move_opt_in(connection: Connection, app: App, user_id: str | None, phone_number: str) -> None:
-    """Store under the number what a user has decided while only the user id was known, unless the number has its own."""
+    """Store under the number what a user decided while only the user id was known, unless the number has its own."""
     if not user_id:
         return
     of_app = app_users.c.app_id == app.id

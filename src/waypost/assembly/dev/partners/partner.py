@@ -1,4 +1,4 @@
-"""A partner for a test: its names, its creation, its credentials and phones, and the clients of the APIs that serve it."""
+"""A partner for a test: its names, creation, credentials and phones, and the clients of the APIs that serve it."""
 
 import json
 from collections.abc import Collection, Mapping
