@@ -164,7 +164,8 @@ async def test_message_is_found_by_our_id_and_by_the_operators(database: Databas
 async def test_recipient_is_found_by_name_in_any_case(database: Database) -> None:
     messages = plain_messages(30)
     await store_messages(database, messages)
-    await database.write(record_outcomes, [(sent, MessageState.SENT, None) for sent in messages])
+    sent_to_ben = [sent for sent in messages if sent.destination == BEN][:2]  # the others wait
+    await database.write(record_outcomes, [(sent, MessageState.SENT, None) for sent in sent_to_ben])
 
     def write(connection: Connection) -> None:
         one = (recipients.c.phone_number == BEN, recipients.c.app_id == APP.id)

@@ -161,22 +161,14 @@ class _MessageSearch:
             if query.is_all:
                 return [_Source(self._app_condition)]
             where = and_(self._app_condition, *self._number_conditions(), *self._person_conditions())
-            return [self._bounded_source(where, self._app_condition, self._page.scan_limit)]
+            source = self._bounded_source(where, self._app_condition, self._page.scan_limit)
+            return [source, *self._queued_sources()] if query.person else [source]
         scan_limit = self._page.scan_limit // len(recipient_ids)
         sources = [
             self._bounded_source(by_recipient, by_recipient, scan_limit)
             for by_recipient in (messages.c.recipient_id == recipient_id for recipient_id in recipient_ids)
         ]
-        queued_ids = self._queued_ids()
-        if queued_ids:
-            where = and_(
-                self._app_condition,
-                messages.c.id.in_(queued_ids),
-                messages.c.recipient_id.is_(None),
-                *self._number_conditions(),
-            )
-            sources.append(_Source(where))
-        return sources
+        return [*sources, *self._queued_sources()]
 
     def matches(self, source: _Source, own: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
         """Yield the matching messages of a source, newest first, read as far as the caller iterates."""
@@ -221,14 +213,16 @@ class _MessageSearch:
         number = self._query.number
         return [] if number is None else [messages.c.destination.contains(number)]
 
-    def _person_conditions(self) -> list[ColumnElement[bool]]:
+    def _person_conditions(self, *, is_queued: bool = False) -> list[ColumnElement[bool]]:
         """Return the engine's part of the search for a name."""
         if self._query.person is None:
             return []
         has_name = text_condition(self._connection, recipients.c.name, ascii_parts(self._query.person))
         may_match = or_(has_name, recipients.c.same_as.is_not(None))  # of those, another row has the name
-        named = select(recipients.c.id).where(recipients.c.id == messages.c.recipient_id, may_match)
-        return [named.correlate(messages).exists()]
+        of_message = recipients.c.id == messages.c.recipient_id
+        if is_queued:  # then its recipient is not stored yet
+            of_message = and_(recipients.c.app_id == self._app_id, recipients.c.phone_number == messages.c.destination)
+        return [select(recipients.c.id).where(of_message, may_match).correlate(messages).exists()]
 
     def _rows_with_name(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the messages whose recipient has the name, in any case."""
@@ -264,11 +258,20 @@ class _MessageSearch:
         ids = list(self._connection.execute(statement.limit(MAX_SEARCHED_RECIPIENTS + 1)).scalars())
         return ids if len(ids) <= MAX_SEARCHED_RECIPIENTS else []
 
+    def _queued_sources(self) -> list[_Source]:
+        """Return the messages whose state has not changed yet: only the queue leads to them."""
+        queued_ids = self._queued_ids()
+        where = and_(
+            self._app_condition,
+            messages.c.id.in_(queued_ids),
+            messages.c.recipient_id.is_(None),
+            *self._number_conditions(),
+            *self._person_conditions(is_queued=True),
+        )
+        return [_Source(where)] if queued_ids else []
+
     def _queued_ids(self) -> list[str]:
-        """Return messages to the number whose state has not changed yet: only the queue leads to them."""
-        number = self._query.number
-        if number is None:
-            return []
+        number = self._query.number or ""
         oldest = (
             select(queue_jobs.c.ref, queue_jobs.c.ordering_key)
             .where(queue_jobs.c.queue == int(QueueName.OUTBOUND), queue_jobs.c.concurrency_group == self._source)
