@@ -248,15 +248,15 @@ async def test_connection_whose_response_nobody_reads_ends() -> None:
 
 async def test_response_that_is_read_slowly_but_steadily_arrives_whole() -> None:
     application = Paths()
-    server = Server(application, replace(DEFAULT_LIMITS, header_timeout_s=0.4, body_timeout_s=0.4, min_body_rate=1_000))
+    server = Server(application, replace(DEFAULT_LIMITS, header_timeout_s=1, body_timeout_s=1, min_body_rate=1_000))
     await server.http.start()
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=16_384)
     writer.write(b"GET /large HTTP/1.1\r\nHost: a\r\n\r\n")
     await reader.readuntil(b"\r\n\r\n")
     size = 0
     while size < 4_000_000:
-        size += len(await reader.read(40_000))
-        await asyncio.sleep(0.01)
+        size += len(await reader.readexactly(40_000))
+        await asyncio.sleep(0.025)
 
     assert size == 4_000_000
     writer.close()
