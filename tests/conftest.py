@@ -11,6 +11,7 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
+import tests.support.examples  # noqa: F401  # pyright: ignore[reportUnusedImport]  its profile is for all tests
 from tests.support.callback_sink import CallbackSink
 from tests.support.declared_responses import checked_responses
 from tests.support.memory_folder import folder_in_memory

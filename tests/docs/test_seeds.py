@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.docs.repository import ROOT
 
@@ -82,3 +83,7 @@ def test_runs_with_one_seed_draw_the_same_and_with_another_others(tmp_path: Path
     assert first == again
     assert first
     assert not set(first) & set(other)
+
+
+def test_examples_of_the_suite_have_no_deadline() -> None:
+    assert settings().deadline is None
