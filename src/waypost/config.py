@@ -48,7 +48,7 @@ def check_secret(value: str, name: str) -> None:
 
 
 class Settings(BaseModel):
-    """Settings of the service. Each can be set by an environment variable, `WAYPOST_` and its name, or in a TOML file."""
+    """Settings of the service. Each is set by an environment variable, `WAYPOST_` and its name, or in a TOML file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 

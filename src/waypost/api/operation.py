@@ -203,7 +203,7 @@ class AppCall(NamedTuple):
         return _response_or_error(self.app, f"GET {path}", items)
 
     def _business(self, path: str) -> str:
-        """Return the business account that a path names, whose limits the call counts toward; empty if it names none."""
+        """Return the business account that a path names, whose limits the call counts toward; empty if none."""
         owner = path.partition("/")[0]
         return owner if owner == self.app.business_account_id else ""
 

@@ -47,7 +47,7 @@ class StatusEvent(NamedTuple):
 
     @property
     def is_ai_price(self) -> bool:
-        """True if it has the price of a message of an AI provider, which this service did not send. Source: ledger row 33."""
+        """True if it has the price of an AI provider's message, not sent by this service. Source: ledger row 33."""
         return self.state is MessageState.SENT and (self.pricing or {}).get("category") == AI_CATEGORY
 
 
@@ -124,7 +124,7 @@ class InboundEvent:
 
     def text(self, name: str) -> str:
         """Return a text member of the content; empty where there is none."""
-        value = self.content.get(name) if isinstance(self.content, dict) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+        value = cast("dict[str, Any]", self.content).get(name) if isinstance(self.content, dict) else None
         return value if isinstance(value, str) else ""
 
 

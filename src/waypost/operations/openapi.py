@@ -437,6 +437,6 @@ def _resolve_references(schema: Any, components: Mapping[str, Any], inside: tupl
                 if key != "title"
             }
         case list():
-            return [_resolve_references(one, components, inside) for one in schema]  # pyright: ignore[reportUnknownVariableType]
+            return [_resolve_references(one, components, inside) for one in cast("list[Any]", schema)]
         case _:
             return schema

@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -206,7 +206,8 @@ def _replace_zeros(value: Any) -> Any:
     if isinstance(value, list):
         return [_replace_zeros(member) for member in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return {_replace_zeros(name): _replace_zeros(member) for name, member in value.items()}  # pyright: ignore[reportUnknownVariableType]
+        members = cast("dict[Any, Any]", value)
+        return {_replace_zeros(name): _replace_zeros(member) for name, member in members.items()}
     return value
 
 

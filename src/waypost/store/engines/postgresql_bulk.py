@@ -36,8 +36,8 @@ class PostgresBulkStatements:
     """Statements that unpack arrays, so that their text is prepared once for any number of rows.
 
     Those without a result wait until a result is needed, or the transaction ends, and are sent together: see
-    `PostgresSession`. Inserts that meet are one statement. If they are all that a transaction does, as when messages are
-    accepted, that statement is the whole transaction.
+    `PostgresSession`. Inserts that meet are one statement. If they are all that a transaction does, as when messages
+    are accepted, that statement is the whole transaction.
 
     COPY is a little faster for hundreds of rows, and takes more round trips, which is what the usual batch of a
     dozen rows waits for.

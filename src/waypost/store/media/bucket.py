@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 from urllib.parse import urlsplit
 from weakref import WeakValueDictionary
 
@@ -152,9 +152,8 @@ class BucketMedia(MediaFiles):
         return None if stored == content else f"{self.location} returns other bytes than were written"
 
     def _list(self, prefix: str | None) -> "AsyncIterator[Sequence[ObjectMeta]]":
-        # a result may be of Arrow
-        stream: Any = obstore.list(self._store, prefix, chunk_size=_LIST_BATCH)  # pyright: ignore[reportUnknownMemberType]
-        return stream
+        # its type is of two kinds, one of them Arrow's
+        return cast("Any", obstore).list(self._store, prefix, chunk_size=_LIST_BATCH)
 
     async def _is_old(self, name: str, newest: datetime) -> bool:
         """Check again, just before it is deleted: the same bytes may have been received meanwhile."""

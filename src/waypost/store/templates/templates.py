@@ -258,7 +258,7 @@ def is_id_of_deleted_template(connection: Connection, template: Template, operat
 
 
 def accept_edit(connection: Connection, template: Template, at_ms: int) -> Template:
-    """Replace the version of a template by an edit that the operator has accepted, and reviews now; return the result."""
+    """Replace the version of a template by an edit that the operator has accepted, and reviews now; return it."""
     accepted = replace(
         template.edited_version, edit=None, status=TemplateStatus.PENDING, reason=None, modified_on_ms=at_ms
     )
