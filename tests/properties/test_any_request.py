@@ -52,10 +52,13 @@ class InProcessService:
 
     def count_stored(self) -> tuple[dict[str, int], int]:
         """Return the numbers of messages by state, and of outbound jobs."""
-        read = self.service.database.read
-        counts = self.loop.run_until_complete(read(message_counts))
-        depth = self.loop.run_until_complete(read(count_jobs_by_state, QueueName.OUTBOUND))
-        return counts, sum(depth.values())
+
+        async def count() -> tuple[dict[str, int], int]:
+            read = self.service.database.read
+            depth = await read(count_jobs_by_state, QueueName.OUTBOUND)
+            return await read(message_counts), sum(depth.values())
+
+        return self.loop.run_until_complete(count())
 
     def close(self) -> None:
         self.loop.run_until_complete(self.service.close())

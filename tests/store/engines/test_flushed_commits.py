@@ -73,11 +73,24 @@ async def test_commit_that_was_cut_off_from_its_standby_is_not_acknowledged(
             return await database.join(_standbys, None)
 
         await poll_until(read_standbys)  # the writer's process has read them
-        writing = asyncio.ensure_future(database.join(write, None))
 
         async def cut_off() -> int:
             return len(admin.execute(_CANCEL_WAITING).fetchall())
 
+        # A commit waits once the server's checkpointer has read them, too, which nothing shows but a commit.
+        async with await psycopg.AsyncConnection.connect(own_server.url(), autocommit=True) as other:
+            await other.execute("SET synchronous_commit = on")
+            committing = asyncio.ensure_future(other.execute(_COMMIT_NOTHING))
+
+            async def cut_off_another() -> int:
+                nonlocal committing
+                if committing.done():
+                    committing = asyncio.ensure_future(other.execute(_COMMIT_NOTHING))
+                return await cut_off()
+
+            await poll_until(cut_off_another)
+            await committing
+        writing = asyncio.ensure_future(database.join(write, None))
         await poll_until(cut_off)
         with pytest.raises(StoreUnavailable):
             await writing
@@ -103,4 +116,5 @@ def _count_facts(connection: Connection) -> int:
 
 _INSERT = BulkInsert(store_properties, "name", "value")
 _UPDATE = BulkUpdate(store_properties, "name", "value")
+_COMMIT_NOTHING = "SELECT pg_logical_emit_message(true, 'a', 'b')"
 _CANCEL_WAITING = "SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"

@@ -31,7 +31,7 @@ def cache_notes(connection: Connection, *ids: str) -> None:
 
 
 def cache_note_text(connection: Connection, row_id: str, text: str) -> None:
-    cache_new_rows(connection, NOTES, [(row_id, Note(row_id, text))])
+    cache_new_rows(connection, NOTES, [Note(row_id, text)])
 
 
 @pytest.fixture
