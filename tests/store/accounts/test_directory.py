@@ -100,7 +100,7 @@ async def test_lookup_in_progress_during_a_change_is_not_cached(
     local, _ = directories
     has_read, may_continue = slow_lookup
     clock.advance(ms=DIRECTORY_CACHE_MS)
-    reading = asyncio.create_task(local.partner_of_api_key(KEY_HASH))
+    reading = asyncio.ensure_future(local.partner_of_api_key(KEY_HASH))
     await asyncio.to_thread(has_read.wait)
 
     await database_of(local).write(credentials.revoke_api_key, KEY_HASH)
