@@ -104,7 +104,6 @@ _CLOCK: Final = "how-to/travel-in-time.md"
 _PERSONAL: Final = "how-to/personal-data.md"
 _WATCH: Final = "how-to/watch-it-run.md"
 _SECURE: Final = "how-to/secure-the-service.md"
-_MANY: Final = "how-to/several-machines.md"
 _APP: Final = "01990000-0000-7000-8000-0000000000a1"
 
 EXAMPLES: Final[dict[str, tuple[str, str]]] = {

@@ -196,7 +196,6 @@ def _number_change_body(app: App, at_ms: int, event: InboundEvent) -> bytes | No
     )
 
 
-NUMBER_CHANGE_TYPE: Final = "user_changed_number"
 USER_ID_CHANGE_TYPE: Final = "user_changed_user_id"
 USER_ID_FIELD: Final = "user_id_update"
 """The field with changes of user ids. Source: the operator's page "Business-scoped user IDs"."""

@@ -33,7 +33,6 @@ from sqlalchemy.types import NullType, TypeDecorator, TypeEngine
 from waypost.store.bulk_statements import IS_WRITER
 from waypost.store.schema import POSTGRESQL
 
-Upsert = postgresql.Insert
 upsert = postgresql.insert
 
 

@@ -14,7 +14,6 @@ from waypost.console.settings.app import form_error
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.phone_number import read_phone_number
 
-PERSONAL_DATA_PATH: Final = "/settings/personal-data"
 MAX_NUMBER_CHARS: Final = 64
 
 

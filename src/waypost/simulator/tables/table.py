@@ -1,7 +1,7 @@
 """A table and its statements, derived from the struct of its rows."""
 
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -62,10 +62,6 @@ class Table(Generic[Row]):
     def insert(self, row: Row) -> Statement:
         """Return the statement that adds a row."""
         return self._insert, msgspec.structs.asdict(row)
-
-    def insert_all(self, connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
-        """Add rows, within the caller's transaction."""
-        connection.executemany(self._insert, map(msgspec.structs.asdict, rows))
 
     def update(self, changes: Values, **where: Any) -> Statement:
         """Return the statement that changes the rows with these values; a conflicting row is replaced."""

@@ -4,7 +4,6 @@ A status row holds the JSON text after the time stamp; the time stamp is the due
 changes needs no new text. All text is ASCII, because these bytes are signed.
 """
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -162,11 +161,6 @@ def build_pending_update(update: Update, *, until_ms: int = 0, together: int = S
 def add_update(update: Update) -> Statement:
     """Return the statement that adds an update to the outbox for each app subscribed to the account."""
     return _ADD_UPDATE, msgspec.structs.asdict(update)
-
-
-def add_updates(connection: sqlite3.Connection, updates: Iterable[Update]) -> None:
-    """Add updates to the outbox for each app subscribed to the account, within the caller's transaction."""
-    connection.executemany(_ADD_UPDATE, map(msgspec.structs.asdict, updates))
 
 
 def delete_delivery_statuses(wamid: str, waba_id: str, dues_ms: Iterable[int | None]) -> list[Statement]:
