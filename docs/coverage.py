@@ -2,10 +2,10 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from docs.markdown import table, test_links
 from docs.statements import ROOT, holders
 
 STATES: Final = ("served", "declined")
@@ -46,13 +46,8 @@ def coverage() -> list[CoverageRow]:
     return [_row(reasons, key, section, *value) for section, rows in tables.items() for key, value in rows.items()]
 
 
-def coverage_parts(table: Callable[..., str], test_links: Callable[[list[str]], str]) -> list[str]:
-    """Return the parts of the page: the counts, and a table for each section.
-
-    Args:
-        table: makes a table from its headings and rows.
-        test_links: makes links to tests.
-    """
+def coverage_parts() -> list[str]:
+    """Return the parts of the page: the counts, and a table for each section."""
     rows, tests = coverage(), holders()
     counts = Counter((row.is_event, row.state) for row in rows)
     totals = [

@@ -1,9 +1,9 @@
 """Promises of the pages about packaging and operations, from `docs/sources/promises.toml`, and their page."""
 
 import tomllib
-from collections.abc import Callable
 from dataclasses import dataclass
 
+from docs.markdown import table, test_links
 from docs.statements import ROOT
 
 
@@ -33,13 +33,8 @@ def promises() -> list[Promise]:
     ]
 
 
-def promise_parts(table: Callable[..., str], test_links: Callable[[list[str]], str]) -> list[str]:
-    """Return the parts of the page: a table for each section.
-
-    Args:
-        table: makes a table from its headings and rows.
-        test_links: makes links to tests.
-    """
+def promise_parts() -> list[str]:
+    """Return the parts of the page: a table for each section."""
     parts: list[str] = []
     every = promises()
     for section in dict.fromkeys(promise.section for promise in every):

@@ -3,9 +3,10 @@
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
+from docs.markdown import table
 from pytest_waypost import plugin
 from pytest_waypost.callback import Callback
 from pytest_waypost.message import Button, Message, MessageTraceStep, Trace
@@ -24,10 +25,8 @@ FIXTURES = (
 _WIDTH = 118
 _SECTION = re.compile(r"^(Args|Returns|Raises|Attributes):$", re.MULTILINE)
 
-Table = Callable[[Iterable[str], Iterable[Iterable[object]]], str]
 
-
-def testing_parts(table: Table) -> tuple[str, ...]:
+def testing_parts() -> tuple[str, ...]:
     """Return the parts of the page after its title."""
     parts = [
         "Fixtures and calls of the pytest plugin. "

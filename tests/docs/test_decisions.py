@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from docs.decision_pages import FOLDER, INDEX, Decision, decisions
-from docs.make_reference import decisions_page
+from docs.evidence_pages import decisions_page
 from tests.docs.repository import anchors_of
 
 DECISIONS: Final = list(decisions().values())

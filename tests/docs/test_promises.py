@@ -4,7 +4,8 @@ import ast
 from collections import Counter
 from functools import cache
 
-from docs.make_reference import PROMISES, promises_page
+from docs.evidence_pages import promises_page
+from docs.make_reference import PROMISES
 from docs.promises import promises
 from tests.docs.repository import ROOT
 

@@ -1,0 +1,105 @@
+"""Reference pages of the simulator: the control API, and its faults."""
+
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from msgspec import Meta
+from msgspec.structs import fields
+
+from docs.api_pages import shape_of
+from docs.markdown import default_text, page, table
+from waypost.base.invalid_values import accepted_by, accepted_values
+from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.control.endpoints import declared_struct, response_struct
+from waypost.simulator.control.media import MediaBody
+from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
+from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
+from waypost.simulator.graph.routes import CALL_NAMES
+from waypost.simulator.settings import ChangeableSettings
+
+
+def control_page() -> str:
+    """Return the page of the simulator's control API and its settings."""
+    special_requests = {
+        ("PUT", "/control/settings"): "any of the [settings](#settings)",
+        ("POST", "/control/faults"): "a [fault](faults.md), or `{faults: a list of them, seed?}`",
+        ("POST", "/control/media"): f"`{accepted_by(MediaBody)}`; or the file as the body, the rest in the query",
+    }
+    calls: list[tuple[object, ...]] = []
+    for method, path, function in CALLS:
+        struct = declared_struct(function)
+        accepts = special_requests.get((method, path)) or (f"`{accepted_by(struct)}`" if struct else "nothing")
+        calls.append((method, f"`{path}`", accepts, (function.__doc__ or "").partition("\n")[0]))
+    settings = [
+        (
+            f"`{one.name}`",
+            accepted_values(one.type),
+            default_text(one.default).replace("not set", "null"),
+            next(_descriptions(one.type), ""),
+        )
+        for one in fields(ChangeableSettings)
+    ]
+    return page(
+        "Control API",
+        "State and actions that a client of the operator does not have: the simulator's phones, reviews, clock, faults and "
+        "settings. A request with a body has the `Content-Type` `application/json`. A simulator that was started with a "
+        "control token requires it as `Authorization: Bearer …`. An error is "
+        '`{"error": "…", "field": "…", "rule": "…", "accepted": "…"}`: `error` is one sentence with the other members. '
+        "An error about an unknown name may have a `hint` with the most similar name.",
+        "## Calls",
+        "`?` marks optional members. GET reads them from the query, all other methods from the body.",
+        table(("Method", "Path", "Request", "Effect"), calls),
+        "## Responses",
+        "Of the calls that declare one. `?` marks members that a response may lack, `[…]` a list.",
+        table(
+            ("Call", "Response"),
+            [
+                (f"`{method} {path}`", f"`{shape_of(response)}`")
+                for method, path, function in CALLS
+                if (response := response_struct(function)) is not None
+            ],
+        ),
+        "## Settings",
+        "`PUT /control/settings` changes them while the simulator runs; the new values survive a restart.",
+        table(("Setting", "Accepted", "Default", "Meaning"), settings),
+    )
+
+
+def _descriptions(type_: Any) -> Iterator[str]:
+    return (one.description for one in get_args(type_)[1:] if isinstance(one, Meta) and one.description)
+
+
+def faults_page() -> str:
+    """Return the page of the fault kinds, their triggers and their filters."""
+    parts: list[str] = []
+    for on, title in ((CALL, "## Faults of calls"), (WEBHOOK, "## Faults of webhooks")):
+        rows = [
+            (
+                f"`{one.name}`",
+                one.parameter.accepted,
+                "; ".join(f"`{more.name}`: {more.accepted}" for more in one.extra_parameters),
+                one.each + (f", `{one.only_call}` only" if one.only_call else ""),
+                one.effect,
+                one.source,
+            )
+            for one in FAULTS
+            if one.target == on
+        ]
+        head = ("`what`", "Value", "Optional members", "Counted by", "Effect", "Source")
+        parts += [title, table(head, rows)]
+    return page(
+        "Faults",
+        "The faults that the simulator can be armed with. A fault is an object with `on` (`call` or `webhook`), the member of "
+        "that name (a name below, or `*`, the default), filters, `when` (the default is always) and `what`. `until_ms` is "
+        "the time of the clock at which it ends, `seed` makes its random choices repeatable, and `label` is for people.",
+        "[Simulate failures](../how-to/simulate-failures.md) shows how to arm one.",
+        *parts,
+        "## When",
+        table(("`when`", "Value", "Fires"), [(f"`{one.name}`", one.accepted, fires) for one, fires in FAULT_TRIGGERS]),
+        "## Filters",
+        table(("Member", "Value"), [(f"`{name}`", text) for name, text in FAULT_FILTERS.items()]),
+        "## Calls",
+        ", ".join(f"`{name}`" for name in CALL_NAMES) + ".",
+        "## Webhooks",
+        ", ".join(f"`{name}`" for name in WEBHOOKS) + ".",
+    )
