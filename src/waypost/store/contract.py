@@ -42,35 +42,21 @@ class MediaUnavailable(StoreUnavailable):
 
 @dataclass(frozen=True, slots=True)
 class DamageSearch:
-    """The result of a search for damage.
+    """The result of a search for damage."""
 
-    Attributes:
-        damage: what was found, a sentence for each; empty if nothing was.
-        scope: what was searched, for the reader of a report.
-    """
-
-    damage: Sequence[str]
-    scope: str
+    damage: Sequence[str]  # what was found, a sentence for each; empty if nothing was
+    scope: str  # what was searched, for the reader of a report
 
 
 class StoreEngine(Protocol):
-    """One database engine.
+    """One database engine."""
 
-    Attributes:
-        name: `sqlite` or `postgresql`.
-        is_exclusive: only this process may have the store open.
-        commits_in_order: a row with a higher number is never visible before one with a lower.
-        readers: how many threads may read at once.
-        writers: how many connections write, each on a thread of its own.
-        damage: what the store returned when it was found damaged; empty until then.
-    """
-
-    name: str
-    is_exclusive: bool
-    commits_in_order: bool
-    readers: int
-    writers: int
-    damage: str
+    name: str  # `sqlite` or `postgresql`
+    is_exclusive: bool  # only this process may have the store open
+    commits_in_order: bool  # a row with a higher number is never visible before one with a lower
+    readers: int  # how many threads may read at once
+    writers: int  # how many connections write, each on a thread of its own
+    damage: str  # what the store returned when it was found damaged; empty until then
 
     def open(self) -> None:
         """Create the store if it does not exist, and take the lock that it needs.

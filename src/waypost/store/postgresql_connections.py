@@ -9,19 +9,12 @@ from sqlalchemy import Connection, text
 
 @dataclass(frozen=True, slots=True)
 class ConnectionBudget:
-    """The connections of one process, by their use. Each is opened when it is first needed, and kept.
+    """The connections of one process, by their use. Each is opened when it is first needed, and kept."""
 
-    Attributes:
-        writers: for writes; the second is for writes of the queues' stages, so that clients do not wait for them.
-        readers: for reads at the same time.
-        background: for deleting expired data; without it a writer deletes it, a little at a time.
-        notifications: one for LISTEN, one for NOTIFY.
-    """
-
-    writers: int = 2
-    readers: int = 4
-    background: int = 1
-    notifications: int = 2
+    writers: int = 2  # for writes; the second is for writes of the queues' stages, so that clients do not wait for them
+    readers: int = 4  # for reads at the same time
+    background: int = 1  # for deleting expired data; without it a writer deletes it, a little at a time
+    notifications: int = 2  # one for LISTEN, one for NOTIFY
 
     @property
     def total(self) -> int:
@@ -83,15 +76,10 @@ _COUNTS: Final = text("""
 
 @dataclass(frozen=True, slots=True)
 class ServerConnections:
-    """Connections of a server.
+    """Connections of a server."""
 
-    Attributes:
-        allowed: to our role and database; all clients share them.
-        used: by all clients.
-    """
-
-    allowed: int
-    used: int
+    allowed: int  # to our role and database; all clients share them
+    used: int  # by all clients
 
 
 def count_server_connections(connection: Connection) -> ServerConnections:

@@ -39,19 +39,12 @@ MOVED_PROPERTY: Final = "moved"
 
 @dataclass(frozen=True, slots=True)
 class SchemaStatus:
-    """The schema state that a store records.
+    """The schema state that a store records."""
 
-    Attributes:
-        revision: of the schema.
-        works_with: the lowest revision whose processes may work on it.
-        is_moving: it is being filled, or filling it was interrupted.
-        is_moved: another store has replaced it.
-    """
-
-    revision: int
-    works_with: int
-    is_moving: bool
-    is_moved: bool = False
+    revision: int  # of the schema
+    works_with: int  # the lowest revision whose processes may work on it
+    is_moving: bool  # it is being filled, or filling it was interrupted
+    is_moved: bool = False  # another store has replaced it
 
     @property
     def is_older(self) -> bool:

@@ -25,19 +25,13 @@ class PartitionInterval(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionedTable:
-    """A table that PostgreSQL partitions by ranges.
-
-    Attributes:
-        column: the column that partitions it: an id that begins with its time, or refers to one that does.
-        primary_key: the primary key there.
-        redundant_index: the index that the key replaces there.
-    """
+    """A table that PostgreSQL partitions by ranges."""
 
     table: Table
-    column: str
-    primary_key: tuple[str, ...]
+    column: str  # the column that partitions it: an id that begins with its time, or refers to one that does
+    primary_key: tuple[str, ...]  # the primary key there
     interval: PartitionInterval
-    redundant_index: str | None = None
+    redundant_index: str | None = None  # the index that the key replaces there
 
 
 PARTITIONED_TABLES: Final = (  # Source: decision 0051; what is retained for weeks is partitioned by weeks

@@ -25,15 +25,10 @@ CachedRow = TypeVar("CachedRow", bound=Any)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CachedTable(Generic[Id, CachedRow]):
-    """A table whose new rows are cached, with the types of its ids and rows.
+    """A table whose new rows are cached, with the types of its ids and rows."""
 
-    Attributes:
-        name: of the table.
-        size: returns how many characters or bytes the texts of a row have.
-    """
-
-    name: str
-    size: Callable[[CachedRow], int]
+    name: str  # of the table
+    size: Callable[[CachedRow], int]  # returns how many characters or bytes the texts of a row have
 
 
 GroupKey = tuple[Any, str]
@@ -44,16 +39,13 @@ CacheKey = tuple[CachedTable[Any, Any], Any]
 
 @dataclass(slots=True)
 class EnqueuedJobs:
-    """The jobs that one transaction has enqueued.
+    """The jobs that one transaction has enqueued."""
 
-    Attributes:
-        groups: queue and concurrency group of jobs that must be read from the store.
-        jobs: by queue and group, new jobs with their positions, where the engine returns them.
-        due_groups: queue and concurrency group whose jobs that waited for another attempt are due now.
-    """
-
+    # queue and concurrency group of jobs that must be read from the store
     groups: set[GroupKey] = field(default_factory=set[GroupKey])
+    # by queue and group, new jobs with their positions, where the engine returns them
     jobs: dict[GroupKey, list[tuple[int, Any]]] = field(default_factory=dict[GroupKey, list[tuple[int, Any]]])
+    # queue and concurrency group whose jobs that waited for another attempt are due now
     due_groups: set[GroupKey] = field(default_factory=set[GroupKey])
 
     def __bool__(self) -> bool:

@@ -31,46 +31,30 @@ _MAX_DELETED_ENTRIES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One action.
-
-    Attributes:
-        id: in the order in which entries were written; 0 before that.
-        partner_id: the partner whose account it concerns; None: none, or not known.
-        actor: `admin`, `nobody`, or the partner's e-mail address.
-        remote_address: of the client.
-        action: method and path template.
-        subject: ids of what it concerns.
-        status: of the response; from 400 on the action was rejected.
-        detail: why it was rejected, as a short name; of a search in hidden texts, that it was one.
-    """
+    """One action."""
 
     at_ms: int
-    partner_id: int | None
-    actor: str
-    remote_address: str
-    action: str
-    subject: str
-    status: int
-    detail: str = ""
-    id: int = 0
+    partner_id: int | None  # the partner whose account it concerns; None: none, or not known
+    actor: str  # `admin`, `nobody`, or the partner's e-mail address
+    remote_address: str  # of the client
+    action: str  # method and path template
+    subject: str  # ids of what it concerns
+    status: int  # of the response; from 400 on the action was rejected
+    detail: str = ""  # why it was rejected, as a short name; of a search in hidden texts, that it was one
+    id: int = 0  # in the order in which entries were written; 0 before that
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Filter of entries; None matches all.
-
-    Attributes:
-        rejected: only rejected ones, or only others.
-        before_id: entries older than this one.
-    """
+    """Filter of entries; None matches all."""
 
     partner_id: int | None = None
     actor: str | None = None
     action: str | None = None
-    rejected: bool | None = None
+    rejected: bool | None = None  # only rejected ones, or only others
     since_ms: int | None = None
     until_ms: int | None = None
-    before_id: int | None = None
+    before_id: int | None = None  # entries older than this one
 
 
 class AuditLog:

@@ -40,15 +40,11 @@ _ROWS_AT_ONCE: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class EncryptedColumn:
-    """A column whose values are encrypted with the instance key.
-
-    Attributes:
-        owner: returns the owner that a row's value was encrypted for.
-    """
+    """A column whose values are encrypted with the instance key."""
 
     table: Table
     column: Column[Any]
-    owner: Callable[[Row[Any]], str]
+    owner: Callable[[Row[Any]], str]  # returns the owner that a row's value was encrypted for
 
 
 ENCRYPTED_COLUMNS: Final = (

@@ -33,17 +33,12 @@ from waypost.store.tables import (
 
 @dataclass(frozen=True, slots=True)
 class LoginRecord:
-    """A partner with the data that a login is checked against.
-
-    Attributes:
-        password_changed: since the partner was created; the API then no longer accepts the password.
-        secret_hashes: of every client secret that has not expired.
-    """
+    """A partner with the data that a login is checked against."""
 
     partner: Partner
     password_hash: str
-    password_changed: bool
-    secret_hashes: frozenset[str]
+    password_changed: bool  # since the partner was created; the API then no longer accepts the password
+    secret_hashes: frozenset[str]  # of every client secret that has not expired
 
 
 def find_login_record(connection: Connection, email: str, now_ms: int) -> LoginRecord | None:

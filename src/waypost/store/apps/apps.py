@@ -196,22 +196,17 @@ _OUTGOING_MEDIA: Final = SessionMedia.stored_as
 
 @dataclass(slots=True)
 class DailyUsage:
-    """Usage of one day, in UTC.
+    """Usage of one day, in UTC."""
 
-    Attributes:
-        day: days since the epoch.
-        by_category: template messages by the category of their template, without `marketing_api`.
-        marketing_api: those sent through the operator's API for marketing messages.
-    """
-
-    day: int
+    day: int  # days since the epoch
     incoming: int = 0
     texts: int = 0
     media: int = 0
     templates: int = 0
     media_templates: int = 0
+    # template messages by the category of their template, without `marketing_api`
     by_category: Counter[Category] = field(default_factory=Counter[Category])
-    marketing_api: int = 0
+    marketing_api: int = 0  # those sent through the operator's API for marketing messages
 
 
 def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day: int) -> list[DailyUsage]:

@@ -121,20 +121,13 @@ class SwitchConflict(Exception):
 
 @dataclass(frozen=True, slots=True)
 class OperatorAccountSwitch:
-    """A switch of a business account to another operator account, with its apps and templates.
+    """A switch of a business account to another operator account, with its apps and templates."""
 
-    Attributes:
-        before: as it was when the switch was prepared.
-        after: as it will be; its id is the one at the new operator account.
-        ids_by_app: the ids of each of its apps there.
-        left_ms: what was accepted until then may have been sent through the former account.
-    """
-
-    before: BusinessAccount
-    after: BusinessAccount
-    ids_by_app: Mapping[str, AppOperatorIds]
+    before: BusinessAccount  # as it was when the switch was prepared
+    after: BusinessAccount  # as it will be; its id is the one at the new operator account
+    ids_by_app: Mapping[str, AppOperatorIds]  # the ids of each of its apps there
     now_ms: int
-    left_ms: int
+    left_ms: int  # what was accepted until then may have been sent through the former account
 
 
 def switch_operator(connection: Connection, switch: OperatorAccountSwitch) -> None:

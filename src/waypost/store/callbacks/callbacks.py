@@ -33,24 +33,17 @@ _SENT_HEADERS: Final = {*_DERIVED_HEADERS, *_PACKED_HEADERS, "Content-Type"}
 
 
 class CallbackRow(NamedTuple):
-    """A rendered callback, without its outcome.
-
-    Attributes:
-        subject: the recipient's id, or another text within which order is kept.
-        message_id: ours, if it is about a message.
-        event: its name, as named in the trace.
-        body: every attempt sends these bytes.
-    """
+    """A rendered callback, without its outcome."""
 
     id: str
     partner_id: int
     app_id: str
     subscription_id: int
-    subject: str
+    subject: str  # the recipient's id, or another text within which order is kept
     sequence: int
-    message_id: str | None
-    event: str
-    body: bytes
+    message_id: str | None  # ours, if it is about a message
+    event: str  # its name, as named in the trace
+    body: bytes  # every attempt sends these bytes
     created_on_ms: int
 
 
@@ -107,18 +100,13 @@ def read_callback_body(stored: bytes, message_id: str | None) -> bytes:
 
 
 class AttemptRecord(NamedTuple):
-    """One attempt of one callback.
-
-    Attributes:
-        kind: why it was made.
-        delivered: True if it was delivered, False if it failed for good, None if it is retried.
-    """
+    """One attempt of one callback."""
 
     callback_id: str
     subscription_id: int
     attempt: CallbackAttempt
-    delivered: bool | None
-    kind: AttemptKind = AttemptKind.INITIAL
+    delivered: bool | None  # True if it was delivered, False if it failed for good, None if it is retried
+    kind: AttemptKind = AttemptKind.INITIAL  # why it was made
 
 
 def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptRecord]) -> None:
@@ -310,27 +298,16 @@ REPLAY_BATCH_JOBS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ReplayFilter:
-    """Filter of callbacks: all given conditions must match. A callback that still waits never matches.
+    """Filter of callbacks: all given conditions must match. A callback that still waits never matches."""
 
-    Attributes:
-        subscriptions: the subscriptions; callbacks of a deleted one cannot be replayed.
-        callback_id: one callback.
-        recipient: a phone number or business-scoped id.
-        event: as named in the trace, such as `delivered`.
-        delivered: True those that were, False those that failed for good, None both.
-        from_ms: rendered from then on.
-        to_ms: and before then.
-        message_ids: about one of these messages; empty: about any, or none.
-    """
-
-    subscriptions: SubscriptionFilter
-    callback_id: str | None
-    recipient: str | None
-    event: str | None
-    delivered: bool | None
-    from_ms: int
-    to_ms: int
-    message_ids: tuple[str, ...] = ()
+    subscriptions: SubscriptionFilter  # the subscriptions; callbacks of a deleted one cannot be replayed
+    callback_id: str | None  # one callback
+    recipient: str | None  # a phone number or business-scoped id
+    event: str | None  # as named in the trace, such as `delivered`
+    delivered: bool | None  # True those that were, False those that failed for good, None both
+    from_ms: int  # rendered from then on
+    to_ms: int  # and before then
+    message_ids: tuple[str, ...] = ()  # about one of these messages; empty: about any, or none
 
 
 ReplayCursor = tuple[int, int, str, int]

@@ -76,25 +76,15 @@ class DeliveryCursor:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFilter:
-    """Filter of callbacks: all given conditions must match.
+    """Filter of callbacks: all given conditions must match."""
 
-    Attributes:
-        subscription_id: one of the app's; None: all of them.
-        state: one of `DELIVERY_STATES`.
-        recipient: a phone number or business-scoped id.
-        event: as named in the trace, such as `delivered`.
-        message_id: about this message; ours.
-        from_ms: rendered from then on.
-        to_ms: and before then.
-    """
-
-    subscription_id: int | None = None
-    state: str | None = None
-    recipient: str | None = None
-    event: str | None = None
-    message_id: str | None = None
-    from_ms: int | None = None
-    to_ms: int | None = None
+    subscription_id: int | None = None  # one of the app's; None: all of them
+    state: str | None = None  # one of `DELIVERY_STATES`
+    recipient: str | None = None  # a phone number or business-scoped id
+    event: str | None = None  # as named in the trace, such as `delivered`
+    message_id: str | None = None  # about this message; ours
+    from_ms: int | None = None  # rendered from then on
+    to_ms: int | None = None  # and before then
 
     @property
     def is_rare(self) -> bool:
@@ -104,17 +94,11 @@ class DeliveryFilter:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryPage:
-    """One page.
+    """One page."""
 
-    Attributes:
-        rows: newest first.
-        next: where the next page begins; None if there is nothing older.
-        searched_to_ms: the scan ended there, and there may be more matches; None: these are all matches
-            before `next`.
-    """
-
-    rows: list[dict[str, Any]]
-    next: DeliveryCursor | None
+    rows: list[dict[str, Any]]  # newest first
+    next: DeliveryCursor | None  # where the next page begins; None if there is nothing older
+    # the scan ended there, and there may be more matches; None: these are all matches before `next`
     searched_to_ms: int | None
 
 
@@ -219,11 +203,7 @@ def subject_names(connection: Connection, partner_id: int, app_id: str, subjects
 
 
 class SubscriptionHealth(NamedTuple):
-    """A subscription's tag, and what keeps its callbacks waiting.
-
-    Attributes:
-        last_status: of the response to the newest attempt, while callbacks fail; None: there was no response.
-    """
+    """A subscription's tag, and what keeps its callbacks waiting."""
 
     id: int
     tag: str
@@ -231,6 +211,7 @@ class SubscriptionHealth(NamedTuple):
     failing_since_ms: int | None
     next_attempt_ms: int | None
     paused_on_ms: int | None
+    # of the response to the newest attempt, while callbacks fail; None: there was no response
     last_status: int | None = None
 
 

@@ -47,18 +47,12 @@ MAX_RETRIES_MADE_DUE: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ReceiverStatus:
-    """Changes to a receiver's health after an attempt.
-
-    Attributes:
-        failing_since_ms: no callback was delivered since then; None: it is healthy.
-        retry_after_ms: it requested no calls before then; None: it did not.
-        next_attempt_ms: its circuit is open until the next attempt at that time; None: it is not open.
-    """
+    """Changes to a receiver's health after an attempt."""
 
     subscription_id: int
-    failing_since_ms: int | None
-    retry_after_ms: int | None = None
-    next_attempt_ms: int | None = None
+    failing_since_ms: int | None  # no callback was delivered since then; None: it is healthy
+    retry_after_ms: int | None = None  # it requested no calls before then; None: it did not
+    next_attempt_ms: int | None = None  # its circuit is open until the next attempt at that time; None: it is not open
 
 
 def record_receiver_statuses(connection: Connection, statuses: Sequence[ReceiverStatus]) -> None:
@@ -149,17 +143,11 @@ def rotate_signing_key(connection: Connection, id: int, old_key_until_ms: int | 
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionFilter:
-    """Filter of subscriptions: all given conditions must match.
+    """Filter of subscriptions: all given conditions must match."""
 
-    Attributes:
-        id: of one subscription.
-        app_id: of an app.
-        partner_id: of a partner.
-    """
-
-    id: int | None = None
-    app_id: str | None = None
-    partner_id: int | None = None
+    id: int | None = None  # of one subscription
+    app_id: str | None = None  # of an app
+    partner_id: int | None = None  # of a partner
 
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
@@ -345,16 +333,11 @@ def _select_newest(subscription_id: int, at_most: int, *, from_ms: int = 0, to_m
 
 @dataclass(frozen=True, slots=True)
 class AttemptCount:
-    """The number of attempts of one subscription with the same status and duration.
-
-    Attributes:
-        slot: part of the time range, counted from 0.
-        status: of the response; None: there was none.
-    """
+    """The number of attempts of one subscription with the same status and duration."""
 
     subscription_id: int
-    slot: int
-    status: int | None
+    slot: int  # part of the time range, counted from 0
+    status: int | None  # of the response; None: there was none
     duration_ms: int
     tries: int
 

@@ -36,23 +36,14 @@ _CHUNK: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """Filter of conversations; the default matches all.
+    """Filter of conversations; the default matches all."""
 
-    Attributes:
-        number: consecutive digits of the recipient's number.
-        id: a business-scoped id, or an id of a message of the conversation, ours or the operator's.
-        name: part of the recipient's name, in any case. Only recipients who wrote have one.
-        open_at_ms: the customer service window is open at this time.
-        is_unread: it has received messages that are not marked as read, and nothing was sent to it since.
-        has_failed: the last message sent has failed.
-    """
-
-    number: str | None = None
-    id: str | None = None
-    name: str | None = None
-    open_at_ms: int | None = None
-    is_unread: bool = False
-    has_failed: bool = False
+    number: str | None = None  # consecutive digits of the recipient's number
+    id: str | None = None  # a business-scoped id, or an id of a message of the conversation, ours or the operator's
+    name: str | None = None  # part of the recipient's name, in any case. Only recipients who wrote have one
+    open_at_ms: int | None = None  # the customer service window is open at this time
+    is_unread: bool = False  # it has received messages that are not marked as read, and nothing was sent to it since
+    has_failed: bool = False  # the last message sent has failed
 
     @property
     def is_of_writers(self) -> bool:

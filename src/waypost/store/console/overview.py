@@ -44,31 +44,21 @@ _REJECTED_STATUSES: Final = ("REJECTED", "FAILED")
 
 @dataclass(frozen=True, slots=True)
 class MinuteCount:
-    """Messages of one minute that are in one state, with one error code.
+    """Messages of one minute that are in one state, with one error code."""
 
-    Attributes:
-        minute: since the epoch.
-        code: of the failure.
-        reason: of one of them, if they failed.
-    """
-
-    minute: int
+    minute: int  # since the epoch
     state: str
-    code: int | None
+    code: int | None  # of the failure
     messages: int
-    reason: str | None
+    reason: str | None  # of one of them, if they failed
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMinuteCounts:
-    """Counts of a time range.
-
-    Attributes:
-        from_ms: nothing older was counted.
-    """
+    """Counts of a time range."""
 
     rows: list[MinuteCount]
-    from_ms: int
+    from_ms: int  # nothing older was counted
 
 
 def counts_by_minute(
@@ -115,22 +105,14 @@ def counts_by_minute(
 
 @dataclass(frozen=True, slots=True)
 class AppQueueDepth:
-    """The depth of one queue for one app.
-
-    Attributes:
-        jobs: as many as were counted.
-        is_longer: there are more.
-        oldest_due_ms: the earliest due time; None if no job waits.
-        tries: the highest number of attempts of a job.
-        note: why that job was retried later.
-    """
+    """The depth of one queue for one app."""
 
     queue: QueueName
-    jobs: int
-    is_longer: bool
-    oldest_due_ms: int | None
-    tries: int
-    note: str
+    jobs: int  # as many as were counted
+    is_longer: bool  # there are more
+    oldest_due_ms: int | None  # the earliest due time; None if no job waits
+    tries: int  # the highest number of attempts of a job
+    note: str  # why that job was retried later
 
 
 def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[QueueName, tuple[str, ...]], ...]:
@@ -247,17 +229,11 @@ def templates_with_problems(
 
 @dataclass(frozen=True, slots=True)
 class OperatorActivity:
-    """Recent activity of the operator, from an app's newest messages.
+    """Recent activity of the operator, from an app's newest messages."""
 
-    Attributes:
-        accepted_ms: when the operator last accepted or reported one.
-        failed_ms: when one last failed.
-        failed_why: and the reason.
-    """
-
-    accepted_ms: int | None
-    failed_ms: int | None
-    failed_why: str
+    accepted_ms: int | None  # when the operator last accepted or reported one
+    failed_ms: int | None  # when one last failed
+    failed_why: str  # and the reason
 
 
 def operator_activity(connection: Connection, partner_id: int, app_id: str, at_most: int = 200) -> OperatorActivity:
@@ -279,20 +255,13 @@ def operator_activity(connection: Connection, partner_id: int, app_id: str, at_m
 
 @dataclass(frozen=True, slots=True)
 class OnboardingProgress:
-    """Progress of a new partner.
+    """Progress of a new partner."""
 
-    Attributes:
-        has_template: a template that can be sent exists, or existed when the first message was sent.
-        has_pending_template: a template waits for its review.
-        has_inbound: a message from a phone has arrived since the first one was sent.
-        has_callback: a callback has been delivered.
-    """
-
-    has_template: bool
-    has_pending_template: bool
+    has_template: bool  # a template that can be sent exists, or existed when the first message was sent
+    has_pending_template: bool  # a template waits for its review
     has_message: bool
-    has_inbound: bool
-    has_callback: bool
+    has_inbound: bool  # a message from a phone has arrived since the first one was sent
+    has_callback: bool  # a callback has been delivered
 
 
 def onboarding_progress(

@@ -136,16 +136,12 @@ def app_message_trace(connection: Connection, partner_id: int, app_id: str, mess
 
 
 class MessageContent(NamedTuple):
-    """The content of one message, and how a partner requested it.
-
-    Attributes:
-        request: the form as received; empty once retention has cleared it, as `content` is.
-    """
+    """The content of one message, and how a partner requested it."""
 
     id: str
     kind: str
     content: bytes
-    request: str
+    request: str  # the form as received; empty once retention has cleared it, as `content` is
     template_id: str | None
 
 

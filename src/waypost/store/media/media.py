@@ -63,17 +63,13 @@ def live_media(connection: Connection, media_id: str, now_ms: int) -> UploadedMe
 
 @dataclass(frozen=True, slots=True)
 class MediaReferences:
-    """The media that one submission refers to.
-
-    Attributes:
-        location: where the operator must have them: the operator account's id with that of a number, or
-            with `app` and the operator's app id.
-        references: media ids and handles, ours or not.
-    """
+    """The media that one submission refers to."""
 
     partner_id: int
+    # where the operator must have them: the operator account's id with that of a number, or with `app` and the
+    # operator's app id
     location: str
-    references: tuple[str, ...]
+    references: tuple[str, ...]  # media ids and handles, ours or not
 
 
 def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
@@ -86,15 +82,10 @@ def stored_bytes(connection: Connection, partner_id: int, now_ms: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class KnownMediaCopies:
-    """The known media among references.
+    """The known media among references."""
 
-    Attributes:
-        copies: the operator's ids, by reference; one that is not ours is not included.
-        missing: ours that the operator does not have at the location, by reference.
-    """
-
-    copies: dict[str, str]
-    missing: dict[str, UploadedMedia]
+    copies: dict[str, str]  # the operator's ids, by reference; one that is not ours is not included
+    missing: dict[str, UploadedMedia]  # ours that the operator does not have at the location, by reference
 
 
 def find_copies(connection: Connection, requests: Sequence[MediaReferences], now_ms: int) -> list[KnownMediaCopies]:

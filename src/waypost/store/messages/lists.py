@@ -109,17 +109,11 @@ MAX_SCANNED_ROWS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class SearchPage:
-    """The page of a search to be returned, and its limits.
+    """The page of a search to be returned, and its limits."""
 
-    Attributes:
-        before: return the page after the one that ended there; None: the first.
-        at_most: how many rows; never more than `MAX_PAGE_ROWS`.
-        scan_limit: how many rows are scanned at most for matches without an index.
-    """
-
-    before: MessageCursor | None = None
-    at_most: int = 50
-    scan_limit: int = MAX_SCANNED_ROWS
+    before: MessageCursor | None = None  # return the page after the one that ended there; None: the first
+    at_most: int = 50  # how many rows; never more than `MAX_PAGE_ROWS`
+    scan_limit: int = MAX_SCANNED_ROWS  # how many rows are scanned at most for matches without an index
 
     def limit_to(self, until_ms: int | None) -> "SearchPage":
         """Return the same page restricted to rows before a time, with at most the maximum number of rows."""
@@ -135,30 +129,19 @@ FIRST_PAGE: Final = SearchPage()
 
 @dataclass(frozen=True, slots=True)
 class SearchResults:
-    """One page of results.
+    """One page of results."""
 
-    Attributes:
-        rows: newest first.
-        next: where the next page begins; None: everything has been scanned.
-        searched_to_ms: how far back the search went, if the scan limit ended the page.
-    """
-
-    rows: list[dict[str, Any]]
-    next: MessageCursor | None = None
-    searched_to_ms: int | None = None
+    rows: list[dict[str, Any]]  # newest first
+    next: MessageCursor | None = None  # where the next page begins; None: everything has been scanned
+    searched_to_ms: int | None = None  # how far back the search went, if the scan limit ended the page
 
 
 @dataclass(frozen=True, slots=True)
 class TimeOrder:
-    """The order in which a search scans a table, newest first.
+    """The order in which a search scans a table, newest first."""
 
-    Attributes:
-        at_ms: the column of the time.
-        id: the column that orders rows of one time.
-    """
-
-    at_ms: Column[Any]
-    id: Column[Any]
+    at_ms: Column[Any]  # the column of the time
+    id: Column[Any]  # the column that orders rows of one time
 
     def sort_newest_first(self, query: _Select, before: MessageCursor | None) -> _Select:
         """Return the query in this order, from a cursor on."""

@@ -138,13 +138,7 @@ def messages_by_operator_ids(connection: Connection, ids: set[str]) -> dict[str,
 
 
 class MessageChange(NamedTuple):
-    """The new state of a message after an event.
-
-    Attributes:
-        times_ms: when it reached each of `TIMED_STATES`; None where it has not.
-        changes_ids: its recipient or its id at the operator differs from its row. Both are indexed, at
-            random places, so that they are written only then.
-    """
+    """The new state of a message after an event."""
 
     id: str
     state: MessageState
@@ -154,7 +148,10 @@ class MessageChange(NamedTuple):
     unconfirmed: bool = False
     code: int | None = None
     reason: str | None = None
+    # when it reached each of `TIMED_STATES`; None where it has not
     times_ms: tuple[int | None, ...] = (None,) * len(TIMED_STATES)
+    # its recipient or its id at the operator differs from its row. Both are indexed, at random places, so that they are
+    # written only then
     changes_ids: bool = True
 
 

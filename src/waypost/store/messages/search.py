@@ -50,29 +50,19 @@ MESSAGE_ORDER: Final = TimeOrder(messages.c.accepted_on_ms, messages.c.id)
 
 @dataclass(frozen=True, slots=True)
 class MessageFilter:
-    """Filter of messages; None matches all.
+    """Filter of messages; None matches all."""
 
-    Attributes:
-        number: digits, at least `MIN_NUMBER_DIGITS` consecutive ones of the destination.
-        name: a whole id: ours, the operator's, or the recipient's business-scoped one.
-        person: part of the recipient's name, in any case. Only recipients who wrote have one.
-        text: part of a text of the message, in any case.
-        whole_words: the text is found as whole words only; the reader may not see the texts.
-        from_ms: accepted then or later.
-        until_ms: accepted before then.
-    """
-
-    number: str | None = None
-    name: str | None = None
-    person: str | None = None
+    number: str | None = None  # digits, at least `MIN_NUMBER_DIGITS` consecutive ones of the destination
+    name: str | None = None  # a whole id: ours, the operator's, or the recipient's business-scoped one
+    person: str | None = None  # part of the recipient's name, in any case. Only recipients who wrote have one
     state: str | None = None
     template_id: str | None = None
     code: int | None = None
     kinds: tuple[str, ...] = ()
-    text: str | None = None
-    whole_words: bool = False
-    from_ms: int | None = None
-    until_ms: int | None = None
+    text: str | None = None  # part of a text of the message, in any case
+    whole_words: bool = False  # the text is found as whole words only; the reader may not see the texts
+    from_ms: int | None = None  # accepted then or later
+    until_ms: int | None = None  # accepted before then
 
     @property
     def is_all(self) -> bool:
@@ -82,15 +72,10 @@ class MessageFilter:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """Messages that an index leads to, in its order.
+    """Messages that an index leads to, in its order."""
 
-    Attributes:
-        where: the condition that the index serves.
-        horizon_ms: nothing older is scanned, because of the limit; None: everything is.
-    """
-
-    where: ColumnElement[bool]
-    horizon_ms: int | None = None
+    where: ColumnElement[bool]  # the condition that the index serves
+    horizon_ms: int | None = None  # nothing older is scanned, because of the limit; None: everything is
 
 
 def search_messages(

@@ -46,20 +46,13 @@ class ThreadPart(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ThreadFilter:
-    """Filter of the messages of one conversation; the default matches all.
-
-    Attributes:
-        text: part of a text, in any case; a message with a one-time code is not found by its text.
-        whole_words: the text is found as whole words only; the reader may not see the texts.
-        from_ms: accepted or received then or later.
-        until_ms: before then.
-    """
+    """Filter of the messages of one conversation; the default matches all."""
 
     part: ThreadPart = ThreadPart.ALL
-    text: str = ""
-    whole_words: bool = False
-    from_ms: int | None = None
-    until_ms: int | None = None
+    text: str = ""  # part of a text, in any case; a message with a one-time code is not found by its text
+    whole_words: bool = False  # the text is found as whole words only; the reader may not see the texts
+    from_ms: int | None = None  # accepted or received then or later
+    until_ms: int | None = None  # before then
 
 
 ALL_OF_THREAD: Final = ThreadFilter()
@@ -67,17 +60,12 @@ ALL_OF_THREAD: Final = ThreadFilter()
 
 @dataclass(frozen=True, slots=True)
 class ThreadRecipient:
-    """The recipient of a conversation.
+    """The recipient of a conversation."""
 
-    Attributes:
-        id: of the row that counts.
-        names: the numbers and the business-scoped ids, as far as known: messages that wait are found by them.
-        source: the app's number.
-    """
-
-    id: int
+    id: int  # of the row that counts
+    # the numbers and the business-scoped ids, as far as known: messages that wait are found by them
     names: tuple[str, ...]
-    source: str
+    source: str  # the app's number
 
 
 def search_thread(

@@ -33,17 +33,11 @@ MAX_SHOWN: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class PartnerBacklog:
-    """The backlog of one partner, dead letters included; replays of callbacks do not count.
+    """The backlog of one partner, dead letters included; replays of callbacks do not count."""
 
-    Attributes:
-        messages: that wait for the operator, those in flight included.
-        callbacks: likewise for its receivers, also for those that are paused.
-        quotas: that apply to the partner: its own, or those of the settings.
-    """
-
-    messages: int
-    callbacks: int
-    quotas: PartnerQuotas
+    messages: int  # that wait for the operator, those in flight included
+    callbacks: int  # likewise for its receivers, also for those that are paused
+    quotas: PartnerQuotas  # that apply to the partner: its own, or those of the settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,29 +185,19 @@ MAX_COUNTED_PER_QUEUE: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """Depth of one queue.
+    """Depth of one queue."""
 
-    Attributes:
-        jobs: by state, of those that were counted.
-        oldest_due_ms: of jobs that may be worked; None if there are none.
-        is_longer: there are more jobs than were counted.
-    """
-
-    jobs: Mapping[JobState, int]
-    oldest_due_ms: int | None
-    is_longer: bool
+    jobs: Mapping[JobState, int]  # by state, of those that were counted
+    oldest_due_ms: int | None  # of jobs that may be worked; None if there are none
+    is_longer: bool  # there are more jobs than were counted
 
 
 @dataclass(frozen=True, slots=True)
 class QueueDepths:
-    """Depths of all queues.
-
-    Attributes:
-        paused: subscriptions, by who paused them.
-    """
+    """Depths of all queues."""
 
     queues: Mapping[QueueName, QueueDepth]
-    paused: Mapping[str, int]
+    paused: Mapping[str, int]  # subscriptions, by who paused them
 
 
 def read_queue_depths(connection: Connection) -> QueueDepths:

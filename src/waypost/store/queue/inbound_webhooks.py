@@ -34,15 +34,12 @@ NO_RECIPIENT: Final = 0
 
 
 class NewItem(NamedTuple):
-    """An item of a webhook to be stored.
-
-    Attributes:
-        is_queued: it is applied by a job, and not in the transaction that stores it; one that cannot be read is
-            a dead letter instead.
-    """
+    """An item of a webhook to be stored."""
 
     webhook: InboundWebhook
     item: WebhookItem
+    # it is applied by a job, and not in the transaction that stores it; one that cannot be read is a dead letter
+    # instead
     is_queued: bool
 
 

@@ -9,11 +9,7 @@ from typing import Final, NamedTuple, Self
 
 
 class SubjectKind(StrEnum):
-    """Kinds of subjects.
-
-    Attributes:
-        prefix: beginning of the text, in a queue that has jobs of several kinds.
-    """
+    """Kinds of subjects."""
 
     MESSAGE = "message", "message "
     TEMPLATE_SUBMISSION = "template", "template "
@@ -26,7 +22,7 @@ class SubjectKind(StrEnum):
     INBOUND_MEDIA = "media", "media "
     UNKNOWN = ""  # perhaps of a newer version: its id is the whole text, and working it fails
 
-    prefix: str
+    prefix: str  # beginning of the text, in a queue that has jobs of several kinds
 
     def __new__(cls, value: str, prefix: str = "") -> Self:
         """Create a member with its prefix."""
@@ -37,16 +33,11 @@ class SubjectKind(StrEnum):
 
 
 class JobSubject(NamedTuple):
-    """The subject of one job.
-
-    Attributes:
-        id: of the message, the template, the item, the callback or the inbound media.
-        account_id: the operator account that an item or media came from; otherwise empty.
-    """
+    """The subject of one job."""
 
     kind: SubjectKind
-    id: str
-    account_id: str = ""
+    id: str  # of the message, the template, the item, the callback or the inbound media
+    account_id: str = ""  # the operator account that an item or media came from; otherwise empty
 
     @property
     def ref(self) -> str:

@@ -165,18 +165,14 @@ def read_subject(queue_name: QueueName, ref: str) -> JobSubject:
 
 
 class NewJob(NamedTuple):
-    """A job to be enqueued.
-
-    Attributes:
-        is_replay: a callback that is sent once more.
-    """
+    """A job to be enqueued."""
 
     queue: QueueName
     concurrency_group: str
     ordering_key: str
     subject: JobSubject
     due_ms: int
-    is_replay: bool = False
+    is_replay: bool = False  # a callback that is sent once more
 
 
 def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
@@ -220,16 +216,11 @@ def complete_jobs(connection: Connection, positions: Sequence[int]) -> AbstractS
 
 
 class ShardFence(NamedTuple):
-    """Restricts a write to the process that holds the lease of the job's shard.
-
-    Attributes:
-        shard: of the job's group; None where this process is alone with the store.
-        holder: this process, as it is named in leases.
-    """
+    """Restricts a write to the process that holds the lease of the job's shard."""
 
     queue: QueueName
-    shard: int | None
-    holder: str
+    shard: int | None  # of the job's group; None where this process is alone with the store
+    holder: str  # this process, as it is named in leases
 
 
 def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFence]:
@@ -246,15 +237,11 @@ def valid_fences(connection: Connection, fences: set[ShardFence]) -> set[ShardFe
 
 
 class InFlightMark(NamedTuple):
-    """A job that is about to be sent.
-
-    Attributes:
-        callback_id: the callback that is this job; None for a row of `queue_jobs`.
-    """
+    """A job that is about to be sent."""
 
     position: int
     fence: ShardFence
-    callback_id: str | None = None
+    callback_id: str | None = None  # the callback that is this job; None for a row of `queue_jobs`
 
 
 def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> list[bool]:
@@ -275,24 +262,18 @@ def mark_in_flight(connection: Connection, marks: Sequence[InFlightMark]) -> lis
 
 @dataclass(frozen=True, slots=True)
 class JobRetry:
-    """A job to be retried later.
-
-    Attributes:
-        detached: later jobs of its ordering key no longer wait for it.
-        callback_id: the callback that is this job; None for a row of `queue_jobs`.
-        event: added to the trace of the message that it carries.
-    """
+    """A job to be retried later."""
 
     position: int
     due_ms: int
     attempt: int
     defects: int
     state: JobState
-    detached: bool
+    detached: bool  # later jobs of its ordering key no longer wait for it
     note: str
     fence: ShardFence
-    callback_id: str | None = None
-    event: MessageTraceEvent | None = None
+    callback_id: str | None = None  # the callback that is this job; None for a row of `queue_jobs`
+    event: MessageTraceEvent | None = None  # added to the trace of the message that it carries
 
     @property
     def columns(self) -> tuple[int, int, int, int, bool, str]:
@@ -349,18 +330,12 @@ def _list_live_groups(connection: Connection) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class GroupCursor:
-    """A position in a group from which reading continues.
-
-    Attributes:
-        after: only positions beyond this one.
-        excluded: positions that were read already; ignored where positions are committed in order.
-        at_most: how many jobs.
-    """
+    """A position in a group from which reading continues."""
 
     group: str
-    after: int
-    excluded: Sequence[int]
-    at_most: int
+    after: int  # only positions beyond this one
+    excluded: Sequence[int]  # positions that were read already; ignored where positions are committed in order
+    at_most: int  # how many jobs
 
 
 class JobRow(NamedTuple):
@@ -386,15 +361,11 @@ class RunningTransactions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GroupJobs:
-    """The next jobs of some groups.
+    """The next jobs of some groups."""
 
-    Attributes:
-        rows: of each group, oldest first.
-        transactions: that were running at the time of the query; None where positions are committed
-            in order, and where no job was found.
-    """
-
-    rows: dict[str, list[JobRow]]
+    rows: dict[str, list[JobRow]]  # of each group, oldest first
+    # that were running at the time of the query; None where positions are committed in order, and where no job was
+    # found
     transactions: RunningTransactions | None = None
 
 

@@ -35,48 +35,30 @@ PROCESS_RETENTION_MS: Final = 10 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class ClaimedShard:
-    """A shard that a process has claimed.
-
-    Attributes:
-        idle_ms: time since the previous holder could last work it; None if there was none yet.
-    """
+    """A shard that a process has claimed."""
 
     shard: int
-    idle_ms: int | None
+    idle_ms: int | None  # time since the previous holder could last work it; None if there was none yet
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseShare:
-    """The shards that a process holds of each queue.
+    """The shards that a process holds of each queue."""
 
-    Attributes:
-        held: the shards it holds.
-        claimed: those of them that it did not hold before.
-        max_shards: how many it should hold at most.
-    """
-
-    held: dict[QueueName, set[int]]
-    claimed: dict[QueueName, list[ClaimedShard]]
-    max_shards: dict[QueueName, int]
+    held: dict[QueueName, set[int]]  # the shards it holds
+    claimed: dict[QueueName, list[ClaimedShard]]  # those of them that it did not hold before
+    max_shards: dict[QueueName, int]  # how many it should hold at most
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseRequest:
-    """A process's request for leases.
+    """A process's request for leases."""
 
-    Attributes:
-        holder: this process.
-        queues: those that it works.
-        released: of each queue the shards that it has stopped working and releases.
-        lease_ms: how long a lease lasts.
-        now_ms: by the caller's clock, used where the store has none of its own.
-    """
-
-    holder: str
-    queues: Sequence[QueueName]
-    released: Mapping[QueueName, Collection[int]]
-    lease_ms: int
-    now_ms: int
+    holder: str  # this process
+    queues: Sequence[QueueName]  # those that it works
+    released: Mapping[QueueName, Collection[int]]  # of each queue the shards that it has stopped working and releases
+    lease_ms: int  # how long a lease lasts
+    now_ms: int  # by the caller's clock, used where the store has none of its own
 
 
 def renew_leases(connection: Connection, requests: Sequence[LeaseRequest]) -> list[LeaseShare]:

@@ -36,36 +36,24 @@ class IdempotencyKeyLost(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KeyedRequest:
-    """A request and its key.
-
-    Attributes:
-        route: method and path, and the app's id where the path has one.
-        body_hash: SHA-256 of its content.
-        at_ms: now; a store with a clock of its own uses that clock.
-        app_id: of the request; None: the partner's own.
-        holder: the process that has marked the key as running; None: there is no mark.
-    """
+    """A request and its key."""
 
     partner_id: int
-    route: str
+    route: str  # method and path, and the app's id where the path has one
     key: str
-    body_hash: bytes
-    at_ms: int
-    app_id: str | None = None
-    holder: str | None = None
+    body_hash: bytes  # SHA-256 of its content
+    at_ms: int  # now; a store with a clock of its own uses that clock
+    app_id: str | None = None  # of the request; None: the partner's own
+    holder: str | None = None  # the process that has marked the key as running; None: there is no mark
 
 
 @dataclass(frozen=True, slots=True)
 class EarlierRequest:
-    """The earlier request of a key.
-
-    Attributes:
-        response: encrypted; None while the request is running.
-    """
+    """The earlier request of a key."""
 
     body_hash: bytes
     app_id: str | None
-    response: bytes | None
+    response: bytes | None  # encrypted; None while the request is running
 
 
 def find_earlier_request(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:

@@ -17,31 +17,21 @@ _decode_times: Final = msgspec.json.Decoder(list[int]).decode
 
 @dataclass(frozen=True, slots=True)
 class RateRequest:
-    """A request that counts against a rate limit.
-
-    Attributes:
-        at_most: how many within a window.
-        at_ms: now; a store with a clock of its own uses that clock.
-    """
+    """A request that counts against a rate limit."""
 
     name: str
     subject: str
-    at_most: int
+    at_most: int  # how many within a window
     window_ms: int
-    at_ms: int
+    at_ms: int  # now; a store with a clock of its own uses that clock
 
 
 @dataclass(frozen=True, slots=True)
 class RateDecision:
-    """The decision for one request.
+    """The decision for one request."""
 
-    Attributes:
-        at_ms: now, by the clock of the window.
-        wait_ms: until the next request is allowed; 0: this one is.
-    """
-
-    at_ms: int
-    wait_ms: int
+    at_ms: int  # now, by the clock of the window
+    wait_ms: int  # until the next request is allowed; 0: this one is
 
 
 def count_rate_requests(connection: Connection, requests: Sequence[RateRequest]) -> list[RateDecision]:

@@ -18,90 +18,54 @@ MAX_TRIMMED_ENTRIES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class RequestLogEntry:
-    """One request.
+    """One request."""
 
-    Attributes:
-        id: begins with its time.
-        partner_id: None: not known, because the request had no valid credential.
-        app_id: empty: not known.
-        route: method and path template.
-        credential: its kind and name, never its value.
-        error: the error code; empty: accepted.
-        message: of the error response.
-        explanation: the text of the header `Waypost-Reason`.
-        field: the invalid field; empty: the error is not about one field.
-        accepted: what the field would accept.
-        request: JSON with path, query, type and body, redacted; empty: not stored.
-        response: JSON with headers, as pairs, and body, redacted; empty: not stored.
-        recipient: the phone number or user id in the request; empty: none.
-        size_bytes: of the body.
-        took_us: microseconds from its headers to its response.
-        request_id: the id in the header `X-Request-Id` of its response; empty: it had none.
-    """
-
-    id: str
+    id: str  # begins with its time
     at_ms: int
-    partner_id: int | None
-    app_id: str
-    route: str
-    credential: str
+    partner_id: int | None  # None: not known, because the request had no valid credential
+    app_id: str  # empty: not known
+    route: str  # method and path template
+    credential: str  # its kind and name, never its value
     status: int
-    error: str
-    message: str
-    explanation: str
-    field: str
-    accepted: str
-    request: str
-    response: str
-    recipient: str
-    size_bytes: int
-    took_us: int
-    request_id: str
+    error: str  # the error code; empty: accepted
+    message: str  # of the error response
+    explanation: str  # the text of the header `Waypost-Reason`
+    field: str  # the invalid field; empty: the error is not about one field
+    accepted: str  # what the field would accept
+    request: str  # JSON with path, query, type and body, redacted; empty: not stored
+    response: str  # JSON with headers, as pairs, and body, redacted; empty: not stored
+    recipient: str  # the phone number or user id in the request; empty: none
+    size_bytes: int  # of the body
+    took_us: int  # microseconds from its headers to its response
+    request_id: str  # the id in the header `X-Request-Id` of its response; empty: it had none
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLogFilter:
-    """Filter of entries; None matches all.
-
-    Attributes:
-        statuses: the lowest and the highest status.
-        route: a part of method and path template.
-        before_id: entries older than this one.
-    """
+    """Filter of entries; None matches all."""
 
     partner_id: int | None = None
     app_id: str | None = None
-    statuses: tuple[int, int] | None = None
-    route: str | None = None
+    statuses: tuple[int, int] | None = None  # the lowest and the highest status
+    route: str | None = None  # a part of method and path template
     request_id: str | None = None
-    before_id: str | None = None
+    before_id: str | None = None  # entries older than this one
 
 
 class RequestLogPage(NamedTuple):
-    """Matching entries, newest first.
-
-    Attributes:
-        following: search on before this id; None: there are no more.
-    """
+    """Matching entries, newest first."""
 
     entries: list[RequestLogEntry]
-    following: str | None
+    following: str | None  # search on before this id; None: there are no more
 
 
 class CallerNames(NamedTuple):
-    """Names of the callers of some requests, from the store.
+    """Names of the callers of some requests, from the store."""
 
-    Attributes:
-        partners: the partner of each app, by id.
-        apps: the app of each phone number.
-        credentials: kind and name of each credential, by its hash.
-        templates: ids of templates that are known, and send no one-time codes.
-    """
-
-    partners: Mapping[str, int]
-    apps: Mapping[str, str]
-    credentials: Mapping[str, str]
-    templates: Collection[str]
+    partners: Mapping[str, int]  # the partner of each app, by id
+    apps: Mapping[str, str]  # the app of each phone number
+    credentials: Mapping[str, str]  # kind and name of each credential, by its hash
+    templates: Collection[str]  # ids of templates that are known, and send no one-time codes
 
 
 def read_caller_names(

@@ -89,18 +89,13 @@ class Holds(StrEnum):
 
 
 class PersonalColumn(NamedTuple):
-    """A column that can hold personal data.
-
-    Attributes:
-        about: what it holds, in words.
-        exported: the kind of record of an export that has it; empty if it only repeats what another column has.
-    """
+    """A column that can hold personal data."""
 
     column: Column[Any]
     holds: Holds
     kept: Period
-    about: str
-    exported: str = ""
+    about: str  # what it holds, in words
+    exported: str = ""  # the kind of record of an export that has it; empty if it only repeats what another column has
 
     @property
     def name(self) -> str:

@@ -53,34 +53,22 @@ ERASED: Final = "erased"
 
 @dataclass(frozen=True, slots=True)
 class ErasurePosition:
-    """The position where an erasure continues.
+    """The position where an erasure continues."""
 
-    Attributes:
-        part: name of the part.
-        after: the last key that was searched, as JSON; empty at the beginning of a part.
-        waiting: how many rows were left so far because work is still done for them.
-    """
-
-    part: str
-    after: str = ""
-    waiting: int = 0
+    part: str  # name of the part
+    after: str = ""  # the last key that was searched, as JSON; empty at the beginning of a part
+    waiting: int = 0  # how many rows were left so far because work is still done for them
 
 
 @dataclass(slots=True)
 class ErasurePage:
-    """The results of one call.
+    """The results of one call."""
 
-    Attributes:
-        erased: number of rows by table.
-        waiting: number of rows by table that are left because work is still done for them.
-        files: digests of files that no row refers to any more.
-        following: where to continue; None: everything was searched.
-    """
-
-    erased: dict[str, int] = field(default_factory=dict[str, int])
+    erased: dict[str, int] = field(default_factory=dict[str, int])  # number of rows by table
+    # number of rows by table that are left because work is still done for them
     waiting: dict[str, int] = field(default_factory=dict[str, int])
-    files: set[str] = field(default_factory=set[str])
-    following: ErasurePosition | None = None
+    files: set[str] = field(default_factory=set[str])  # digests of files that no row refers to any more
+    following: ErasurePosition | None = None  # where to continue; None: everything was searched
 
     def count(self, table: Table, erased: int, waiting: int = 0) -> None:
         """Count rows of a table."""
@@ -147,24 +135,17 @@ def erase_recipient(
 
 @dataclass(frozen=True, slots=True)
 class _Scanned:
-    """A table that is searched in the order of its key.
-
-    Attributes:
-        columns: what the other functions read of a row, after its key.
-        condition: of rows that concern the person; None: `concerns` decides.
-        concerns: whether a row that satisfies the condition concerns the person.
-        is_open: whether work is still done for a row.
-        dependent: rows that are erased with those that they refer to.
-        erase_more: erases what rows of the table name.
-    """
+    """A table that is searched in the order of its key."""
 
     key: Column[Any]
-    columns: tuple[Column[Any], ...] = ()
+    columns: tuple[Column[Any], ...] = ()  # what the other functions read of a row, after its key
+    # of rows that concern the person; None: `concerns` decides
     condition: Callable[[Person], ColumnElement[bool]] | None = None
+    # whether a row that satisfies the condition concerns the person
     concerns: Callable[[_Search, Any], bool] = lambda _search, _row: True
-    is_open: Callable[[Any], bool] = lambda _: False
-    dependent: Column[Any] | None = None
-    erase_more: Callable[[Connection, _Search, Sequence[Any]], None] | None = None
+    is_open: Callable[[Any], bool] = lambda _: False  # whether work is still done for a row
+    dependent: Column[Any] | None = None  # rows that are erased with those that they refer to
+    erase_more: Callable[[Connection, _Search, Sequence[Any]], None] | None = None  # erases what rows of the table name
 
 
 def _erase_scanned(scanned: _Scanned, connection: Connection, search: _Search, after: Any) -> Any:

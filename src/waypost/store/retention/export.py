@@ -43,28 +43,18 @@ class ExportPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExportPage:
-    """Some records of an export.
+    """Some records of an export."""
 
-    Attributes:
-        records: each with its kind in `record`.
-        following: where to continue; None: the export is complete.
-    """
-
-    records: list[dict[str, Any]]
-    following: ExportPosition | None
+    records: list[dict[str, Any]]  # each with its kind in `record`
+    following: ExportPosition | None  # where to continue; None: the export is complete
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person: the names, and what belongs to them in all apps.
+    """One person: the names, and what belongs to them in all apps."""
 
-    Attributes:
-        names: the numbers and the business-scoped ids, former and parent ids too.
-        recipient_ids: ids of `recipients`.
-    """
-
-    names: Sequence[str]
-    recipient_ids: Sequence[int]
+    names: Sequence[str]  # the numbers and the business-scoped ids, former and parent ids too
+    recipient_ids: Sequence[int]  # ids of `recipients`
 
 
 def export_recipient(connection: Connection, name: str, position: ExportPosition) -> ExportPage:
@@ -180,19 +170,13 @@ class _Request(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _ExportPart:
-    """The records of one kind.
-
-    Attributes:
-        key: they are read in its order.
-        condition: whether a row belongs to a person.
-        is_indexed: an index serves the condition, which few rows satisfy: all are read at once.
-    """
+    """The records of one kind."""
 
     table: Table
-    key: Column[Any]
-    condition: Callable[[Person], ColumnElement[bool]]
+    key: Column[Any]  # they are read in its order
+    condition: Callable[[Person], ColumnElement[bool]]  # whether a row belongs to a person
     read: Callable[[Connection, Sequence[Any]], Iterator[dict[str, Any]]] = _read_rows
-    is_indexed: bool = False
+    is_indexed: bool = False  # an index serves the condition, which few rows satisfy: all are read at once
 
 
 def is_message_of(person: Person) -> ColumnElement[bool]:

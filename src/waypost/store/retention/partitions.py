@@ -38,17 +38,12 @@ _BOUNDS: Final = re.compile(r"FROM \('([0-9a-f-]*)'\) TO \('([0-9a-f-]*)'\)")
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition of a table.
-
-    Attributes:
-        low: the first id in its range.
-        high: the first id after its range.
-    """
+    """One partition of a table."""
 
     parent: PartitionedTable
     name: str
-    low: str
-    high: str
+    low: str  # the first id in its range
+    high: str  # the first id after its range
 
 
 def floor_id(at_ms: int) -> str:

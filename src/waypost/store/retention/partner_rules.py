@@ -58,31 +58,20 @@ PARTITION_DELAY_MS: Final = 32 * DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class PartnerScan:
-    """The rows at which one rule looks.
-
-    Attributes:
-        from_ms: older rows are deleted by the service's own rule.
-        before_ms: the end of the partner's period.
-        is_first: True for the first transaction of a run.
-    """
+    """The rows at which one rule looks."""
 
     partner_id: int
-    from_ms: int
-    before_ms: int
+    from_ms: int  # older rows are deleted by the service's own rule
+    before_ms: int  # the end of the partner's period
     now_ms: int
-    is_first: bool
+    is_first: bool  # True for the first transaction of a run
 
 
 class Progress(NamedTuple):
-    """The progress of one rule with the rows of one partner.
+    """The progress of one rule with the rows of one partner."""
 
-    Attributes:
-        after: the last key; empty: none yet.
-        left: ids of rows up to there that were still open.
-    """
-
-    after: str = ""
-    left: tuple[str, ...] = ()
+    after: str = ""  # the last key; empty: none yet
+    left: tuple[str, ...] = ()  # ids of rows up to there that were still open
 
 
 DeletePartnerBatch = Callable[[Connection, PartnerScan, Progress], tuple[Progress, bool]]
@@ -91,14 +80,10 @@ DeletePartnerBatch = Callable[[Connection, PartnerScan, Progress], tuple[Progres
 
 @dataclass(frozen=True, slots=True)
 class PartnerRule:
-    """The retention rule of one kind of rows of a partner.
-
-    Attributes:
-        period: how long they are retained; the rule applies where that is less than with the service's periods.
-    """
+    """The retention rule of one kind of rows of a partner."""
 
     name: str
-    period: Period
+    period: Period  # how long they are retained; the rule applies where that is less than with the service's periods
     delete_batch: DeletePartnerBatch
 
     def property_name(self, partner_id: int) -> str:
@@ -118,17 +103,12 @@ def run_partner_batch(connection: Connection, rule: PartnerRule, scan: PartnerSc
 
 
 class _IdTable(NamedTuple):
-    """A table whose ids begin with their time.
-
-    Attributes:
-        open_column: its value says whether a row is open.
-        delete: deletes what must go of rows that are not open.
-    """
+    """A table whose ids begin with their time."""
 
     key: Column[Any]
-    open_column: Column[Any]
+    open_column: Column[Any]  # its value says whether a row is open
     is_open: Callable[[Any], bool]
-    delete: Callable[[Connection, Sequence[str]], None]
+    delete: Callable[[Connection, Sequence[str]], None]  # deletes what must go of rows that are not open
 
 
 def _delete_by_time(
@@ -318,15 +298,10 @@ PARTNER_RULES: Final = (  # Source: decision 0051. In this order
 
 @dataclass(frozen=True, slots=True)
 class OwnPeriods:
-    """The retention periods that a partner has of its own, in days, by the names of the settings.
+    """The retention periods that a partner has of its own, in days, by the names of the settings."""
 
-    Attributes:
-        keep_bodies_days: None: the service's.
-        keep_messages_days: None: the service's.
-    """
-
-    keep_bodies_days: int | None = None
-    keep_messages_days: int | None = None
+    keep_bodies_days: int | None = None  # None: the service's
+    keep_messages_days: int | None = None  # None: the service's
 
 
 def apply_own_periods(keep: RetentionPeriods, own: OwnPeriods) -> RetentionPeriods:

@@ -56,19 +56,14 @@ Returns:
 
 @dataclass(frozen=True, slots=True)
 class RetentionRule:
-    """The retention rule of one kind of rows.
-
-    Attributes:
-        period: how long they are retained.
-        partitioned_tables: tables of which PostgreSQL drops whole partitions before other rows are deleted.
-        is_due: whether it has anything to do with these periods.
-    """
+    """The retention rule of one kind of rows."""
 
     name: str
-    period: Period
+    period: Period  # how long they are retained
     delete_batch: DeleteBatch
+    # tables of which PostgreSQL drops whole partitions before other rows are deleted
     partitioned_tables: tuple[str, ...] = ()
-    is_due: Callable[[RetentionPeriods], bool] = lambda _: True
+    is_due: Callable[[RetentionPeriods], bool] = lambda _: True  # whether it has anything to do with these periods
 
 
 def begin_retention_run(connection: Connection, now_ms: int, every_ms: int) -> bool:

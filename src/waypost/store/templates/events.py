@@ -151,14 +151,10 @@ _BATCH_IDS: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class StateCount:
-    """Number of a template's messages that were accepted on one day and are now in one state.
-
-    Attributes:
-        day: since the epoch, in UTC.
-    """
+    """Number of a template's messages that were accepted on one day and are now in one state."""
 
     template_id: str
-    day: int
+    day: int  # since the epoch, in UTC
     state: str
     messages: int
 

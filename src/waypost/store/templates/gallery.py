@@ -21,31 +21,22 @@ _JSON_ESCAPED: Final = ('"', "\\", "\n", "\t")
 
 @dataclass(frozen=True, slots=True)
 class GalleryFilter:
-    """Filter of templates; empty fields match all.
-
-    Attributes:
-        text: in the name or in any text, in any case.
-    """
+    """Filter of templates; empty fields match all."""
 
     status: str = ""
     category: str = ""
     template_type: str = ""
     language_code: str = ""
-    text: str = ""
+    text: str = ""  # in the name or in any text, in any case
 
 
 @dataclass(frozen=True, slots=True)
 class GalleryPage:
-    """One page.
-
-    Attributes:
-        count: of all matches.
-        languages: of the whole business account, for a selection.
-    """
+    """One page."""
 
     templates: list[Template]
-    count: int
-    languages: list[str]
+    count: int  # of all matches
+    languages: list[str]  # of the whole business account, for a selection
 
 
 def gallery_page(
