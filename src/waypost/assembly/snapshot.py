@@ -51,32 +51,20 @@ class SnapshotFiles:
         return snapshots
 
     def path_for(self, name: str) -> Path:
-        """Return the path of a snapshot, which may not exist.
-
-        Raises:
-            UnknownSnapshot: the name is not valid.
-        """
+        """Return the path of a snapshot, which may not exist. Raises UnknownSnapshot: the name is not valid."""
         if not _SNAPSHOT_FILE_NAME.fullmatch(name):
             raise UnknownSnapshot(name)
         return self._folder / f"{name}{SNAPSHOT_SUFFIX}"
 
     def existing_path(self, name: str) -> Path:
-        """Return the path of an existing snapshot.
-
-        Raises:
-            UnknownSnapshot: there is no such snapshot.
-        """
+        """Return the path of an existing snapshot. Raises UnknownSnapshot: there is no such snapshot."""
         file = self.path_for(name)
         if not file.exists():
             raise UnknownSnapshot(name)
         return file
 
     def drop(self, name: str) -> None:
-        """Delete a snapshot.
-
-        Raises:
-            UnknownSnapshot: there is no such snapshot.
-        """
+        """Delete a snapshot. Raises UnknownSnapshot: there is no such snapshot."""
         try:
             self.path_for(name).unlink()
         except FileNotFoundError:
@@ -88,11 +76,7 @@ class SnapshotFiles:
 
 
 def describe_snapshot(file: Path) -> Snapshot:
-    """Return name, time and size of a snapshot file.
-
-    Raises:
-        SnapshotError: the file is not a snapshot.
-    """
+    """Return name, time and size of a snapshot file. Raises SnapshotError: the file is not a snapshot."""
     name = file.name.removesuffix(SNAPSHOT_SUFFIX)
     return Snapshot(name, read_manifest(file).at_ms, file.stat().st_size)
 
@@ -116,10 +100,8 @@ _MAX_COMMENT: Final = 65_535
 def open_archive(file: Path) -> zipfile.ZipFile:
     """Open a snapshot, if its directory is small enough.
 
-    Raises:
-        SnapshotError: the directory is too large.
-        OSError: the file cannot be read.
-        zipfile.BadZipFile: it is not a zip file.
+    Raises SnapshotError: the directory is too large. OSError: the file cannot be read. zipfile.BadZipFile: it is not a
+    zip file.
     """
     size = _directory_bytes(file)
     if size > MAX_DIRECTORY_BYTES:
@@ -128,12 +110,7 @@ def open_archive(file: Path) -> zipfile.ZipFile:
 
 
 def read_manifest_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> bytes:
-    """Return the content of the manifest.
-
-    Raises:
-        SnapshotError: it is too large.
-        KeyError: there is no manifest.
-    """
+    """Return the content of the manifest. Raises SnapshotError: it is too large. KeyError: there is no manifest."""
     member = archive.getinfo(name)
     if member.file_size > MAX_MANIFEST_BYTES:
         raise _too_large(file, f"{name} in it has {member.file_size} bytes", f"{MAX_MANIFEST_BYTES}")
@@ -143,12 +120,8 @@ def read_manifest_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> byte
 def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
     """Return if all members can be extracted.
 
-    Args:
-        archive: of `file`.
-        into: an existing folder on the target disk.
-
-    Raises:
-        SnapshotError: too many members, too large, a duplicate name, or an unknown compression method.
+    `archive`: of `file`. `into`: an existing folder on the target disk. Raises SnapshotError: too many members, too
+    large, a duplicate name, or an unknown compression method.
     """
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
@@ -266,11 +239,7 @@ def remove_temporary_files(folder: Path) -> None:
 
 
 def read_manifest(file: Path) -> SnapshotManifest:
-    """Return the manifest of a snapshot.
-
-    Raises:
-        SnapshotError: it is not a snapshot, or cannot be read.
-    """
+    """Return the manifest of a snapshot. Raises SnapshotError: it is not a snapshot, or cannot be read."""
     try:
         with open_archive(file) as archive:
             return msgspec.json.decode(read_manifest_bytes(archive, MANIFEST_NAME, file), type=SnapshotManifest)
@@ -287,8 +256,7 @@ def read_manifest(file: Path) -> SnapshotManifest:
 def stage_snapshot(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
     """Check a snapshot and extract it into the staging folder; `apply_staged` puts it in place.
 
-    Raises:
-        SnapshotError: it is not a snapshot, is damaged, or belongs to another version or instance key.
+    Raises SnapshotError: it is not a snapshot, is damaged, or belongs to another version or instance key.
     """
     manifest = read_manifest(file)
     if manifest.format != SNAPSHOT_FORMAT or not OLDEST_UPGRADABLE_REVISION <= manifest.revision <= REVISION:
@@ -334,11 +302,9 @@ def stage_empty(data: Path) -> None:
 def apply_staged(data: Path) -> bool:
     """Replace the current data with the staged data; return whether there was any.
 
-    Also called at a start, to complete an interrupted replacement. No store may be open. First the old
-    data is removed, then the mark, then the new data is moved in, so that each step can be repeated.
-
-    Raises:
-        OSError: old data cannot be removed; the mark and the staged data stay.
+    Also called at a start, to complete an interrupted replacement. No store may be open. First the old data is removed,
+    then the mark, then the new data is moved in, so that each step can be repeated. Raises OSError: old data cannot be
+    removed; the mark and the staged data stay.
     """
     staging = data / STAGING_FOLDER
     if not staging.exists():

@@ -86,9 +86,7 @@ async def open_on_thread(
 ) -> OpenedResource:
     """Return what a thread opens. If the caller is cancelled before it has it, it is closed again.
 
-    Args:
-        opener: opens it; its exceptions are raised to the caller.
-        close: closes what the caller never received.
+    `opener`: opens it; its exceptions are raised to the caller. `close`: closes what the caller never received.
     """
     opening = _ThreadOpening(opener, close)
     try:
@@ -100,11 +98,7 @@ async def open_on_thread(
 
 @asynccontextmanager
 async def open_for_reading(path: Path) -> AsyncGenerator[BinaryIO]:
-    """Open a file for reading.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
+    """Open a file for reading. Raises FileNotFoundError: there is no such file."""
     file = await open_on_thread(lambda: path.open("rb"), close_file)
     with file:  # closed on the loop: another await could be cancelled too
         yield file

@@ -85,9 +85,8 @@ def _find_recipients(
 class MessageOutcomes:
     """Writes outcomes: state, callbacks and the completed job in one transaction.
 
-    Args:
-        uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
-        hold_ms: how long after a message was accepted its events are delayed.
+    `uncertain_for_ms`: how long an uncertain message waits for a status that carries our id. `hold_ms`: how long after
+    a message was accepted its events are delayed.
     """
 
     def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int, hold_ms: int = 0) -> None:
@@ -188,11 +187,7 @@ class MessageOutcomes:
 
 
 async def app_of_message(directory: Directory, row: MessageRow) -> App:
-    """Return the message's app.
-
-    Raises:
-        LookupError: it has none.
-    """
+    """Return the message's app. Raises LookupError: it has none."""
     app = await directory.app(row.app_id)
     if app is None:
         raise LookupError(f"message {row.id} has no app")

@@ -54,10 +54,8 @@ class TemplateActions:
     async def run_job(self, job: Job, template: Template, failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
 
-        Args:
-            job: claimed.
-            template: as it was when the job was claimed.
-            failure: of the uploads that the job has waited for, where they failed.
+        `template`: as it was when the job was claimed. `failure`: of the uploads that the job has waited for, where
+        they failed.
         """
         app = await self._directory.app(template.app_id)
         template, account = await self._read_with_account(template)

@@ -27,11 +27,7 @@ class ThreadResolver:
         self._lookups: dict[tuple[str, int], tuple[float, asyncio.Future[list[AddrInfo]]]] = {}
 
     async def __call__(self, host: str, port: int) -> Sequence[AddrInfo]:
-        """Return every address of a name.
-
-        Raises:
-            OSError: it has none, or no name server responds.
-        """
+        """Return every address of a name. Raises OSError: it has none, or no name server responds."""
         loop = asyncio.get_running_loop()
         key = (host, port)
         known = self._lookups.get(key)
@@ -51,9 +47,7 @@ class ThreadResolver:
 class VettedResolver:
     """Resolves names with every result vetted.
 
-    Args:
-        resolve: returns the addresses.
-        vet: raises `OSError` for one that may not be reached.
+    `resolve`: returns the addresses. `vet`: raises `OSError` for one that may not be reached.
     """
 
     def __init__(self, resolve: Resolve, vet: Callable[[str], None]) -> None:
@@ -63,8 +57,7 @@ class VettedResolver:
     async def resolve_all(self, host: str, port: int) -> Sequence[AddrInfo]:
         """Return every address of a name, all of them allowed.
 
-        Raises:
-            OSError: it has none, no name server responds, or one address may not be reached.
+        Raises OSError: it has none, no name server responds, or one address may not be reached.
         """
         literal = literal_address(host)
         if literal is not None:  # whether or not this system's resolver knows the spelling

@@ -70,9 +70,8 @@ class DevOptions:
 class DevStatus:
     """URLs, variables and clock of a running `waypost dev`.
 
-    Attributes:
-        ahead_ms: how far the clock is ahead of the machine's.
-        factor: its speed as a multiple of real time; 0 if it is frozen.
+    `ahead_ms`: how far the clock is ahead of the machine's. `factor`: its speed as a multiple of real time; 0 if it is
+    frozen.
     """
 
     base_url: str
@@ -92,9 +91,7 @@ class DevServer:
 
     Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario, EnvFileInUse.
 
-    Args:
-        clock: of both sides; None: the one stored in the folder.
-        ids: of both sides; None: as the options say.
+    `clock`: of both sides; None: the one stored in the folder. `ids`: of both sides; None: as the options say.
     """
 
     def __init__(self, options: DevOptions, clock: VirtualClock | None = None, ids: Ids | None = None) -> None:
@@ -188,8 +185,7 @@ class DevServer:
     async def save(self, name: str) -> Snapshot:
         """Save the state of both sides at one moment, under a name.
 
-        Raises:
-            SnapshotBusy: something stays in flight; the text names it.
+        Raises SnapshotBusy: something stays in flight; the text names it.
         """
         file = self._snapshot_files.path_for(name)
         temporary = file.with_name(f".{file.name}")  # until it is known to be of one moment
@@ -216,25 +212,16 @@ class DevServer:
     async def load(self, name: str) -> None:
         """Restore a snapshot on both sides, with its clock.
 
-        Raises:
-            SnapshotError: there is no such snapshot, or it cannot be used here.
+        Raises SnapshotError: there is no such snapshot, or it cannot be used here.
         """
         await self._switch_state(self._snapshot_files.existing_path(name))
 
     async def drop(self, name: str) -> None:
-        """Delete a snapshot.
-
-        Raises:
-            SnapshotError: there is no such snapshot.
-        """
+        """Delete a snapshot. Raises SnapshotError: there is no such snapshot."""
         self._snapshot_files.drop(name)
 
     def file_of(self, name: str) -> Path:
-        """Return the file of a snapshot.
-
-        Raises:
-            SnapshotError: there is no such snapshot.
-        """
+        """Return the file of a snapshot. Raises SnapshotError: there is no such snapshot."""
         return self._snapshot_files.existing_path(name)
 
     async def reset(self) -> None:
@@ -254,8 +241,7 @@ class DevServer:
     async def _switch_state(self, file: Path | None) -> None:
         """Close both sides, replace their data, and open them again; requests wait meanwhile.
 
-        Args:
-            file: a snapshot; None: the initial state, with the clock of the machine.
+        `file`: a snapshot; None: the initial state, with the clock of the machine.
         """
         async with self._change_lock:
             data = self._settings.data

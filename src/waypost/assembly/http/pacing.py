@@ -90,9 +90,8 @@ class Turns:
 class MeasuredSteps:
     """An awaitable that adds the processor time of each step of another one to a sum.
 
-    Args:
-        work: what is awaited.
-        add: called with the seconds of each step; those for which the machine did something else are not among them.
+    `work`: what is awaited. `add`: called with the seconds of each step; those for which the machine did something else
+    are not among them.
     """
 
     def __init__(self, work: Awaitable[None], add: Callable[[float], None]) -> None:
@@ -154,11 +153,7 @@ class UnpaidRequests:
     """The application of a connection until one of its requests is carried out, and again after one that is not.
 
     It runs the real one, and measures what that takes, for which nobody may pay; if nobody does, the response waits.
-
-    Args:
-        connection: the connection.
-        clients: of its listener.
-        application: the real application.
+    `clients`: of its listener. `application`: the real application.
     """
 
     def __init__(self, connection: PacedConnection, clients: PacedClients, application: Any) -> None:

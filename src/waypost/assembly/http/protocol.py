@@ -91,8 +91,7 @@ class _LimitReached(Exception):
 class _HeldFlow(FlowControl):
     """The flow control of a connection.
 
-    Attributes:
-        is_held: nothing is read, whatever an application wants: what was read before waits to be parsed.
+    `is_held`: nothing is read, whatever an application wants: what was read before waits to be parsed.
     """
 
     is_held = False
@@ -106,12 +105,8 @@ class _HeldFlow(FlowControl):
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP by httptools, with limits.
 
-    Args:
-        connections: the connections of one server, with its limits.
-
-    Attributes:
-        is_authenticated: a request of this connection had a valid credential.
-        is_carried_out: the open request has a valid credential, and has not been rejected.
+    `connections`: the connections of one server, with its limits. `is_authenticated`: a request of this connection had
+    a valid credential. `is_carried_out`: the open request has a valid credential, and has not been rejected.
     """
 
     parser: Any

@@ -47,11 +47,7 @@ class ResponseTimeout(ResponseLost):
 
 
 class HttpResponse(NamedTuple):
-    """A response.
-
-    Attributes:
-        body: up to the size that is kept.
-    """
+    """A response. `body`: up to the size that is kept."""
 
     status: int
     headers: ResponseHeaders

@@ -25,9 +25,8 @@ _EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.I
 class PartHead:
     """The head of a part.
 
-    Attributes:
-        file_name: the last segment only; None if the part has none, empty if it is empty.
-        content_type: in lower case, without parameters; empty if there is none.
+    `file_name`: the last segment only; None if the part has none, empty if it is empty. `content_type`: in lower case,
+    without parameters; empty if there is none.
     """
 
     name: str
@@ -38,14 +37,13 @@ class PartHead:
 class MultipartReader:
     """A reader of one body. It stores nothing.
 
+    Raises the error of `make_error`: no boundary.
+
     Args:
         content_type: the request's header.
         make_error: makes the error to raise, from a text about the body.
         max_parts: maximum number of parts.
         errors: handling of heads that are not UTF-8, as in `bytes.decode`.
-
-    Raises:
-        the error of `make_error`: no boundary.
     """
 
     def __init__(
@@ -83,8 +81,7 @@ class MultipartReader:
     def feed(self, chunk: bytes) -> list[PartHead | bytes]:
         """Return what these bytes complete.
 
-        Raises:
-            the error of `make_error`: a broken body, or more parts or headers than any client sends.
+        Raises the error of `make_error`: a broken body, or more parts or headers than any client sends.
         """
         try:
             self._parser.write(chunk)
@@ -93,11 +90,7 @@ class MultipartReader:
         return self._events.drain()
 
     def finish(self) -> None:
-        """End the body.
-
-        Raises:
-            the error of `make_error`: it ends before its last boundary.
-        """
+        """End the body. Raises the error of `make_error`: it ends before its last boundary."""
         try:
             self._parser.finalize()
         except FormParserError as error:

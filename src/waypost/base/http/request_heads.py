@@ -18,8 +18,7 @@ CLIENT_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "conne
 class RequestTarget:
     """A parsed URL, ready for requests.
 
-    Attributes:
-        request_head: the request line and the Host header, with the URL's own credentials.
+    `request_head`: the request line and the Host header, with the URL's own credentials.
     """
 
     request_head: bytes
@@ -27,11 +26,7 @@ class RequestTarget:
 
 
 def parse_target(method: str, url: str | URL) -> RequestTarget:
-    """Parse a URL.
-
-    Raises:
-        ValueError: it is not a URL of http or https.
-    """
+    """Parse a URL. Raises ValueError: it is not a URL of http or https."""
     parsed = URL(url)
     text = str(url)[:200]
     if parsed.scheme not in ("http", "https") or not parsed.raw_host or not parsed.port:
@@ -48,12 +43,8 @@ def parse_target(method: str, url: str | URL) -> RequestTarget:
 def header_lines(headers: Mapping[str, str], framing: str) -> bytes:
     """Return a request's headers, and the empty line that ends them.
 
-    Args:
-        headers: the last of one name counts; those of `CLIENT_HEADERS` are dropped.
-        framing: the lines that give the length of the body, each with its end.
-
-    Raises:
-        ValueError: a header has a line break or a zero.
+    `headers`: the last of one name counts; those of `CLIENT_HEADERS` are dropped. `framing`: the lines that give the
+    length of the body, each with its end. Raises ValueError: a header has a line break or a zero.
     """
     if _are_names_plain(tuple(headers)):
         text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])

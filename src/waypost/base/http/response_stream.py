@@ -45,11 +45,7 @@ class ResponseStream:
         return len(self._body) >= READ_AHEAD_BYTES
 
     async def wait_for_head(self) -> None:
-        """Return when status and headers have arrived.
-
-        Raises:
-            OSError: they do not arrive.
-        """
+        """Return when status and headers have arrived. Raises OSError: they do not arrive."""
         while not self.status:
             if self._error is not None:
                 raise self._error
@@ -58,8 +54,7 @@ class ResponseStream:
     async def read(self) -> bytes:
         """Return what has arrived of the body, once there is some; empty at its end.
 
-        Raises:
-            OSError: the response ends early, or exceeds a limit.
+        Raises OSError: the response ends early, or exceeds a limit.
         """
         while not self._body:
             if self._error is not None:

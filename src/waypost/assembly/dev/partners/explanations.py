@@ -170,8 +170,7 @@ async def explain_unmet_condition(
 async def describe_partner(partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Return a short report of a partner's messages and callbacks.
 
-    Args:
-        chats: the messages of each phone, by its owner's name.
+    `chats`: the messages of each phone, by its owner's name.
     """
     unfinished = await _traces(partner, await _unfinished_ids(partner))
     return _join_lines(

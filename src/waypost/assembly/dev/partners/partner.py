@@ -22,9 +22,7 @@ _MAX_PHONE_ATTEMPTS: Final = 100
 class DerivedNames:
     """Everything of a partner that is known before it is created.
 
-    Args:
-        seed: such as the test's name.
-        attempt: counts up while another partner already has the names.
+    `seed`: such as the test's name. `attempt`: counts up while another partner already has the names.
     """
 
     seed: str
@@ -69,9 +67,7 @@ class DerivedNames:
     def phone(self, name: str, used: Collection[str]) -> str:
         """Return the 11 digits of a person's phone.
 
-        Args:
-            name: of the person.
-            used: digits of the partner's other phones.
+        `name`: of the person. `used`: digits of the partner's other phones.
         """
         for turn in range(_MAX_PHONE_ATTEMPTS):
             digits = self._number(_PHONE_PREFIXES, f"phone {name} {turn or ''}")
@@ -169,19 +165,14 @@ class PartnerForTest:
         }
 
     def check_exists(self) -> None:
-        """Raise an error if it was deleted meanwhile.
-
-        Raises:
-            ControlApiError: 404, it was.
-        """
+        """Raise an error if it was deleted meanwhile. Raises ControlApiError: 404, it was."""
         if self.end_reason:
             raise ControlApiError("partner_id", self.end_reason, "a new partner", status=404)
 
     async def call_partner_api(self, method: str, path: str, fields: Mapping[str, str] | None = None) -> Any:
         """Send a form to the partner API of its app, with its token; return the JSON response.
 
-        Raises:
-            ApiResponseError: any status but 2xx.
+        Raises ApiResponseError: any status but 2xx.
         """
         client = ApiClient(self.clients.service, {"Authorization": self.variables["APP_TOKEN"]})
         url = f"/partner/app/{self.app_id}{path}"
@@ -218,6 +209,8 @@ async def create_partner(
 ) -> PartnerForTest:
     """Create a partner with its own app, number, business account and operator account.
 
+    Raises ApiResponseError: an API rejected a request. ControlApiError: the set-up failed, or no name is free.
+
     Args:
         urls: under which both sides reach each other.
         visible_urls: base URLs in the variables of the application.
@@ -225,10 +218,6 @@ async def create_partner(
         seed: of its names and numbers; if they are in use, others are derived.
         now_ms: by the clock of both sides.
         in_creation: e-mail addresses of partners that are being created; this one is added meanwhile.
-
-    Raises:
-        ApiResponseError: an API rejected a request.
-        ControlApiError: the set-up failed, or no name is free.
     """
     for attempt in range(_MAX_NAME_ATTEMPTS):
         names = DerivedNames(seed, attempt)
