@@ -4,8 +4,7 @@ import asyncio
 import gc
 import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -33,16 +32,21 @@ class Exchange:
 def session_text(phone: int, source: str) -> bytes:
     """Return a request that sends a session text."""
     message = '{"type":"text","text":"Your order 4711 is ready. Shall we bring it today?"}'
-    return _request("/wa/api/v1/msg", phone, source, {"message": message})
+    return _request("/wa/api/v1/msg", phone, API_KEY, source, SOURCES[source], {"message": message})
 
 
 def template_message(phone: int, source: str) -> bytes:
     """Return a request that sends a template message with postback texts."""
+    return template_message_of(phone, API_KEY, source, SOURCES[source], TEMPLATE_ID)
+
+
+def template_message_of(phone: int, key: str, source: str, app: str, template_id: str) -> bytes:
+    """Return the same request of any partner."""
     fields = {
-        "template": f'{{"id":"{TEMPLATE_ID}","params":["Ann","4711"]}}',
+        "template": f'{{"id":"{template_id}","params":["Ann","4711"]}}',
         "postbackTexts": '[{"index":0,"text":"yes"},{"index":1,"text":"later"}]',
     }
-    return _request("/wa/api/v1/template/msg", phone, source, fields)
+    return _request("/wa/api/v1/template/msg", phone, key, source, app, fields)
 
 
 def prepare_requests(make: Callable[[int, str], bytes], *, phones: int, sources: int) -> list[bytes]:
@@ -51,11 +55,11 @@ def prepare_requests(make: Callable[[int, str], bytes], *, phones: int, sources:
     return [make(FIRST_PHONE + n, selected[n % sources]) for n in range(phones)]
 
 
-def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> bytes:
-    form = {"channel": "whatsapp", "source": source, "destination": str(phone), "src.name": SOURCES[source], **fields}
+def _request(path: str, phone: int, key: str, source: str, app: str, fields: dict[str, str]) -> bytes:
+    form = {"channel": "whatsapp", "source": source, "destination": str(phone), "src.name": app, **fields}
     body = urlencode(form).encode()
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\napikey: {API_KEY}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\napikey: {key}\r\n"
         f"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {len(body)}\r\n\r\n"
     )
     return head.encode() + body
@@ -63,21 +67,14 @@ def _request(path: str, phone: int, source: str, fields: dict[str, str]) -> byte
 
 async def send_closed_loop(port: int, requests: Iterator[bytes], *, connections: int) -> list[Exchange]:
     """Send requests; each connection sends the next one as soon as it has the response to the last."""
-    return await _Load(requests, None).run(port, connections)
-
-
-async def send_at_rate(port: int, requests: Sequence[bytes], *, per_second: float, connections: int) -> list[Exchange]:
-    """Send requests at a fixed rate, whatever the response times, as long as a connection is free."""
-    return await _Load(iter(requests), per_second).run(port, connections)
+    return await _Load(requests).run(port, connections)
 
 
 class _Load:
     """Gives requests to connections and collects their responses."""
 
-    def __init__(self, requests: Iterator[bytes], per_second: float | None) -> None:
+    def __init__(self, requests: Iterator[bytes]) -> None:
         self._requests = requests
-        self._per_second = per_second
-        self._idle: deque[_Connection] = deque()
         self._open = 0
         self._ended = asyncio.Event()
         self.exchanges: list[Exchange] = []
@@ -92,8 +89,6 @@ class _Load:
             self._open = connections
             for _ in range(connections):
                 await loop.create_connection(lambda: _Connection(self), "127.0.0.1", port)
-            if self._per_second is not None:
-                await self._pace(self._per_second)
             await self._ended.wait()
         finally:
             gc.enable()
@@ -103,9 +98,6 @@ class _Load:
 
     def assign_next(self, connection: "_Connection") -> None:
         """Give a free connection the next request."""
-        if self._per_second is not None:
-            self._idle.append(connection)
-            return
         request = next(self._requests, None)
         if request is None:
             connection.transport.close()
@@ -117,17 +109,6 @@ class _Load:
         self._open -= 1
         if not self._open:
             self._ended.set()
-
-    async def _pace(self, per_second: float) -> None:
-        began_s = time.monotonic()
-        for nth, request in enumerate(self._requests):
-            while nth >= (time.monotonic() - began_s) * per_second or not self._idle:  # noqa: ASYNC110
-                await asyncio.sleep(0.002)
-            self._idle.popleft().send(request)
-        while len(self._idle) < self._open:  # noqa: ASYNC110  the last responses
-            await asyncio.sleep(0.005)
-        for connection in self._idle:
-            connection.transport.close()
 
 
 class _Connection(asyncio.Protocol):

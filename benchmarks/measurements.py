@@ -10,7 +10,7 @@ class Measurement:
     """One measurement of a run.
 
     Attributes:
-        target: T1 to T9.
+        target: T1 to T11.
         least: the required value: a minimum, or a maximum if lower is better.
         aim: the desired value.
         is_ratio: relative to something in the same run, so that machines can be compared.

@@ -4,7 +4,6 @@ import argparse
 import asyncio
 import itertools
 import os
-import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.bare_speed import BareSpeed, average_speed, measure_bare_speed
-from benchmarks.load import Exchange, prepare_requests, send_at_rate, send_closed_loop, template_message
+from benchmarks.load import Exchange, prepare_requests, send_closed_loop, template_message
 from benchmarks.measurements import Measurement
 from benchmarks.processes import Child, cpu_s, free_port
 from benchmarks.profiling import Sampler, format_table, parts_as_json
@@ -43,24 +42,15 @@ async def measure_throughput(stores: Stores, options: argparse.Namespace) -> tup
     return list(_throughput(raw, stores.engine, bare)), raw | {"bare": asdict(bare)}
 
 
-async def measure_latencies(
-    stores: Stores, options: argparse.Namespace, *, rate: float
-) -> tuple[list[Measurement], dict[str, Any]]:
-    """Measure latencies on one engine at a fixed rate of messages a second."""
-    raw = await _run(stores, options, rate=rate)
-    return list(_latencies(raw, stores.engine, rate)), raw
-
-
-async def _run(stores: Stores, options: argparse.Namespace, *, rate: float | None = None) -> dict[str, Any]:
+async def _run(stores: Stores, options: argparse.Namespace) -> dict[str, Any]:
     store = stores.new()
     children = start_children(store)
     try:
         for child in children.values():
             child.wait_ready()
         await run_load(children, store, messages=WARM_MESSAGES)  # load modules and caches before the measurement
-        await asyncio.to_thread(children["receiver"].get, "/reset")
         samplers = _samplers(children, options, stores.engine) if options.profile else {}
-        raw = await run_load(children, store, messages=options.messages, rate=rate)
+        raw = await run_load(children, store, messages=options.messages)
         for name, sampler in samplers.items():
             stacks, us = await asyncio.to_thread(sampler.samples), raw["cpu_us_per_message"][name]
             print(format_table(sampler.title, stacks, us, top=30), end="\n\n")
@@ -107,19 +97,15 @@ def _samplers(children: dict[str, Child], options: argparse.Namespace, engine: s
     }
 
 
-async def run_load(
-    children: dict[str, Child], store: Store, *, messages: int, rate: float | None = None
-) -> dict[str, Any]:
+async def run_load(children: dict[str, Child], store: Store, *, messages: int) -> dict[str, Any]:
     """Send messages and wait for the last callback."""
     receiver, service = children["receiver"], children["service"]
+    await asyncio.to_thread(receiver.get, "/reset")
     requests = prepare_requests(template_message, phones=PHONES, sources=SOURCES)
-    submissions = list(itertools.islice(itertools.cycle(requests), messages))
+    submissions = itertools.islice(itertools.cycle(requests), messages)
     cpu_before_s = _read_cpu_s(children, store)
     began_s = time.monotonic()
-    if rate:
-        exchanges = await send_at_rate(service.port, submissions, per_second=rate, connections=64)
-    else:
-        exchanges = await send_closed_loop(service.port, iter(submissions), connections=CONNECTIONS)
+    exchanges = await send_closed_loop(service.port, submissions, connections=CONNECTIONS)
     acknowledged_s = time.monotonic() - began_s
     while (await asyncio.to_thread(receiver.get, "/counts"))["reads"] < messages:
         if time.monotonic() - began_s > WITHIN_S:
@@ -147,24 +133,11 @@ def _raw(
     lost = sum(len(EVENTS) - len(seen.get(message_id, {})) for message_id in submitted)
     ended_s = max((max(times.values()) for times in seen.values() if times), default=began_s)
     count = len(exchanges)
-    latencies: dict[str, dict[str, float]] = {}
-    for kind in EVENTS:
-        took = sorted(
-            1000 * (seen[message_id][kind] - exchange.began_s)
-            for message_id, exchange in submitted.items()
-            if kind in seen.get(message_id, {})
-        )
-        if took:
-            latencies[kind] = {
-                "p50_ms": round(statistics.median(took), 1),
-                "p99_ms": round(took[len(took) * 99 // 100], 1),
-            }
     return {
         "messages": count,
         "per_s": count / (ended_s - began_s),
         "acknowledged_per_s": count / acknowledged_s,
         "cpu_us_per_message": {name: round(1e6 * s / count) for name, s in used_cpu_s.items()},
-        "latencies": latencies,
         "lost": lost,
         "strangers": len(seen.keys() - submitted.keys()),
         "wrong": summary["wrong"],
@@ -196,11 +169,3 @@ def _throughput(raw: dict[str, Any], engine: str, bare: BareSpeed) -> Iterator[M
         "T3", engine, "service and database / receiver and load",
         (cpu["service"] + cpu["database"]) / (cpu["receiver"] + cpu["load"]), "x", lower_is_better=True, is_ratio=True,
     )  # fmt: skip
-
-
-def _latencies(raw: dict[str, Any], engine: str, rate: float) -> Iterator[Measurement]:
-    for kind, took in raw["latencies"].items():
-        yield Measurement(
-            "T3", engine, f"at {rate:.0f} a second: submitted to {kind}, median", took["p50_ms"], "ms",
-            lower_is_better=True, note=f"p99 {took['p99_ms']:.0f}",
-        )  # fmt: skip

@@ -1,21 +1,29 @@
-"""All benchmarks, for `make bench`: T1 to T9 on each engine, one table, one JSON file."""
+"""All benchmarks, for `make bench`: T1 to T11 on each engine, one table, one JSON file."""
 
 import argparse
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import uvloop
 
-from benchmarks import accept, callbacks, footprint, growth, pipeline, scale_out, written_rows
+from benchmarks import accept, callbacks, footprint, growth, latency, pipeline, scale_out, written_rows
 from benchmarks.measurements import Measurement, format_table, measurements_as_json
 from benchmarks.processes import describe_machine, temporary_folder, write_result
 from benchmarks.stores import ENGINES, SETTINGS, Stores, open_stores
 
-TARGETS = ("T1", "T2", "T3", "T4", "T5", "T6", "T7", "T9")
-RATE = 100  # messages a second at which latencies are measured
+TARGETS = ("T1", "T2", "T3", "T4", "T5", "T6", "T7", "T9", "T10")  # T10 measures T11 as well
+PER_ENGINE: dict[str, tuple[str, Callable[..., Any]]] = {
+    "T3": ("pipeline", pipeline.measure_throughput),
+    "T4": ("callbacks", callbacks.measure),
+    "T5": ("growth", growth.measure),
+    "T6": ("scale-out", scale_out.measure),
+    "T9": ("rows", written_rows.measure),
+    "T10": ("latency", latency.measure),
+}
 # fmt: off
 SIZES = {  # sizes of a run; `--quick` is less precise, above all about growth
     #              usual      quick
@@ -43,7 +51,7 @@ async def main(options: argparse.Namespace) -> list[Measurement]:
     settings = {name: getattr(options, name) for name in SIZES}
     settings |= {"engines": options.engines, "only": options.only, "profiled": options.profile}
     settings |= {"postgresql": SETTINGS, "sqlite": {"synchronous": "FULL"}}
-    measurements.sort(key=lambda measurement: measurement.target)
+    measurements.sort(key=lambda measurement: int(measurement.target[1:]))
     print(format_table(measurements))
     missed = [measurement for measurement in measurements if measurement.verdict == "MISSED"]
     print(f"\n{len(missed)} of {sum(measurement.least is not None for measurement in measurements)} targets missed")
@@ -64,50 +72,15 @@ async def _measure(
     """Run the benchmarks one after the other; a failure is reported, and the others still run."""
     plan: list[tuple[str, str, Any]] = []
     if {"T1", "T2"} & set(options.only):
-        plan.append(("T1", "accept", lambda: accept.measure(stores, options)))
+        plan.append(("T1", "accept", partial(accept.measure, stores, options)))
     for engine, engine_stores in stores.items():
-        if "T3" in options.only:
-            plan.append(
-                (
-                    "T3",
-                    f"pipeline on {engine}",
-                    lambda engine_stores=engine_stores: pipeline.measure_throughput(engine_stores, options),
-                )
-            )
-        if "T3" in options.only and not options.profile:
-            plan.append((
-                "T3", f"pipeline at {RATE} a second on {engine}",
-                lambda engine_stores=engine_stores: pipeline.measure_latencies(
-                    engine_stores, _reduce_messages(options), rate=RATE
-                ),
-            ))  # fmt: skip
-        if "T4" in options.only:
-            plan.append(
-                (
-                    "T4",
-                    f"callbacks on {engine}",
-                    lambda engine_stores=engine_stores: callbacks.measure(engine_stores, options),
-                )
-            )
-        if "T5" in options.only:
-            plan.append(
-                (
-                    "T5",
-                    f"growth on {engine}",
-                    lambda engine_stores=engine_stores: growth.measure(engine_stores, options),
-                )
-            )
-        if "T6" in options.only and engine == "postgresql":
-            plan.append(
-                ("T6", "scale-out", lambda engine_stores=engine_stores: scale_out.measure(engine_stores, options))
-            )
-        if "T9" in options.only:
-            plan.append((
-                "T9", f"rows on {engine}",
-                lambda engine_stores=engine_stores: written_rows.measure(engine_stores, options),
-            ))  # fmt: skip
+        plan += [
+            (target, f"{name} on {engine}", partial(function, engine_stores, options))
+            for target, (name, function) in PER_ENGINE.items()
+            if target in options.only and (target != "T6" or engine == "postgresql")
+        ]
     if "T7" in options.only:
-        plan.append(("T7", "footprint", lambda: footprint.measure(at, options)))
+        plan.append(("T7", "footprint", partial(footprint.measure, at, options)))
     for target, name, measure in plan:
         try:
             results, details = await measure()
@@ -119,10 +92,6 @@ async def _measure(
         measurements += results
         raw[name] = details
         print(format_table(results), end="\n\n", flush=True)
-
-
-def _reduce_messages(options: argparse.Namespace) -> argparse.Namespace:
-    return argparse.Namespace(**{**vars(options), "messages": options.messages // 8})
 
 
 def _heading(machine: dict[str, Any], options: argparse.Namespace) -> str:

@@ -2,8 +2,9 @@
 
 import argparse
 import asyncio
-import dataclasses
 import os
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import uvloop
@@ -22,7 +23,9 @@ from waypost.base.encryption import hash_secret
 from waypost.base.ids import RandomIds
 from waypost.base.telemetry.logs import set_up_logs
 from waypost.config import Settings
+from waypost.domain.app import BusinessAccount
 from waypost.domain.callbacks import Subscription
+from waypost.domain.partner import Partner
 from waypost.domain.templates.template import Template
 from waypost.store.accounts.credentials import CredentialKind, add_credential
 from waypost.store.accounts.partners import add_partner
@@ -30,6 +33,14 @@ from waypost.store.callbacks.subscriptions import add_subscription
 from waypost.store.properties import seed_template
 
 NETWORK = ("127.0.0.0/8",)
+NEIGHBOUR = replace(demo.PARTNER, id=2, name="Neighbour", email="neighbour@waypost.test")
+NEIGHBOUR_ACCOUNT = replace(demo.ACCOUNT, id="1000000000000021", partner_id=NEIGHBOUR.id)
+NEIGHBOUR_KEY = "c0de" * 16
+NEIGHBOUR_SOURCE = "15559990000"
+NEIGHBOUR_APP = "BenchNeighbour"
+NEIGHBOUR_NUMBER_ID = "1000000000000022"
+NEIGHBOUR_TEMPLATE_ID = "01990000-0000-7000-8000-00000000be0d"
+NEIGHBOUR_OPERATOR_TEMPLATE_ID = "1000000000000024"
 REQUEST_LOG_ROWS = Settings.model_fields["request_log_rows"].default
 
 
@@ -55,6 +66,7 @@ async def serve(options: argparse.Namespace) -> None:
         await seed(waypost, options)
     server = HttpServer(waypost.application, bound, limits=http_limits(settings))
     await server.start()
+    recording: asyncio.Task[None] | None = None
     if options.stages:
         waypost.start()
     elif waypost.recorder is not None:  # what the API stage alone does besides
@@ -64,7 +76,7 @@ async def serve(options: argparse.Namespace) -> None:
     await server.stop()
     if options.stages:
         await waypost.drain()
-    elif waypost.recorder is not None:
+    elif waypost.recorder is not None and recording is not None:
         waypost.recorder.stop()
         await recording
     await waypost.close()
@@ -73,40 +85,52 @@ async def serve(options: argparse.Namespace) -> None:
 
 
 async def seed(waypost: Waypost, options: argparse.Namespace) -> None:
-    """Create a partner with an app for each source, one template, and subscriptions if there is a receiver."""
-    context, now_ms = waypost.admin_context, SystemClock().now_ms()
-    await provisioning.put_operator_account(context, demo.operator_account(options.operator))
-    await waypost.database.write(add_partner, demo.PARTNER, "no password", now_ms)
-    await waypost.database.write(add_credential, CredentialKind.API_KEY, demo.PARTNER.id, hash_secret(API_KEY), now_ms)
-    await provisioning.add_business_account(context, demo.ACCOUNT)
-    for nth, (source, name) in enumerate(SOURCES.items()):
-        new_app = NewApp(demo.PARTNER.id, name, source, phone_number_id(nth), demo.WABA_ID, options.per_second)
+    """Create a partner with an app for each source, and its neighbour with one app.
+
+    Each has one template, and subscriptions if there is a receiver.
+    """
+    await provisioning.put_operator_account(waypost.admin_context, demo.operator_account(options.operator))
+    template = replace(demo.template(SystemClock().now_ms()), id=TEMPLATE_ID)
+    apps = [(name, source, phone_number_id(nth)) for nth, (source, name) in enumerate(SOURCES.items())]
+    await _seed_partner(waypost, options, demo.PARTNER, API_KEY, demo.ACCOUNT, template, apps)
+    template = replace(
+        template,
+        id=NEIGHBOUR_TEMPLATE_ID,
+        partner_id=NEIGHBOUR.id,
+        business_account_id=NEIGHBOUR_ACCOUNT.id,
+        operator_template_id=NEIGHBOUR_OPERATOR_TEMPLATE_ID,
+    )
+    apps = [(NEIGHBOUR_APP, NEIGHBOUR_SOURCE, NEIGHBOUR_NUMBER_ID)]
+    await _seed_partner(waypost, options, NEIGHBOUR, NEIGHBOUR_KEY, NEIGHBOUR_ACCOUNT, template, apps)
+
+
+async def _seed_partner(
+    waypost: Waypost,
+    options: argparse.Namespace,
+    partner: Partner,
+    api_key: str,
+    account: BusinessAccount,
+    template: Template,
+    apps: Sequence[tuple[str, str, str]],
+) -> None:
+    context, database, now_ms = waypost.admin_context, waypost.database, SystemClock().now_ms()
+    await database.write(add_partner, partner, "no password", now_ms)
+    await database.write(add_credential, CredentialKind.API_KEY, partner.id, hash_secret(api_key), now_ms)
+    await provisioning.add_business_account(context, account)
+    for nth, (name, source, number_id) in enumerate(apps):
+        new_app = NewApp(partner.id, name, source, number_id, account.id, options.per_second)
         app_id = (await add_app(context, new_app)).id
         if nth == 0:
-            await waypost.database.write(seed_template, _template(app_id, now_ms))
+            await database.write(seed_template, replace(template, app_id=app_id))
         if options.receiver:
-            subscription = Subscription(
-                id="",
-                partner_id=demo.PARTNER.id,
-                app_id=app_id,
-                tag="bench",
-                url=options.receiver,
-                version=2,
-                modes=tuple(options.modes.split(",")),
-                created_on_ms=now_ms,
-                modified_on_ms=now_ms,
-            )
-            seal = waypost.directory.seal
-            await waypost.database.write(add_subscription, subscription, seal, 5)
+            modes = tuple(options.modes.split(","))
+            subscription = Subscription("", partner.id, app_id, "bench", options.receiver, 2, modes, now_ms, now_ms)
+            await database.write(add_subscription, subscription, waypost.directory.seal, 5)
 
 
 def phone_number_id(nth: int) -> str:
     """Return the operator's id of the nth source."""
     return str(int(demo.PHONE_NUMBER_ID) + 100 + nth)
-
-
-def _template(app_id: str, now_ms: int) -> Template:
-    return dataclasses.replace(demo.template(now_ms), id=TEMPLATE_ID, app_id=app_id)
 
 
 if __name__ == "__main__":

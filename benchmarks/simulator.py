@@ -6,7 +6,14 @@ from pathlib import Path
 import uvloop
 
 from benchmarks.bare import SOURCES
-from benchmarks.service import phone_number_id
+from benchmarks.service import (
+    NEIGHBOUR_ACCOUNT,
+    NEIGHBOUR_APP,
+    NEIGHBOUR_NUMBER_ID,
+    NEIGHBOUR_OPERATOR_TEMPLATE_ID,
+    NEIGHBOUR_SOURCE,
+    phone_number_id,
+)
 from waypost.assembly.dev import demo
 from waypost.assembly.http.servers import HttpServer, bind_socket, handle_stop_signals
 from waypost.base.clock import SystemClock
@@ -28,9 +35,27 @@ async def serve(options: argparse.Namespace) -> None:
     )
     simulator = Simulator(settings, clock, RandomIds(clock))
     await simulator.open()
+    numbers = [
+        NumberSeed(phone_number_id(nth), demo.WABA_ID, source, name, options.throughput)
+        for nth, (source, name) in enumerate(SOURCES.items())
+    ]
+    await _seed_account(simulator, options, demo.WABA_ID, demo.OPERATOR_TEMPLATE_ID, numbers)
+    waba_id = NEIGHBOUR_ACCOUNT.id
+    numbers = [NumberSeed(NEIGHBOUR_NUMBER_ID, waba_id, NEIGHBOUR_SOURCE, NEIGHBOUR_APP, options.throughput)]
+    await _seed_account(simulator, options, waba_id, NEIGHBOUR_OPERATOR_TEMPLATE_ID, numbers)
+    server = HttpServer(simulator.application, bound)
+    await server.start()
+    await handle_stop_signals().wait()
+    await server.stop()
+    await simulator.close()
+
+
+async def _seed_account(
+    simulator: Simulator, options: argparse.Namespace, waba_id: str, template_id: str, numbers: list[NumberSeed]
+) -> None:
     await simulator.seed(
         AccountSeed(
-            waba_id=demo.WABA_ID,
+            waba_id=waba_id,
             name="Bench",
             namespace=demo.NAMESPACE,
             token=demo.GRAPH_TOKEN,
@@ -39,25 +64,17 @@ async def serve(options: argparse.Namespace) -> None:
             verify_token=demo.VERIFY_TOKEN,
             callback_uri=options.webhook,
         ),
-        [
-            NumberSeed(phone_number_id(nth), demo.WABA_ID, source, name, options.throughput)
-            for nth, (source, name) in enumerate(SOURCES.items())
-        ],
+        numbers,
     )
-    draft = demo.template(clock.now_ms()).draft
+    draft = demo.template(0).draft
     await simulator.seed_template(
-        template_id=demo.OPERATOR_TEMPLATE_ID,
-        waba_id=demo.WABA_ID,
+        template_id=template_id,
+        waba_id=waba_id,
         name=draft.element_name or "",
         language=draft.language_code,
         category=draft.category or "",
         components=list(demo.COMPONENTS),
     )
-    server = HttpServer(simulator.application, bound)
-    await server.start()
-    await handle_stop_signals().wait()
-    await server.stop()
-    await simulator.close()
 
 
 if __name__ == "__main__":

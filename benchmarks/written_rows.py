@@ -77,7 +77,6 @@ async def _pass_messages(children: dict[str, Child], store: Store, count: int) -
         RuntimeError: not every message took the usual path, so the counts would be of something else.
     """
     await asyncio.to_thread(children["service"].wait_responding)
-    await asyncio.to_thread(children["receiver"].get, "/reset")
     raw = await run_load(children, store, messages=count)
     if raw["lost"] or raw["wrong"] or raw["messages"] != count:
         raise RuntimeError(f"{raw['lost']} callbacks lost, wrong: {raw['wrong']}")
