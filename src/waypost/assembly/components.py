@@ -99,7 +99,8 @@ class Foundation:
 def lay_foundation(settings: Settings, clock: Clock, ids: Ids, adapters: Mapping[str, MakeOperator]) -> Foundation:
     """Return the store, the queues, the clients and what else the parts share; nothing is open yet.
 
-    Raises ValueError: the settings have no `secret_key`.
+    Raises:
+        ValueError: the settings have no `secret_key`.
     """
     if settings.secret_key is None:
         raise ValueError("secret_key is needed")

@@ -29,8 +29,9 @@ from waypost.store.media.files import MediaFiles
 class ConsoleOptions:
     """Options of the console.
 
-    `control`: transport to the simulator's control API; None: as the settings say. `demo_partner_id`: the partner that
-    one click logs in as; None under `serve`.
+    Attributes:
+        control: transport to the simulator's control API; None: as the settings say.
+        demo_partner_id: the partner that one click logs in as; None under `serve`.
     """
 
     control: Transport | None = None

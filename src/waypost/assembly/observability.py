@@ -19,13 +19,14 @@ from waypost.store.queue.depths import QueueDepths
 class ProcessObservability:
     """The probes, metrics and spans of one process.
 
-    `servers`: the servers of this process, once they run.
-
     Args:
         settings: tokens, the endpoint for spans, the free space required.
         services: the components that are measured.
         process: its number, or another short name, in every sample and span.
         holder: its name among all processes of its store.
+
+    Attributes:
+        servers: the servers of this process, once they run.
     """
 
     def __init__(
@@ -64,7 +65,11 @@ class ProcessObservability:
     def watch_tasks(self, tasks: Sequence[asyncio.Task[None]], loops: Mapping[str, asyncio.Task[None]]) -> None:
         """Watch the tasks that run the stages, in the same order; start tracing if the settings enable it.
 
-        `loops`: other tasks, by name. Raises TracingUnavailable: spans are enabled, and the extra is not installed.
+        Args:
+            loops: other tasks, by name.
+
+        Raises:
+            TracingUnavailable: spans are enabled, and the extra is not installed.
         """
         self.readiness.services.stages = {
             stage.queue_name.name.lower(): (stage, task)

@@ -39,7 +39,8 @@ class InvalidConfiguration(Exception):
 def check_configuration(settings: Settings) -> None:
     """Return if these settings are fit for real traffic.
 
-    Raises InvalidConfiguration: a setting is missing, public or incompatible with another.
+    Raises:
+        InvalidConfiguration: a setting is missing, public or incompatible with another.
     """
     if settings.secret_key is None:
         raise InvalidConfiguration(
@@ -64,7 +65,8 @@ def check_configuration(settings: Settings) -> None:
 def check_media_settings(settings: Settings) -> None:
     """Return if the settings of the media bucket fit together, and its library is installed.
 
-    Raises InvalidConfiguration: they do not, or it is not.
+    Raises:
+        InvalidConfiguration: they do not, or it is not.
     """
     if (settings.media_access_key_id is None) != (settings.media_secret_key is None):
         raise InvalidConfiguration(
@@ -97,7 +99,9 @@ def is_admin_listener_path(path: str) -> bool:
 class PathFilter:
     """An ASGI application that forwards some paths, and responds with 404 to others.
 
-    `application`: that serves them. `is_served`: returns whether a path is forwarded.
+    Args:
+        application: that serves them.
+        is_served: returns whether a path is forwarded.
     """
 
     def __init__(self, application: Any, is_served: Callable[[str], bool]) -> None:
@@ -126,7 +130,9 @@ REQUEST_DRAIN_S: Final = 5
 class WorkerIdentity:
     """One of several worker processes that a supervisor has started.
 
-    `number`: from 1. `socket`: the descriptor of an inherited listening socket.
+    Attributes:
+        number: from 1.
+        socket: the descriptor of an inherited listening socket.
     """
 
     number: int
@@ -138,14 +144,17 @@ async def serve(
 ) -> None:
     """Run the service until a signal, then stop in order: servers, stages, leases, store.
 
-    Raises InvalidConfiguration: a setting is missing or public. PortInUse: a port is in use. StoreUnavailable: the
-    store cannot be reached. StoreInUse: another process has the store open. WrongStore: the store is not for real
-    traffic.
-
     Args:
         settings: fit for real traffic.
         ready: called once requests are served.
         worker: this process among several; a worker also stops when the pipe from its supervisor closes.
+
+    Raises:
+        InvalidConfiguration: a setting is missing or public.
+        PortInUse: a port is in use.
+        StoreUnavailable: the store cannot be reached.
+        StoreInUse: another process has the store open.
+        WrongStore: the store is not for real traffic.
     """
     check_configuration(settings)
     await asyncio.to_thread(remove_others_access, settings.data)

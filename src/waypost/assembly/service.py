@@ -164,7 +164,9 @@ class Waypost:
     async def open(self) -> None:
         """Open the store and the clients.
 
-        Raises StoreInUse: another process has the store open. WrongStore: the store is of another revision.
+        Raises:
+            StoreInUse: another process has the store open.
+            WrongStore: the store is of another revision.
         """
         await self.database.open()
         try:
@@ -181,7 +183,8 @@ class Waypost:
     def start(self) -> None:
         """Start the queues' workers and the deletion of old data; with the setting `hold`, start neither.
 
-        Raises TracingUnavailable: spans are enabled, and OpenTelemetry is not installed.
+        Raises:
+            TracingUnavailable: spans are enabled, and OpenTelemetry is not installed.
         """
         if self._settings.hold:
             return
@@ -240,7 +243,8 @@ class Waypost:
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.
 
-        `within_s`: the timeout; None: `stop_within_s`.
+        Args:
+            within_s: the timeout; None: `stop_within_s`.
         """
         self.observability.mark_stopping()
         within_s = self._settings.stop_within_s if within_s is None else within_s

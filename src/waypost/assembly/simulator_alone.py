@@ -27,14 +27,16 @@ async def simulate(
 ) -> None:
     """Run the simulator alone until a signal; its clock can be advanced, and is stored next to its file.
 
-    Raises PortInUse: the port is in use. StoreInUse: another process has the simulator's file open. InvalidScenario: a
-    fault in the file is not valid.
-
     Args:
         port: 0 takes a free one.
         ready: called once with the URL, as soon as requests are served.
         scenario: a file of faults to arm before the first request.
         limits: of connections.
+
+    Raises:
+        PortInUse: the port is in use.
+        StoreInUse: another process has the simulator's file open.
+        InvalidScenario: a fault in the file is not valid.
     """
     faults = None if scenario is None else read_scenario(scenario)
     await asyncio.to_thread(remove_others_access, settings.path.parent)

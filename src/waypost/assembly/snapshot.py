@@ -100,8 +100,10 @@ _MAX_COMMENT: Final = 65_535
 def open_archive(file: Path) -> zipfile.ZipFile:
     """Open a snapshot, if its directory is small enough.
 
-    Raises SnapshotError: the directory is too large. OSError: the file cannot be read. zipfile.BadZipFile: it is not a
-    zip file.
+    Raises:
+        SnapshotError: the directory is too large.
+        OSError: the file cannot be read.
+        zipfile.BadZipFile: it is not a zip file.
     """
     size = _directory_bytes(file)
     if size > MAX_DIRECTORY_BYTES:
@@ -110,7 +112,12 @@ def open_archive(file: Path) -> zipfile.ZipFile:
 
 
 def read_manifest_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> bytes:
-    """Return the content of the manifest. Raises SnapshotError: it is too large. KeyError: there is no manifest."""
+    """Return the content of the manifest.
+
+    Raises:
+        SnapshotError: it is too large.
+        KeyError: there is no manifest.
+    """
     member = archive.getinfo(name)
     if member.file_size > MAX_MANIFEST_BYTES:
         raise _too_large(file, f"{name} in it has {member.file_size} bytes", f"{MAX_MANIFEST_BYTES}")
@@ -120,8 +127,12 @@ def read_manifest_bytes(archive: zipfile.ZipFile, name: str, file: Path) -> byte
 def check_members(archive: zipfile.ZipFile, file: Path, *, into: Path) -> None:
     """Return if all members can be extracted.
 
-    `archive`: of `file`. `into`: an existing folder on the target disk. Raises SnapshotError: too many members, too
-    large, a duplicate name, or an unknown compression method.
+    Args:
+        archive: of `file`.
+        into: an existing folder on the target disk.
+
+    Raises:
+        SnapshotError: too many members, too large, a duplicate name, or an unknown compression method.
     """
     members = archive.infolist()
     if len(members) > MAX_MEMBERS:
@@ -256,7 +267,8 @@ def read_manifest(file: Path) -> SnapshotManifest:
 def stage_snapshot(file: Path, data: Path, *, secret_key: str, machine_ms: int) -> None:
     """Check a snapshot and extract it into the staging folder; `apply_staged` puts it in place.
 
-    Raises SnapshotError: it is not a snapshot, is damaged, or belongs to another version or instance key.
+    Raises:
+        SnapshotError: it is not a snapshot, is damaged, or belongs to another version or instance key.
     """
     manifest = read_manifest(file)
     if manifest.format != SNAPSHOT_FORMAT or not OLDEST_UPGRADABLE_REVISION <= manifest.revision <= REVISION:
@@ -302,9 +314,11 @@ def stage_empty(data: Path) -> None:
 def apply_staged(data: Path) -> bool:
     """Replace the current data with the staged data; return whether there was any.
 
-    Also called at a start, to complete an interrupted replacement. No store may be open. First the old data is removed,
-    then the mark, then the new data is moved in, so that each step can be repeated. Raises OSError: old data cannot be
-    removed; the mark and the staged data stay.
+    Also called at a start, to complete an interrupted replacement. No store may be open. First the old
+    data is removed, then the mark, then the new data is moved in, so that each step can be repeated.
+
+    Raises:
+        OSError: old data cannot be removed; the mark and the staged data stay.
     """
     staging = data / STAGING_FOLDER
     if not staging.exists():

@@ -42,8 +42,10 @@ UNFINISHED_SUFFIX: Final = ".waypost-backup"
 def read_status(settings: Settings) -> SchemaStatus | None:
     """Return the schema status of a store, also while it is in use; None if there is no store yet.
 
-    Raises WrongStore: it is not a store of Waypost, or too old for this version. StoreUnavailable: no server responds.
-    StoreDamaged: its file cannot be read.
+    Raises:
+        WrongStore: it is not a store of Waypost, or too old for this version.
+        StoreUnavailable: no server responds.
+        StoreDamaged: its file cannot be read.
     """
     if settings.database_url is None:
         if not settings.store_path.exists():
@@ -67,8 +69,10 @@ def read_status(settings: Settings) -> SchemaStatus | None:
 def upgrade(settings: Settings) -> SchemaStatus:
     """Create a store, or upgrade it to this version's revision.
 
-    Raises StoreInUse: a service has the SQLite store open. WrongStore: it cannot be upgraded; the text has a fix hint.
-    StoreUnavailable: no server responds, or other processes hold locks that the upgrade needs.
+    Raises:
+        StoreInUse: a service has the SQLite store open.
+        WrongStore: it cannot be upgraded; the text has a fix hint.
+        StoreUnavailable: no server responds, or other processes hold locks that the upgrade needs.
     """
     engine = make_engine(settings.model_copy(update={"upgrade_store": True}))
     engine.open()
@@ -82,8 +86,11 @@ def upgrade(settings: Settings) -> SchemaStatus:
 def back_up(settings: Settings, file: Path) -> int:
     """Copy an SQLite store as it is at one moment, also while a service uses it; return the copy's size.
 
-    The copy gets its name once it is complete and on disk. Raises WrongStore: the store is not SQLite, or does not
-    exist, or the file exists. StoreDamaged: it cannot be read.
+    The copy gets its name once it is complete and on disk.
+
+    Raises:
+        WrongStore: the store is not SQLite, or does not exist, or the file exists.
+        StoreDamaged: it cannot be read.
     """
     if settings.database_url is not None:
         raise WrongStore("the store is a PostgreSQL database; back it up with pg_dump or pg_basebackup")
@@ -159,7 +166,8 @@ class TableDigest:
 class MovedTable:
     """A table that has been copied and compared.
 
-    `replaced_texts`: number of texts in which U+0000, which PostgreSQL cannot store, was replaced by U+FFFD.
+    Attributes:
+        replaced_texts: number of texts in which U+0000, which PostgreSQL cannot store, was replaced by U+FFFD.
     """
 
     table: str
@@ -171,13 +179,16 @@ class MovedTable:
 def move(source: Path, url: str, *, report: Callable[[MovedTable], None]) -> list[MovedTable]:
     """Copy a store.
 
-    Raises StoreInUse: a service has the store open. WrongStore: there is no such store, it has been moved already, or
-    the target is not empty. StoreUnavailable: no server responds at the URL. CopyMismatch: the rows read back differ.
-
     Args:
         source: the SQLite file.
         url: of the database, in libpq's format.
         report: called with each table that has been copied.
+
+    Raises:
+        StoreInUse: a service has the store open.
+        WrongStore: there is no such store, it has been moved already, or the target is not empty.
+        StoreUnavailable: no server responds at the URL.
+        CopyMismatch: the rows read back differ.
     """
     if not source.exists():
         raise WrongStore(f"there is no store at {source}; set its folder with --data")

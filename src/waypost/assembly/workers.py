@@ -38,7 +38,8 @@ PrintLine = Callable[[str], None]
 class WorkersFailed(Exception):
     """Workers did not start, or ended repeatedly. The text is empty if they have printed the reason themselves.
 
-    `code`: to exit with.
+    Attributes:
+        code: to exit with.
     """
 
     def __init__(self, text: str, code: int = 1) -> None:
@@ -50,7 +51,9 @@ class WorkersFailed(Exception):
 class _WorkerSlot:
     """One worker over all its restarts.
 
-    `was_ready`: set once a process has been ready. `short_lives`: number of failures in a row.
+    Attributes:
+        was_ready: set once a process has been ready.
+        short_lives: number of failures in a row.
     """
 
     number: int
@@ -90,7 +93,9 @@ class WorkerSupervisor:
     async def run(self, *, ready: Callable[[str], None]) -> None:
         """Start the workers, keep them running until a signal, and stop them in order.
 
-        Raises PortInUse: the port is in use. WorkersFailed: the first did not start, or one ended repeatedly.
+        Raises:
+            PortInUse: the port is in use.
+            WorkersFailed: the first did not start, or one ended repeatedly.
         """
         settings = self._settings
         loop = asyncio.get_running_loop()

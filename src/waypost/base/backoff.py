@@ -43,7 +43,9 @@ def travel_grid_ms(failing_ms: int) -> int | None:
 def travel_due_ms(due_ms: int, failing_ms: int) -> int:
     """Return when an attempt is due while the clock is being advanced: at a point of the grid, or a whole second.
 
-    `due_ms`: by the usual delays. `failing_ms`: for how long it has failed.
+    Args:
+        due_ms: by the usual delays.
+        failing_ms: for how long it has failed.
     """
     grid_ms = travel_grid_ms(failing_ms) or TRAVEL_SECOND_MS
     return -(-due_ms // grid_ms) * grid_ms

@@ -34,7 +34,8 @@ class GroupCommit:
         transaction: runs on the executor's thread.
         executor: must have exactly one thread; it is the only writer.
         max_items: maximum number of items per transaction, so that no caller waits for a very large one.
-        shared_error: the type of error that no single item causes: every caller gets it, and no item is retried alone.
+        shared_error: the type of error that no single item causes: every caller gets it, and no item
+            is retried alone.
         first_work: the work that a transaction begins with if any of it waits.
     """
 

@@ -59,9 +59,14 @@ Source: clock_gettime(2), CLOCK_BOOTTIME.
 class SystemClock:
     """The machine's clock, but never set back.
 
-    It follows the machine's clock forward at once. If that is set back, ours goes on, a tenth slower than real time,
-    until the machine's has caught up: waits for a time of ours, stored or in memory, do not take hours longer.
-    `machine_ns, steady_ns`: the machine's clocks; tests pass their own. Source: decision 0054.
+    It follows the machine's clock forward at once. If that is set back, ours goes on, a tenth slower
+    than real time, until the machine's has caught up: waits for a time of ours, stored or in memory,
+    do not take hours longer.
+
+    Args:
+        machine_ns, steady_ns: the machine's clocks; tests pass their own.
+
+    Source: decision 0054.
     """
 
     def __init__(

@@ -42,8 +42,12 @@ def derive_app_token(root: bytes, app_id: str, serial: int) -> str:
 class InstanceKey:
     """An instance key: it encrypts and decrypts (AES-256-GCM), and is the first root that keys are derived from.
 
-    `text`: any text, best 64 hex digits. `root`: 32 bytes; what its app tokens and signing keys are derived from,
-    unless a store has another root. `fingerprint`: identifies it without revealing it: 16 hex digits.
+    Args:
+        text: any text, best 64 hex digits.
+
+    Attributes:
+        root: 32 bytes; what its app tokens and signing keys are derived from, unless a store has another root.
+        fingerprint: identifies it without revealing it: 16 hex digits.
     """
 
     def __init__(self, text: str) -> None:
@@ -86,9 +90,12 @@ class KeyState:
 class SecretBox:
     """Encrypts and decrypts with the instance key, and derives app tokens and signing keys from a root.
 
-    Before `use` it works as a new store does: its root is the first key's own. `instance_key`: the setting
-    `secret_key`. `old_instance_key`: the setting `old_secret_key`: values encrypted with it can be read, and are
-    rewritten by a rotation.
+    Before `use` it works as a new store does: its root is the first key's own.
+
+    Args:
+        instance_key: the setting `secret_key`.
+        old_instance_key: the setting `old_secret_key`: values encrypted with it can be read, and are rewritten by
+            a rotation.
     """
 
     def __init__(self, instance_key: str, old_instance_key: str | None = None) -> None:
@@ -106,7 +113,8 @@ class SecretBox:
     def use(self, state: KeyState, now_ms: int) -> None:
         """Use the key and the roots of a store.
 
-        Raises WrongInstanceKey: the store uses a key that is not among the settings.
+        Raises:
+            WrongInstanceKey: the store uses a key that is not among the settings.
         """
         key = next((key for key in self.keys if key.fingerprint == state.fingerprint), None)
         root = None if key is None else key.open(state.root, _ROOT_OWNER)
@@ -141,7 +149,8 @@ class SecretBox:
     def open(self, sealed: bytes, *, owner: str) -> str:
         """Return the decrypted secret.
 
-        Raises WrongInstanceKey: encrypted with another key or for another owner, or damaged.
+        Raises:
+            WrongInstanceKey: encrypted with another key or for another owner, or damaged.
         """
         for key in (self.in_use, *self.keys):
             value = key.open(sealed, owner.encode())
@@ -156,7 +165,10 @@ class SecretBox:
         return self.seal(self.open(sealed, owner=owner), owner=owner)
 
     def app_token(self, app_id: str, serial: int) -> str:
-        """Return the app token: `sk_` and 32 hex digits, the same on every call. Source: facts 1.4; decision 0082."""
+        """Return the app token: `sk_` and 32 hex digits, the same on every call.
+
+        Source: facts 1.4; decision 0082.
+        """
         return self.app_tokens(app_id, serial)[0]
 
     def app_tokens(self, app_id: str, serial: int) -> list[str]:

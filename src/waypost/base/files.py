@@ -86,7 +86,9 @@ async def open_on_thread(
 ) -> OpenedResource:
     """Return what a thread opens. If the caller is cancelled before it has it, it is closed again.
 
-    `opener`: opens it; its exceptions are raised to the caller. `close`: closes what the caller never received.
+    Args:
+        opener: opens it; its exceptions are raised to the caller.
+        close: closes what the caller never received.
     """
     opening = _ThreadOpening(opener, close)
     try:

@@ -28,9 +28,11 @@ class Ids(Protocol):
 class RandomIds:
     """Ids for production; the entropy is the operating system's, read in blocks.
 
-    One read of urandom for many ids costs a third of `uuid4` per id. Ids of one millisecond count up in their 12 bits
-    after the version, so that each is higher than all that this process has made: rows that are added together fill the
-    last page of an index, and split none. Source: RFC 9562, section 6.2, method 1.
+    One read of urandom for many ids costs a third of `uuid4` per id. Ids of one millisecond count up in their
+    12 bits after the version, so that each is higher than all that this process has made: rows that are added
+    together fill the last page of an index, and split none.
+
+    Source: RFC 9562, section 6.2, method 1.
     """
 
     _BLOCK_BYTES = 4096
@@ -95,7 +97,10 @@ class SeededIds:
 
 
 def uuid7_text(at_ms: int, random_bytes: bytes) -> str:
-    """Return a UUID of version 7 made of a time and 10 random bytes. Source: RFC 9562, section 5.7."""
+    """Return a UUID of version 7 made of a time and 10 random bytes.
+
+    Source: RFC 9562, section 5.7.
+    """
     text = f"{at_ms:012x}{random_bytes.hex()}"
     variant = "89ab"[random_bytes[2] & 3]
     return f"{text[:8]}-{text[8:12]}-7{text[13:16]}-{variant}{text[17:20]}-{text[20:32]}"

@@ -53,8 +53,9 @@ class InvalidValue:
 def describe_invalid_value(error: msgspec.ValidationError, expected: Any) -> InvalidValue:
     """Return what is wrong with a JSON value.
 
-    `error`: of decoding it. Its text is used only if it is ours, from a struct's own check. `expected`: the type that
-    it was to be decoded as.
+    Args:
+        error: of decoding it. Its text is used only if it is ours, from a struct's own check.
+        expected: the type that it was to be decoded as.
     """
     located = _LOCATED.fullmatch(str(error))
     text, path = (located[1], located[2].replace("[...]", ".<name>")) if located else (str(error), "")

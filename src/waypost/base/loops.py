@@ -15,13 +15,14 @@ FAILURE_LOG_INTERVAL_S: Final = 30.0
 class Loop:
     """A loop that repeats its work until it is stopped.
 
-    `failures`: number of consecutive failed turns.
-
     Args:
         name: for the log and for readiness.
         work: one turn; returns the argument of `wait`.
         wait: returns when there may be work again.
         log: gets records of failed turns.
+
+    Attributes:
+        failures: number of consecutive failed turns.
     """
 
     def __init__(

@@ -27,7 +27,9 @@ class Executor(Protocol):
 class ThreadPool:
     """A fixed number of threads that run the oldest waiting call; started with the first call.
 
-    `count`: number of threads. `name`: prefix of the threads' names.
+    Args:
+        count: number of threads.
+        name: prefix of the threads' names.
     """
 
     def __init__(self, count: int, name: str) -> None:

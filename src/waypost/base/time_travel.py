@@ -81,7 +81,9 @@ def format_count(count: int, noun: str, suffix: str = "") -> str:
 class TimeTravel:
     """Moves a virtual clock for all components that follow it.
 
-    `clock`: their clock. `sides`: all components that follow it; may be replaced while no travel runs.
+    Args:
+        clock: their clock.
+        sides: all components that follow it; may be replaced while no travel runs.
     """
 
     def __init__(self, clock: VirtualClock, sides: Sequence[ClockFollower] = ()) -> None:
@@ -98,12 +100,14 @@ class TimeTravel:
         The clock is stopped between two stops, and afterwards continues at its previous speed, also
         when this is cancelled.
 
-        Raises ClockNotAtRest: a stop took longer; the clock continues from there at its previous speed.
-
         Args:
             to_ms: milliseconds since the epoch; a time in the past is reached at once.
             stop_timeout_s: real time allowed for each stop.
-            max_real_s: real time for all of them; then it returns where it is, and may be called again to continue.
+            max_real_s: real time for all of them; then it returns where it is, and may be called again
+                to continue.
+
+        Raises:
+            ClockNotAtRest: a stop took longer; the clock continues from there at its previous speed.
         """
         ends_s = _real_s() + max_real_s
         stops = 0
@@ -132,13 +136,14 @@ class TimeTravel:
     ) -> None:
         """Call `action` while nothing changes on any side; afterwards the clock reads as if it had never stopped.
 
-        Raises ClockNotAtRest: it did not become idle; the text has what was in flight.
-
         Args:
             action: called again if anything changed meanwhile.
             timeout_s: real time for all of it.
-            pause_traffic: makes incoming requests wait. It is released briefly after each turn without rest, because
-                work in flight may need an incoming request.
+            pause_traffic: makes incoming requests wait. It is released briefly after each turn
+                without rest, because work in flight may need an incoming request.
+
+        Raises:
+            ClockNotAtRest: it did not become idle; the text has what was in flight.
         """
         async with self._moving:
             self.clock.hold()

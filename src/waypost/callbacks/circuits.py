@@ -153,8 +153,11 @@ def retry_delay_ms(attempt: int, chance: random.Random) -> int | None:
 def interrupted_pause_ms(delay_ms: int, failing_ms: int) -> int:
     """Return for how long a receiver is not called after an attempt to it was cut short: it may be the cause.
 
-    Each further attempt that ends so doubles the time since it last succeeded. `delay_ms`: of the callback's own
-    schedule. `failing_ms`: for how long the receiver has been failing.
+    Each further attempt that ends so doubles the time since it last succeeded.
+
+    Args:
+        delay_ms: of the callback's own schedule.
+        failing_ms: for how long the receiver has been failing.
     """
     return max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
 
@@ -162,9 +165,13 @@ def interrupted_pause_ms(delay_ms: int, failing_ms: int) -> int:
 def parse_retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
     """Return for how long a response wants no requests, by its `Retry-After`; 0 without one.
 
-    A date is compared with the response's own `Date`, so that the two clocks need not agree. `headers`: the response's
-    headers, their names in lower case. `now_ms`: used where the response has no `Date`. Source: RFC 9110, section
-    10.2.3.
+    A date is compared with the response's own `Date`, so that the two clocks need not agree.
+
+    Args:
+        headers: the response's headers, their names in lower case.
+        now_ms: used where the response has no `Date`.
+
+    Source: RFC 9110, section 10.2.3.
     """
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():

@@ -28,8 +28,12 @@ HIDDEN_HEADER_VALUE: Final = "(not kept)"
 def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
     """Return the headers of a callback: the partner's own from `meta`, then ours, which override them.
 
-    `Waypost-Callback-Id` and `webhook-id` stay the same over all attempts; `Waypost-Sequence` counts up per
-    subscription and recipient. `at_s`: the real time of this attempt, for its signature.
+    `Waypost-Callback-Id` and `webhook-id` stay the same over all attempts; `Waypost-Sequence` counts up
+    per subscription and recipient.
+
+    Args:
+        callback: which.
+        at_s: the real time of this attempt, for its signature.
     """
     return merge_headers(
         callback.headers,
@@ -46,8 +50,11 @@ async def deliver(
 ) -> CallbackAttempt:
     """Post a callback's bytes and return the attempt; never raise for what the receiver does.
 
-    `clock`: for the attempt's time. `may_send`: checked just before it is sent: an older callback must not come after a
-    newer one.
+    Args:
+        client: open.
+        clock: for the attempt's time.
+        callback: which.
+        may_send: checked just before it is sent: an older callback must not come after a newer one.
     """
     at_ms = clock.now_ms()
     headers = callback_headers(callback, machine_ms() // 1000)
@@ -65,7 +72,11 @@ MARK_AFTER_S: Final = 0.25
 
 
 class InFlightMarks:
-    """The callbacks of one process that are being posted. `queue`: writes the marks."""
+    """The callbacks of one process that are being posted.
+
+    Args:
+        queue: writes the marks.
+    """
 
     def __init__(self, queue: JobQueue) -> None:
         self._queue = queue
@@ -111,7 +122,8 @@ class InFlightMarks:
 class AttemptMetrics:
     """The counters of one process, since it started.
 
-    `counts`: attempts by the class of the response's status, and by the result for the callback.
+    Attributes:
+        counts: attempts by the class of the response's status, and by the result for the callback.
     """
 
     def __init__(self) -> None:
@@ -120,8 +132,11 @@ class AttemptMetrics:
     def record_attempt(self, job: Job, row: CallbackRow, attempt: CallbackAttempt, *, ended: bool | None) -> None:
         """Count an attempt, and trace it where it is about a message.
 
-        `job`: of the callbacks queue. `ended`: True when it was delivered, False when it is given up, None when it is
-        retried.
+        Args:
+            job: of the callbacks queue.
+            row: the callback's.
+            attempt: the attempt.
+            ended: True when it was delivered, False when it is given up, None when it is retried.
         """
         result = {True: "delivered", False: "given up", None: "retried"}[ended]
         took_s = attempt.duration_ms / 1000

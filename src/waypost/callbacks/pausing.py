@@ -30,7 +30,12 @@ _log = log("callbacks")
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionPause:
-    """A subscription to be paused. `reason`: in a sentence. `since_ms`: nothing has been delivered since then."""
+    """A subscription to be paused.
+
+    Attributes:
+        reason: in a sentence.
+        since_ms: nothing has been delivered since then.
+    """
 
     subscription_id: int
     at_ms: int
@@ -42,8 +47,11 @@ class SubscriptionPause:
 class SubscriptionPauser:
     """Pauses subscriptions whose receivers keep failing.
 
-    `pause_after_ms`: after so long of nothing but failures a subscription is paused; 0: never. `pauses`: how many
-    subscriptions this process has paused.
+    Args:
+        pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
+
+    Attributes:
+        pauses: how many subscriptions this process has paused.
     """
 
     def __init__(self, *, database: Database, clock: Clock, ids: Ids, pause_after_ms: int) -> None:
@@ -56,7 +64,10 @@ class SubscriptionPauser:
     async def pause_if_due(self, subscription: Subscription, circuit: Circuit, attempt: CallbackAttempt) -> bool:
         """Pause a subscription after an attempt that failed; return False where there is no reason to.
 
-        `circuit`: of its receiver, with this failure.
+        Args:
+            subscription: which.
+            circuit: of its receiver, with this failure.
+            attempt: that failed.
         """
         now_ms = self._clock.now_ms()
         reason = find_pause_reason(circuit, attempt, now_ms, self._pause_after_ms)
@@ -75,6 +86,7 @@ def find_pause_reason(circuit: Circuit, attempt: CallbackAttempt, now_ms: int, p
 
     Args:
         circuit: of its receiver, with this failure.
+        attempt: that failed.
         now_ms: by the clock that due times follow.
         pause_after_ms: of nothing but failures; 0: never for that.
     """

@@ -30,7 +30,9 @@ SLOT_RETRY_MS: Final = 1_000
 class ConcurrencySlots:
     """The slots in flight of one process.
 
-    `clock`: its `now_ms` decides what is due. `clear_not_before`: lets a group be claimed from at once.
+    Args:
+        clock: its `now_ms` decides what is due.
+        clear_not_before: lets a group be claimed from at once.
     """
 
     def __init__(self, clock: Clock, clear_not_before: Callable[[str], None]) -> None:

@@ -42,7 +42,8 @@ INTERRUPTED_ERROR: Final = "the attempt was cut short: the service stopped, or c
 class _CallbackProgress(NamedTuple):
     """Changes that an attempt causes.
 
-    `replay_position`: of the replay's job, if this ends one; a callback that ends is its own job.
+    Attributes:
+        replay_position: of the replay's job, if this ends one; a callback that ends is its own job.
     """
 
     replay_position: int | None
@@ -53,8 +54,9 @@ class _CallbackProgress(NamedTuple):
 class CallbackSender:
     """The work of the queue `callbacks`.
 
-    `order_hold_ms`: how long a callback that fails, while others to the same receiver succeed, blocks those that follow
-    it for the same recipient.
+    Args:
+        order_hold_ms: how long a callback that fails, while others to the same receiver succeed,
+            blocks those that follow it for the same recipient.
     """
 
     def __init__(

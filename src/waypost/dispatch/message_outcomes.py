@@ -85,8 +85,9 @@ def _find_recipients(
 class MessageOutcomes:
     """Writes outcomes: state, callbacks and the completed job in one transaction.
 
-    `uncertain_for_ms`: how long an uncertain message waits for a status that carries our id. `hold_ms`: how long after
-    a message was accepted its events are delayed.
+    Args:
+        uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
+        hold_ms: how long after a message was accepted its events are delayed.
     """
 
     def __init__(self, clock: Clock, ids: Ids, *, uncertain_for_ms: int, hold_ms: int = 0) -> None:

@@ -60,7 +60,10 @@ def is_unsent(row: MessageRow | None) -> bool:
 def read_outbound_batch(connection: Connection, ids: set[str], known: dict[str, MessageRow]) -> OutboundBatch:
     """Read the subjects of jobs.
 
-    `ids`: of messages and templates, as the jobs name them. `known`: rows of messages that need not be read.
+    Args:
+        connection: any.
+        ids: of messages and templates, as the jobs name them.
+        known: rows of messages that need not be read.
     """
     messages = {**known, **messages_by_ids(connection, ids - known.keys())}
     contents = {row.id: decode_content(row.kind, row.content) for row in messages.values() if row.content}

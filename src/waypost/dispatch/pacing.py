@@ -89,7 +89,8 @@ class _AccountPause:
 class Pacer:
     """Decides for each message whether it may be sent now.
 
-    `per_second`: throughput of a source that has none of its own.
+    Args:
+        per_second: throughput of a source that has none of its own.
     """
 
     def __init__(self, *, per_second: int) -> None:
@@ -150,6 +151,7 @@ class Pacer:
         """Return why the account of a message is paused, and pause its source too; None where it is not.
 
         Args:
+            job: the message's.
             account: the operator account.
             now_ms: by the clock.
             business_account_id: the business account.

@@ -69,7 +69,8 @@ def is_traced(attempt: int) -> bool:
 class OutboundRetries:
     """Retries outbound jobs later, and fails those that have waited for all their lifetime.
 
-    `message_ttl_ms`: a job that stays unavailable so long after acceptance fails.
+    Args:
+        message_ttl_ms: a job that stays unavailable so long after acceptance fails.
     """
 
     def __init__(
@@ -150,11 +151,12 @@ class OutboundRetries:
         """Retry a job later, or fail it when it has been unavailable for too long.
 
         Args:
+            job: claimed.
             since_ms: when its lifetime began.
             outcome: of this attempt.
             final_outcome: to be completed with the failure.
-            in_outage: the circuit of its operator account is open, and decides when it is tried again: it is due after
-                the first delay, so that it does not wait for long once the operator is back.
+            in_outage: the circuit of its operator account is open, and decides when it is tried again: it is
+                due after the first delay, so that it does not wait for long once the operator is back.
         """
         now_ms = self._clock.now_ms()
         due_ms = now_ms + retry_delay_ms(outcome, 1 if in_outage else job.attempt + 1, self._chance)

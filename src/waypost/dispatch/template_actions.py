@@ -54,8 +54,10 @@ class TemplateActions:
     async def run_job(self, job: Job, template: Template, failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
 
-        `template`: as it was when the job was claimed. `failure`: of the uploads that the job has waited for, where
-        they failed.
+        Args:
+            job: claimed.
+            template: as it was when the job was claimed.
+            failure: of the uploads that the job has waited for, where they failed.
         """
         app = await self._directory.app(template.app_id)
         template, account = await self._read_with_account(template)

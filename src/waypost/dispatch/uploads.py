@@ -54,8 +54,9 @@ class UploadScheduler:
     def schedule(self, uploads: Mapping[UploadKey, RunUpload], notify: NotifyUploadEnd) -> None:
         """Schedule these uploads; one that is scheduled already is shared.
 
-        `uploads`: run each upload, and return its failure, or None once it is done. `notify`: called once, later: with
-        None when all are done, or with the first failure.
+        Args:
+            uploads: run each upload, and return its failure, or None once it is done.
+            notify: called once, later: with None when all are done, or with the first failure.
         """
         waiter = _Waiter(notify, len(uploads))
         for key, run in uploads.items():

@@ -136,8 +136,9 @@ def _apply_user_preferences(context: EventContext, app: App, event: AccountEvent
 def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> None:
     """Emit the price of each call that has ended: the operator's, and this service's, which is nothing.
 
-    A call that was connected is charged by the operator, as in the documents; nothing in its event says more. Source:
-    ledger row 68.
+    A call that was connected is charged by the operator, as in the documents; nothing in its event says more.
+
+    Source: ledger row 68.
     """
     calls = event.members.get("calls")
     for item in cast(list[Any], calls) if isinstance(calls, list) else []:

@@ -206,6 +206,7 @@ def find_sender(context: EventContext, app: App, event: InboundEvent) -> int | N
     """Return the recipient who sent a message, created if new; None if the operator named nobody.
 
     A notice of another number or user id keeps the person: the previous name and the new one lead to one recipient.
+
     Source: operator's facts 7.4, 7.5; the operator's page "Business-scoped user IDs".
     """
     content = object_of(event.content) if event.kind == "system" else {}

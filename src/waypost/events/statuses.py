@@ -61,8 +61,11 @@ def apply_status(context: EventContext, account_id: str, event: StatusEvent) -> 
 def record_user_ids(context: EventContext, statuses: Sequence[tuple[str, StatusEvent]]) -> None:
     """Store the user ids that statuses give for numbers, all together, before each status is applied.
 
-    What concerns more than one row is left to the status itself. `statuses`: each with the id of the operator account
-    that it came from.
+    What concerns more than one row is left to the status itself.
+
+    Args:
+        context: of the transaction.
+        statuses: each with the id of the operator account that it came from.
     """
     user_ids: dict[tuple[str, str], NumberWithUserId | None] = {}
     numbers: dict[tuple[str, str], NumberWithUserId | None] = {}

@@ -30,7 +30,8 @@ def apply_template_event(
 ) -> bool:
     """Change a template by the operator's event, and emit a callback; an event that does not apply is only stored.
 
-    Returns False where the template is not ours, or the operator's value is unknown here.
+    Returns:
+        False where the template is not ours, or the operator's value is unknown here.
     """
     template = find_operator_template(
         connection, event.business_account_id, event.operator_template_id, event.element_name, event.language_code

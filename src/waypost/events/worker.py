@@ -58,8 +58,9 @@ from waypost.store.queue.jobs import complete_jobs
 class _ReadItem(NamedTuple):
     """An item with its event.
 
-    `position`: of its job; 0 if it is applied in the transaction that stores it. `item_id`: of its row; 0 if it needs
-    none.
+    Attributes:
+        position: of its job; 0 if it is applied in the transaction that stores it.
+        item_id: of its row; 0 if it needs none.
     """
 
     position: int
@@ -78,8 +79,9 @@ class _ReceivedWebhook(NamedTuple):
 class _ReceivedItem(NamedTuple):
     """An item of a webhook that is being stored.
 
-    `is_queued`: a job applies it later. `is_stored`: it gets a row, by which a repetition is recognised and a job finds
-    it.
+    Attributes:
+        is_queued: a job applies it later.
+        is_stored: it gets a row, by which a repetition is recognised and a job finds it.
     """
 
     webhook: InboundWebhook
@@ -93,9 +95,12 @@ class EventIngester:
     """Applies the items of webhooks: in the transaction that stores them, or as the work of the queue `webhooks`.
 
     An item that cannot be read becomes a dead letter. One that our own code fails on becomes a job, as does one that
-    follows such an item. So does every item of a webhook that cannot be applied as a whole: then each is tried alone.
-    `public_url`: where receivers fetch media, without a slash at its end. `hold_ms`: how long after a message was
-    accepted its events are delayed.
+    follows such an item. So does every
+    item of a webhook that cannot be applied as a whole: then each is tried alone.
+
+    Args:
+        public_url: where receivers fetch media, without a slash at its end.
+        hold_ms: how long after a message was accepted its events are delayed.
     """
 
     def __init__(
@@ -217,7 +222,8 @@ class EventIngester:
     async def _split_once_more(self, job: Job, accounts: Mapping[str, OperatorAccount | None], body: bytes) -> None:
         """Replace an item that could not be read by the items in it, since a person has retried it.
 
-        Raises PermanentDefect: it still cannot be read.
+        Raises:
+            PermanentDefect: it still cannot be read.
         """
         adapter, account = self._adapter(accounts, job), accounts[job.subject.account_id]
         items = () if account is None else tuple(await asyncio.to_thread(adapter.split, account, body))

@@ -39,7 +39,11 @@ class _PendingCallback(NamedTuple):
 
 
 class _ActiveSubscription(NamedTuple):
-    """A subscription. `has_all_modes`: it includes every callback."""
+    """A subscription.
+
+    Attributes:
+        has_all_modes: it includes every callback.
+    """
 
     subscription_id: int
     version: int
@@ -56,8 +60,12 @@ def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
 class StateChangeRecorder:
     """Collects the events of one transaction, and writes them at its end.
 
-    `ids`: for callbacks. `hold_ms`: how long after a message was accepted its events are delayed, so that the sender
-    can store the message's id first.
+    Args:
+        connection: the writer's.
+        ids: for callbacks.
+        at_ms: now.
+        hold_ms: how long after a message was accepted its events are delayed, so that the sender can
+            store the message's id first.
     """
 
     def __init__(self, connection: Connection, ids: Ids, at_ms: int, *, hold_ms: int = 0) -> None:
@@ -123,6 +131,7 @@ class StateChangeRecorder:
         """Move a message through these states; each but `uncertain` causes a callback.
 
         Args:
+            row: of the message.
             app: its app.
             states: in order; at least one.
             recipient_id: whom it is for; callbacks are in order per recipient.
@@ -273,7 +282,9 @@ class StateChangeRecorder:
 class MessageEventBody(NamedTuple):
     """The body of one message event, rendered when a subscription includes it.
 
-    `row`: of the message. `event`: the operator's status; None where dispatch emits the event.
+    Attributes:
+        row: of the message.
+        event: the operator's status; None where dispatch emits the event.
     """
 
     app: App

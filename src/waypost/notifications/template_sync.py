@@ -47,9 +47,9 @@ def align_templates(
 ) -> list[OperatorTemplate]:
     """Bring our templates into line with the operator's; each difference of the status causes a callback.
 
-    Returns those of the list that are none of ours.
-
     Args:
+        connection: the writer's.
+        recorder: of this transaction.
         business_account_id: whose templates.
         listed: the operator's whole list, with the result of each review.
         pending_ids: ids of ours of which something has yet to be sent to the operator: they are not changed.
@@ -57,6 +57,9 @@ def align_templates(
 
     One of ours that the operator never accepted, and whose name it has with other contents, is deleted here: the
     name belongs to the operator's.
+
+    Returns:
+        Those of the list that are none of ours.
     """
     others: list[OperatorTemplate] = []
     for operator_template in listed:

@@ -18,7 +18,10 @@ from waypost.wire.callbacks.kinds import LIVE, USER_KINDS, CallbackKind
 def emit_opt_event(
     recorder: StateChangeRecorder, connection: Connection, app: App, phone_number: str, *, opted_in: bool, at_ms: int
 ) -> None:
-    """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it. Source: facts 6.3."""
+    """Emit the user event `opted-in` or `opted-out`; version 3 has no shape for it.
+
+    Source: facts 6.3.
+    """
     kind = USER_KINDS["resume" if opted_in else "stop"]
     emit_user_event(recorder, connection, app, phone_number, kind=kind, at_ms=at_ms)
 

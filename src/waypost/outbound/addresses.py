@@ -47,7 +47,9 @@ class ThreadResolver:
 class VettedResolver:
     """Resolves names with every result vetted.
 
-    `resolve`: returns the addresses. `vet`: raises `OSError` for one that may not be reached.
+    Args:
+        resolve: returns the addresses.
+        vet: raises `OSError` for one that may not be reached.
     """
 
     def __init__(self, resolve: Resolve, vet: Callable[[str], None]) -> None:
@@ -57,7 +59,8 @@ class VettedResolver:
     async def resolve_all(self, host: str, port: int) -> Sequence[AddrInfo]:
         """Return every address of a name, all of them allowed.
 
-        Raises OSError: it has none, no name server responds, or one address may not be reached.
+        Raises:
+            OSError: it has none, no name server responds, or one address may not be reached.
         """
         literal = literal_address(host)
         if literal is not None:  # whether or not this system's resolver knows the spelling

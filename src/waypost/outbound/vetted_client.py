@@ -182,7 +182,8 @@ class VettedClient:
     def vet(self, host: str) -> None:
         """Raise an error for an address that may not be reached.
 
-        Raises AddressNotAllowed: not public, and in no allowed network.
+        Raises:
+            AddressNotAllowed: not public, and in no allowed network.
         """
         address = ip_address(host.partition("%")[0])
         if is_public(address):
@@ -208,7 +209,8 @@ class InvalidRedirect(Exception):
 def resolve_redirect(base_url: URL, location: str) -> URL:
     """Return the URL that a redirect names, without a user and password.
 
-    Raises InvalidRedirect: it is not http or https, or leads from https to http.
+    Raises:
+        InvalidRedirect: it is not http or https, or leads from https to http.
     """
     try:
         named_url = URL(location)

@@ -92,7 +92,9 @@ class Completeness:
 class ConcurrencyGroup:
     """The jobs of one group that are in memory.
 
-    `name`: of the group. `is_read`: all jobs of it in the store are in memory.
+    Args:
+        name: of the group.
+        is_read: all jobs of it in the store are in memory.
 
     Attributes:
         in_flight: how many of its jobs are being worked.
@@ -170,7 +172,12 @@ class ConcurrencyGroup:
         self._more, self.is_reading = False, True
 
     def cursor(self, real_ms: int, *, in_order: bool) -> GroupCursor:
-        """Return where to continue reading. `in_order`: whether positions are committed in order."""
+        """Return where to continue reading.
+
+        Args:
+            real_ms: now.
+            in_order: whether positions are committed in order.
+        """
         if in_order:
             return GroupCursor(self.name, self._read_to, (), MAX_JOBS_PER_READ)
         after = self._complete.position(real_ms, self._read_to)
@@ -333,8 +340,9 @@ class QueueScheduler:
     def wake(self, names: Iterable[str], not_before_ms: Callable[[str], int] | None = None) -> None:
         """Note that the store may hold new jobs of these groups.
 
-        `names`: of the groups. `not_before_ms`: gives the time until which a group waits that has not been in memory so
-        far.
+        Args:
+            names: of the groups.
+            not_before_ms: gives the time until which a group waits that has not been in memory so far.
         """
         for name in names:
             group = self.groups.get(name)
@@ -346,9 +354,11 @@ class QueueScheduler:
     def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
         """Hold jobs that were just enqueued to a group, in the order of their positions.
 
-        Call this only where every commit is reported, in order, and where each group that has jobs in the store is
-        known: then an unknown group has no other jobs. Returns False where the store must be read: what is in memory of
-        the group does not reach so far.
+        Call this only where every commit is reported, in order, and where each group that has jobs in the
+        store is known: then an unknown group has no other jobs.
+
+        Returns:
+            False where the store must be read: what is in memory of the group does not reach so far.
         """
         group = self.groups.get(name)
         if group is None:

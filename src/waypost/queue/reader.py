@@ -31,6 +31,7 @@ class QueueReader:
     queue was last scanned, and of which queues every group is known.
 
     Args:
+        database: open.
         clock: `now_ms` decides what cannot be due so late; the scans follow `real_ms`.
         schedulers: the scheduler of each queue; filled here.
         shards: whose groups may be read.

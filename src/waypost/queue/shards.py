@@ -40,6 +40,7 @@ class Shards:
     """The leases of one process.
 
     Args:
+        database: open.
         clock: its `real_ms` decides when to renew.
         schedulers: the scheduler of each queue; groups of shards that are lost are dropped from it.
         plans: the limits of each queue.
@@ -125,7 +126,8 @@ class Shards:
     async def renew_if_due(self) -> None:
         """Renew, take and release leases, if it is time to.
 
-        Raises StoreUnavailable: the store cannot be reached; nothing may be claimed once the leases have run out.
+        Raises:
+            StoreUnavailable: the store cannot be reached; nothing may be claimed once the leases have run out.
         """
         if self._database.is_exclusive or self._closed:
             return

@@ -70,8 +70,9 @@ class DevOptions:
 class DevStatus:
     """URLs, variables and clock of a running `waypost dev`.
 
-    `ahead_ms`: how far the clock is ahead of the machine's. `factor`: its speed as a multiple of real time; 0 if it is
-    frozen.
+    Attributes:
+        ahead_ms: how far the clock is ahead of the machine's.
+        factor: its speed as a multiple of real time; 0 if it is frozen.
     """
 
     base_url: str
@@ -91,7 +92,9 @@ class DevServer:
 
     Raises at `open`: PortInUse, StoreInUse, WrongStore, SnapshotError, InvalidScenario, EnvFileInUse.
 
-    `clock`: of both sides; None: the one stored in the folder. `ids`: of both sides; None: as the options say.
+    Args:
+        clock: of both sides; None: the one stored in the folder.
+        ids: of both sides; None: as the options say.
     """
 
     def __init__(self, options: DevOptions, clock: VirtualClock | None = None, ids: Ids | None = None) -> None:
@@ -185,7 +188,8 @@ class DevServer:
     async def save(self, name: str) -> Snapshot:
         """Save the state of both sides at one moment, under a name.
 
-        Raises SnapshotBusy: something stays in flight; the text names it.
+        Raises:
+            SnapshotBusy: something stays in flight; the text names it.
         """
         file = self._snapshot_files.path_for(name)
         temporary = file.with_name(f".{file.name}")  # until it is known to be of one moment
@@ -212,7 +216,8 @@ class DevServer:
     async def load(self, name: str) -> None:
         """Restore a snapshot on both sides, with its clock.
 
-        Raises SnapshotError: there is no such snapshot, or it cannot be used here.
+        Raises:
+            SnapshotError: there is no such snapshot, or it cannot be used here.
         """
         await self._switch_state(self._snapshot_files.existing_path(name))
 
@@ -241,7 +246,8 @@ class DevServer:
     async def _switch_state(self, file: Path | None) -> None:
         """Close both sides, replace their data, and open them again; requests wait meanwhile.
 
-        `file`: a snapshot; None: the initial state, with the clock of the machine.
+        Args:
+            file: a snapshot; None: the initial state, with the clock of the machine.
         """
         async with self._change_lock:
             data = self._settings.data

@@ -64,8 +64,10 @@ def make_variables(urls: BaseUrls, admin_token: str, app_token: str) -> dict[str
 def written_env(path: Path, variables: dict[str, str]) -> Generator[None]:
     """Write the variables for other programs, readable by their owner only; delete the file at the end.
 
-    Until then, or until this process is killed, the file is locked: no other `waypost dev` overwrites it. Raises
-    EnvFileInUse: another `waypost dev` has written it, and runs.
+    Until then, or until this process is killed, the file is locked: no other `waypost dev` overwrites it.
+
+    Raises:
+        EnvFileInUse: another `waypost dev` has written it, and runs.
     """
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="utf-8") as file:
         written = os.fstat(file.fileno())

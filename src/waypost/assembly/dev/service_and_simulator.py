@@ -33,7 +33,8 @@ class BaseUrls:
 class ServiceAndSimulator:
     """One service and one simulator on one folder; once closed, another pair can be opened on it.
 
-    `is_new`: the folder was empty, so that it has the data of the demonstration only.
+    Attributes:
+        is_new: the folder was empty, so that it has the data of the demonstration only.
 
     Args:
         simulator: settings of the simulator.
@@ -67,8 +68,9 @@ class ServiceAndSimulator:
     async def open(self, urls: BaseUrls) -> None:
         """Open both stores and seed the demonstration; no worker is started yet.
 
-        Raises StoreInUse: another process has the store open. WrongStore: it is of another revision, or not the
-        demonstration's.
+        Raises:
+            StoreInUse: another process has the store open.
+            WrongStore: it is of another revision, or not the demonstration's.
         """
         was_there = self._simulator_path.exists()
         await self.waypost.open()
@@ -99,7 +101,8 @@ class ServiceAndSimulator:
     async def close(self, *, within_s: float | None = None) -> None:
         """Drain stages, release leases, close both stores.
 
-        `within_s`: timeout for jobs in flight; None: as the settings say.
+        Args:
+            within_s: timeout for jobs in flight; None: as the settings say.
         """
         self._travel.sides = ()
         await self.waypost.drain(within_s=within_s)

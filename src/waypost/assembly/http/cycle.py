@@ -42,8 +42,10 @@ class ServedConnection(Protocol):
 class RequestCycle(RequestResponseCycle):
     """One request and its response.
 
-    The head of a response whose length is declared is written with the first part of its body. `is_withheld`: the
-    application sends no response.
+    The head of a response whose length is declared is written with the first part of its body.
+
+    Attributes:
+        is_withheld: the application sends no response.
     """
 
     is_withheld = False
@@ -180,7 +182,8 @@ class _LingeringTransport:
 def _header_line(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     """Return the lower-case name of a header, and its line.
 
-    Raises RuntimeError: the application has sent a name or a value that would not be one header.
+    Raises:
+        RuntimeError: the application has sent a name or a value that would not be one header.
     """
     if HEADER_RE.search(name) or HEADER_VALUE_RE.search(value):
         raise RuntimeError(f"the application sent an invalid header {name!r}")

@@ -56,9 +56,10 @@ class HttpLimits:
     """Limits of one server. Sizes of headers and URL are fixed; the rest are settings.
 
     Attributes:
-        header_timeout_s: from the first byte of a request, or from accepting the connection, to the end of the headers.
-        body_timeout_s: over each such period a request body must arrive at `min_body_rate` at least, and a response be
-            read.
+        header_timeout_s: from the first byte of a request, or from accepting the connection, to the end
+            of the headers.
+        body_timeout_s: over each such period a request body must arrive at `min_body_rate` at least, and a
+            response be read.
         min_body_rate: bytes a second.
         max_connections: in total; 0: no limit.
         max_connections_per_address: of one client address, or one IPv6 network; 0: no limit.
@@ -153,13 +154,14 @@ class Connections:
     def admit(self, connection: OpenConnection, address: str, descriptor: int) -> HttpError | None:
         """Count a new connection; if there is no room, end another one for it.
 
-        Returns the error if it cannot be served, else None.
-
         Args:
             connection: just accepted; `remove` must follow in any case.
             address: the peer's.
-            descriptor: of its socket. The system assigns the lowest free number, so it shows how many are in use in the
-                whole process.
+            descriptor: of its socket. The system assigns the lowest free number, so it shows how many
+                are in use in the whole process.
+
+        Returns:
+            The error if it cannot be served, else None.
         """
         origin = _Origin(rate_limit_address(address), network_of(address))
         error = self._check_room(address, origin, descriptor)

@@ -90,8 +90,9 @@ class Turns:
 class MeasuredSteps:
     """An awaitable that adds the processor time of each step of another one to a sum.
 
-    `work`: what is awaited. `add`: called with the seconds of each step; those for which the machine did something else
-    are not among them.
+    Args:
+        work: what is awaited.
+        add: called with the seconds of each step; those for which the machine did something else are not among them.
     """
 
     def __init__(self, work: Awaitable[None], add: Callable[[float], None]) -> None:
@@ -153,7 +154,11 @@ class UnpaidRequests:
     """The application of a connection until one of its requests is carried out, and again after one that is not.
 
     It runs the real one, and measures what that takes, for which nobody may pay; if nobody does, the response waits.
-    `clients`: of its listener. `application`: the real application.
+
+    Args:
+        connection: the connection.
+        clients: of its listener.
+        application: the real application.
     """
 
     def __init__(self, connection: PacedConnection, clients: PacedClients, application: Any) -> None:

@@ -91,7 +91,8 @@ class _LimitReached(Exception):
 class _HeldFlow(FlowControl):
     """The flow control of a connection.
 
-    `is_held`: nothing is read, whatever an application wants: what was read before waits to be parsed.
+    Attributes:
+        is_held: nothing is read, whatever an application wants: what was read before waits to be parsed.
     """
 
     is_held = False
@@ -105,8 +106,12 @@ class _HeldFlow(FlowControl):
 class LimitedProtocol(HttpToolsProtocol):
     """HTTP by httptools, with limits.
 
-    `connections`: the connections of one server, with its limits. `is_authenticated`: a request of this connection had
-    a valid credential. `is_carried_out`: the open request has a valid credential, and has not been rejected.
+    Args:
+        connections: the connections of one server, with its limits.
+
+    Attributes:
+        is_authenticated: a request of this connection had a valid credential.
+        is_carried_out: the open request has a valid credential, and has not been rejected.
     """
 
     parser: Any

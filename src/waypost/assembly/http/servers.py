@@ -54,13 +54,15 @@ def tune_garbage_collector() -> None:
 class HttpServer:
     """One ASGI application on one socket; it installs no signal handlers.
 
-    `connections`: its open connections.
-
     Args:
         application: serves the requests.
         bound: a listening socket.
         stop_within_s: how long a stop waits for open requests.
+        limits: of its connections.
         error_body: returns the body of an error of the server itself.
+
+    Attributes:
+        connections: its open connections.
     """
 
     def __init__(
@@ -206,8 +208,11 @@ def handle_stop_signals() -> asyncio.Event:
 def watch_end_of_input(stop_event: asyncio.Event, *, exit_after_s: float | None = None) -> None:
     """Set an event when standard input ends, as a pipe does when the program at its other end is gone.
 
-    A signal can be missed, and a killed program sends none; its pipes always close. `exit_after_s`: exit this process
-    so long after that, even if its loop is blocked; None: never.
+    A signal can be missed, and a killed program sends none; its pipes always close.
+
+    Args:
+        stop_event: the event.
+        exit_after_s: exit this process so long after that, even if its loop is blocked; None: never.
     """
     loop = asyncio.get_running_loop()
     source = sys.stdin.fileno()

@@ -37,8 +37,13 @@ class PortInUse(Exception):
 def bind_socket(host: str, port: int, *, option: str) -> socket.socket:
     """Return a listening socket.
 
-    `port`: 0 takes a free one. `option`: the option that sets the port, for the fix hint. Raises PortInUse: the port is
-    in use, or the address is not this machine's.
+    Args:
+        host: an address or name.
+        port: 0 takes a free one.
+        option: the option that sets the port, for the fix hint.
+
+    Raises:
+        PortInUse: the port is in use, or the address is not this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return _bind(family, host, port, option)
@@ -66,12 +71,14 @@ def bind_for_workers(host: str, port: int, count: int, *, option: str) -> list[s
     got 63, since a loop that wakes accepts all that wait. Other kernels do not distribute evenly, and all
     workers get the same socket.
 
-    Raises PortInUse: the port is in use, or the address is not this machine's.
-
     Args:
+        host: an address or name.
         port: 0 takes a free one.
         count: of the workers.
         option: the option that sets the port, for the fix hint.
+
+    Raises:
+        PortInUse: the port is in use, or the address is not this machine's.
     """
     # Without SO_REUSEPORT first: otherwise another service of the same user could share the port, and
     # each would get a part of the other's connections.
@@ -87,10 +94,12 @@ def bind_for_workers(host: str, port: int, count: int, *, option: str) -> list[s
 def drop_connects(listening: socket.socket) -> bool:
     """Let a listening socket get no new connections, and keep those that wait to be accepted.
 
-    Closing it resets connections whose clients may have sent a request already. So a server that stops first lets no
-    more begin, then accepts all that wait, then closes. A client that connects in between tries again after a second,
-    and is rejected: it knows that it has sent nothing (decision 0100). Returns False if the system does not support
-    this.
+    Closing it resets connections whose clients may have sent a request already. So a server that stops first
+    lets no more begin, then accepts all that wait, then closes. A client that connects in between tries
+    again after a second, and is rejected: it knows that it has sent nothing (decision 0100).
+
+    Returns:
+        False if the system does not support this.
     """
     if sys.platform != "linux":
         return False

@@ -44,7 +44,8 @@ class SwappableApp:
     def pause(self, *, is_exempt: Callable[[Any], bool]) -> Generator[None]:
         """Make new requests wait; the application stays, and completes open ones.
 
-        `is_exempt`: returns whether a request with this scope passes nevertheless.
+        Args:
+            is_exempt: returns whether a request with this scope passes nevertheless.
         """
         self._is_exempt = is_exempt
         self._is_open.clear()
@@ -62,8 +63,9 @@ class SwappableApp:
     async def close(self, *, ignored: int, timeout_s: float) -> None:
         """Make new requests wait; return when open ones are complete, or after the timeout.
 
-        `ignored`: number of open requests that are not waited for, such as the one that causes this. `timeout_s`: real
-        time. Requests that are still open then find a closed store.
+        Args:
+            ignored: number of open requests that are not waited for, such as the one that causes this.
+            timeout_s: real time. Requests that are still open then find a closed store.
         """
         self._is_open.clear()
         try:

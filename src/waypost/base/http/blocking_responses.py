@@ -37,7 +37,9 @@ class BlockingResponse(http.client.HTTPResponse):
     def begin(self) -> None:
         """Read up to the body.
 
-        Raises BlockingResponseTooLarge: the response exceeds a limit. TimeoutError: it has not arrived in time.
+        Raises:
+            BlockingResponseTooLarge: the response exceeds a limit.
+            TimeoutError: it has not arrived in time.
         """
         super().begin()
         if (self.length or 0) > MAX_BODY_BYTES:
@@ -47,8 +49,9 @@ class BlockingResponse(http.client.HTTPResponse):
     def read(self, amt: int | None = None) -> bytes:
         """Return the body, or the beginning of it.
 
-        Raises HTTPException: it exceeds a limit, or a chunk has no valid size. TimeoutError: it has not arrived in
-        time.
+        Raises:
+            HTTPException: it exceeds a limit, or a chunk has no valid size.
+            TimeoutError: it has not arrived in time.
         """
         try:
             return super().read(amt)
@@ -66,7 +69,11 @@ class BlockingResponse(http.client.HTTPResponse):
 
 
 class _BlockingReader(io.RawIOBase):
-    """Reads from a socket, until a time and a number of bytes. `left_bytes`: bytes that may still come."""
+    """Reads from a socket, until a time and a number of bytes.
+
+    Attributes:
+        left_bytes: bytes that may still come.
+    """
 
     def __init__(self, sock: socket.socket, raw: io.RawIOBase) -> None:
         self._socket = sock
@@ -82,7 +89,9 @@ class _BlockingReader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         """Read what has arrived.
 
-        Raises BlockingResponseTooLarge: too many bytes came. TimeoutError: the time is over.
+        Raises:
+            BlockingResponseTooLarge: too many bytes came.
+            TimeoutError: the time is over.
         """
         if self._until_s is not None:
             left_s = self._until_s - time.monotonic()

@@ -59,7 +59,8 @@ class ConnectionPools:
     def take_idle(self, key: PoolKey, now_s: float) -> "PooledConnection | None":
         """Return an idle connection to an address, with its slot; None if there is none.
 
-        Raises NotConnected: the connections are closed.
+        Raises:
+            NotConnected: the connections are closed.
         """
         if self._closed:
             raise NotConnected("the client is closed")
@@ -74,7 +75,8 @@ class ConnectionPools:
     async def connect(self, key: PoolKey, timeout_s: float) -> "PooledConnection":
         """Return a connection with its slot, once one is free: an idle one, or a new one.
 
-        Raises NotConnected: none was made in time, or at all.
+        Raises:
+            NotConnected: none was made in time, or at all.
         """
         timeout_s = min(self._connect_s, timeout_s)
         pool = self._pools.get(key) or self._add_pool(key)
@@ -149,7 +151,8 @@ class ConnectionPools:
 class _ConnectionPool:
     """The connections to one address, each with a slot while it is connected or used.
 
-    `idle`: the last used one is at the end.
+    Attributes:
+        idle: the last used one is at the end.
     """
 
     __slots__ = ("_free_slots", "_max_slots", "_waiting", "idle")

@@ -47,7 +47,11 @@ class ResponseTimeout(ResponseLost):
 
 
 class HttpResponse(NamedTuple):
-    """A response. `body`: up to the size that is kept."""
+    """A response.
+
+    Attributes:
+        body: up to the size that is kept.
+    """
 
     status: int
     headers: ResponseHeaders

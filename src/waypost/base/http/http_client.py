@@ -47,7 +47,8 @@ class OpenResponse:
     async def __aiter__(self) -> AsyncIterator[bytes]:
         """Yield the body; the connection is read only as fast as it is consumed.
 
-        Raises ResponseLost: it ends early, takes too long or is too long.
+        Raises:
+            ResponseLost: it ends early, takes too long or is too long.
         """
         while chunk := await _limit_time(self._read_timeout_s, self._stream.read()):
             yield chunk
@@ -63,8 +64,9 @@ class OpenResponse:
 class HttpClient:
     """Sends requests over pooled connections.
 
-    `pools`: the connections; closed with this client. `max_body_bytes`: maximum size of the body of a response that is
-    read as a whole.
+    Args:
+        pools: the connections; closed with this client.
+        max_body_bytes: maximum size of the body of a response that is read as a whole.
     """
 
     def __init__(self, pools: ConnectionPools, *, max_body_bytes: int) -> None:
@@ -83,15 +85,18 @@ class HttpClient:
     ) -> HttpResponse:
         """Send a request and return its complete response.
 
-        Raises NotConnected: nothing was sent. ResponseLost: the request may have been sent. ValueError: the URL or a
-        header cannot be sent at all.
-
         Args:
             method: of HTTP.
             url: of http or https; its fragment is not sent.
             headers: override those that every request has.
+            body: of the request.
             timeout_s: for everything together.
             read_timeout_s: for each part of the response.
+
+        Raises:
+            NotConnected: nothing was sent.
+            ResponseLost: the request may have been sent.
+            ValueError: the URL or a header cannot be sent at all.
         """
         opening = self.stream(
             method,
@@ -148,16 +153,19 @@ class HttpClient:
     ) -> OpenResponse:
         """Send a request and return its response once status and headers have arrived; the caller closes it.
 
-        Raises NotConnected: nothing was sent. ResponseLost: the request may have been sent. ValueError: the URL or a
-        header cannot be sent at all.
-
         Args:
             method: of HTTP.
             url: of http or https; its fragment is not sent.
             headers: override those that every request has.
+            body: of the request.
             timeout_s: for everything together, the body included; None: no limit.
             read_timeout_s: from the end of the request to the headers, and for each part of the body.
             max_body_bytes: a longer body is an error; None: no limit.
+
+        Raises:
+            NotConnected: nothing was sent.
+            ResponseLost: the request may have been sent.
+            ValueError: the URL or a header cannot be sent at all.
         """
         target = parse_target(method, url)
         framing = _framing(method, body)

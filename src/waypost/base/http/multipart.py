@@ -25,8 +25,9 @@ _EXTENDED_NAME: Final = re.compile(r";\s*filename\*=utf-8'[^']*'([^;\s]*)", re.I
 class PartHead:
     """The head of a part.
 
-    `file_name`: the last segment only; None if the part has none, empty if it is empty. `content_type`: in lower case,
-    without parameters; empty if there is none.
+    Attributes:
+        file_name: the last segment only; None if the part has none, empty if it is empty.
+        content_type: in lower case, without parameters; empty if there is none.
     """
 
     name: str
@@ -37,13 +38,14 @@ class PartHead:
 class MultipartReader:
     """A reader of one body. It stores nothing.
 
-    Raises the error of `make_error`: no boundary.
-
     Args:
         content_type: the request's header.
         make_error: makes the error to raise, from a text about the body.
         max_parts: maximum number of parts.
         errors: handling of heads that are not UTF-8, as in `bytes.decode`.
+
+    Raises:
+        the error of `make_error`: no boundary.
     """
 
     def __init__(
@@ -81,7 +83,8 @@ class MultipartReader:
     def feed(self, chunk: bytes) -> list[PartHead | bytes]:
         """Return what these bytes complete.
 
-        Raises the error of `make_error`: a broken body, or more parts or headers than any client sends.
+        Raises:
+            the error of `make_error`: a broken body, or more parts or headers than any client sends.
         """
         try:
             self._parser.write(chunk)
@@ -90,7 +93,7 @@ class MultipartReader:
         return self._events.drain()
 
     def finish(self) -> None:
-        """End the body. Raises the error of `make_error`: it ends before its last boundary."""
+        """End the body. Raises The error of `make_error`: it ends before its last boundary."""
         try:
             self._parser.finalize()
         except FormParserError as error:

@@ -20,8 +20,9 @@ _COMMON_HEADERS: Final = b"Accept: */*\r\nAccept-Encoding: identity\r\n"
 class PostClient:
     """Sends POSTs over pooled connections.
 
-    `pools`: the connections; closed with this client. `max_body_bytes`: maximum size of a response's body; the rest is
-    not read.
+    Args:
+        pools: the connections; closed with this client.
+        max_body_bytes: maximum size of a response's body; the rest is not read.
     """
 
     def __init__(self, pools: ConnectionPools, *, max_body_bytes: int) -> None:
@@ -39,15 +40,17 @@ class PostClient:
     ) -> HttpResponse:
         """Post bytes; follows no redirects, decodes nothing, retries nothing.
 
-        Raises NotConnected: nothing was sent. ResponseLost: the request may have been sent. ValueError: the URL or a
-        header cannot be sent at all.
-
         Args:
             url: of http or https.
             body: sent unchanged.
             headers: the last of one name counts; those that only the client sets are dropped.
             timeout_s: for everything together.
             may_send: called just before the request is sent, however long connecting took.
+
+        Raises:
+            NotConnected: nothing was sent.
+            ResponseLost: the request may have been sent.
+            ValueError: the URL or a header cannot be sent at all.
         """
         target = _parse_target(url)
         request = target.request_head + header_lines(headers, f"Content-Length: {len(body)}\r\n") + body

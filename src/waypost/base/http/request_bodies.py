@@ -12,7 +12,11 @@ CHUNK_BYTES: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ChunkedBody:
-    """A body in chunks. `size_bytes`: of all chunks together; None: not known, each is sent with its own length."""
+    """A body in chunks.
+
+    Attributes:
+        size_bytes: of all chunks together; None: not known, each is sent with its own length.
+    """
 
     chunks: AsyncIterable[bytes]
     size_bytes: int | None = None
@@ -42,7 +46,10 @@ def file_body(file: IO[bytes]) -> ChunkedBody:
 
 
 def form_body(parts: Sequence[FormPart]) -> tuple[str, ChunkedBody]:
-    """Return the content type and the body of a multipart form. Source: RFC 7578."""
+    """Return the content type and the body of a multipart form.
+
+    Source: RFC 7578.
+    """
     boundary = f"waypost-{secrets.token_hex(16)}"
     pieces: list[bytes | IO[bytes]] = []
     for part in parts:

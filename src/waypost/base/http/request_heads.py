@@ -18,7 +18,8 @@ CLIENT_HEADERS: Final = frozenset({"content-length", "transfer-encoding", "conne
 class RequestTarget:
     """A parsed URL, ready for requests.
 
-    `request_head`: the request line and the Host header, with the URL's own credentials.
+    Attributes:
+        request_head: the request line and the Host header, with the URL's own credentials.
     """
 
     request_head: bytes
@@ -43,8 +44,12 @@ def parse_target(method: str, url: str | URL) -> RequestTarget:
 def header_lines(headers: Mapping[str, str], framing: str) -> bytes:
     """Return a request's headers, and the empty line that ends them.
 
-    `headers`: the last of one name counts; those of `CLIENT_HEADERS` are dropped. `framing`: the lines that give the
-    length of the body, each with its end. Raises ValueError: a header has a line break or a zero.
+    Args:
+        headers: the last of one name counts; those of `CLIENT_HEADERS` are dropped.
+        framing: the lines that give the length of the body, each with its end.
+
+    Raises:
+        ValueError: a header has a line break or a zero.
     """
     if _are_names_plain(tuple(headers)):
         text = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])

@@ -54,7 +54,8 @@ class ResponseStream:
     async def read(self) -> bytes:
         """Return what has arrived of the body, once there is some; empty at its end.
 
-        Raises OSError: the response ends early, or exceeds a limit.
+        Raises:
+            OSError: the response ends early, or exceeds a limit.
         """
         while not self._body:
             if self._error is not None:

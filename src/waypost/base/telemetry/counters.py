@@ -27,7 +27,8 @@ BATCH_SIZE_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 class Histogram:
     """A histogram: counts of measured values between bounds, and their sum.
 
-    `bounds`: the upper bounds, ascending; an unbounded last bucket is added.
+    Args:
+        bounds: the upper bounds, ascending; an unbounded last bucket is added.
     """
 
     __slots__ = ("bounds", "counts", "total")
@@ -107,14 +108,21 @@ class QueueCounters:
 class CallCounters:
     """Counters of outgoing calls: outcomes and durations.
 
-    `outcomes`: by labels of the outcome; few, and never a name or phone number. `took_s`: by the first label.
+    Attributes:
+        outcomes: by labels of the outcome; few, and never a name or phone number.
+        took_s: by the first label.
     """
 
     outcomes: Counter[tuple[str, ...]] = field(default_factory=Counter[tuple[str, ...]])
     took_s: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
     def add(self, took_s: float, *labels: str) -> None:
-        """Count one call. `took_s`: its duration. `labels`: at least one label."""
+        """Count one call.
+
+        Args:
+            took_s: its duration.
+            labels: at least one label.
+        """
         self.outcomes[labels] += 1
         spread = self.took_s.get(labels[0])
         if spread is None:

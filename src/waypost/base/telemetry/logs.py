@@ -74,8 +74,10 @@ class CurrentStderr:
 class LossyStream:
     """A stream that drops what it cannot write: a full disk, a closed or unread pipe, no stream at all.
 
-    A log that cannot be written must not affect the code that logs: no response, and no loop. `lost`: number of records
-    that were not written, or only in part.
+    A log that cannot be written must not affect the code that logs: no response, and no loop.
+
+    Attributes:
+        lost: number of records that were not written, or only in part.
     """
 
     def __init__(self, stream: LogStream) -> None:
@@ -243,7 +245,10 @@ def _record_renderer(clock: Clock, *, as_json: bool, worker: int | None) -> stru
 
 
 def format_time(at_ms: int) -> str:
-    """Return a time as text in UTC, such as `2026-11-27T02:15:00.123Z`. Source: RFC 3339, section 5.6."""
+    """Return a time as text in UTC, such as `2026-11-27T02:15:00.123Z`.
+
+    Source: RFC 3339, section 5.6.
+    """
     return datetime.fromtimestamp(at_ms / 1000, UTC).isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z"
 
 

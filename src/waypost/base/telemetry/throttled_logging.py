@@ -51,7 +51,11 @@ class _Logger(Protocol):
 
 
 class ThrottledLog:
-    """A logger with a bounded rate for each kind of record. `logger`: writes the records."""
+    """A logger with a bounded rate for each kind of record.
+
+    Args:
+        logger: writes the records.
+    """
 
     def __init__(self, logger: _Logger) -> None:
         self._logger = logger

@@ -68,7 +68,9 @@ class TraceStep(Enum):
 class TraceRecord:
     """One step of one message.
 
-    `ended_ns`: by the machine's clock, since the epoch. `took_ns`: duration; 0 for a single moment.
+    Attributes:
+        ended_ns: by the machine's clock, since the epoch.
+        took_ns: duration; 0 for a single moment.
     """
 
     step: TraceStep
@@ -85,7 +87,8 @@ TraceListener = Callable[[TraceRecord], None]
 class Tracer:
     """Passes trace steps to the log and to listeners.
 
-    `is_enabled`: True if the log or a listener wants successful steps.
+    Attributes:
+        is_enabled: True if the log or a listener wants successful steps.
     """
 
     def __init__(self) -> None:
@@ -156,8 +159,9 @@ def mark_id(message_id: str, *, sampled: bool) -> str:
 def is_sampled(message_id: str, ratio: float) -> bool:
     """True if a message is traced.
 
-    `message_id`: a UUID. One in 16 million has a mark by chance. `ratio`: of the messages whose sender has not decided,
-    0 to 1.
+    Args:
+        message_id: a UUID. One in 16 million has a mark by chance.
+        ratio: of the messages whose sender has not decided, 0 to 1.
     """
     mark = message_id[_MARK_AT].lower()
     if mark in {_SAMPLED_MARK, _UNSAMPLED_MARK}:

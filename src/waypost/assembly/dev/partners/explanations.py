@@ -170,7 +170,8 @@ async def explain_unmet_condition(
 async def describe_partner(partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     """Return a short report of a partner's messages and callbacks.
 
-    `chats`: the messages of each phone, by its owner's name.
+    Args:
+        chats: the messages of each phone, by its owner's name.
     """
     unfinished = await _traces(partner, await _unfinished_ids(partner))
     return _join_lines(

@@ -160,7 +160,8 @@ def _first_object(value: object) -> Mapping[str, Any]:
 class PartnerInbox:
     """The newest attempts of one partner's callbacks, at most 1000 and 1 MB of them.
 
-    `attempts`: whatever the response was, oldest first.
+    Attributes:
+        attempts: whatever the response was, oldest first.
     """
 
     def __init__(self) -> None:
@@ -223,7 +224,9 @@ class PartnerInbox:
     ) -> CallbackAttemptView | None:
         """Return the first match, as `find_unreturned` does; None after the timeout.
 
-        `timeout_ms`: real time. `check`: called at each change; its exception ends the wait.
+        Args:
+            timeout_ms: real time.
+            check: called at each change; its exception ends the wait.
         """
         try:
             async with asyncio.timeout(timeout_ms / 1000):

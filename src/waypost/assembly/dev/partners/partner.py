@@ -22,7 +22,9 @@ _MAX_PHONE_ATTEMPTS: Final = 100
 class DerivedNames:
     """Everything of a partner that is known before it is created.
 
-    `seed`: such as the test's name. `attempt`: counts up while another partner already has the names.
+    Args:
+        seed: such as the test's name.
+        attempt: counts up while another partner already has the names.
     """
 
     seed: str
@@ -67,7 +69,9 @@ class DerivedNames:
     def phone(self, name: str, used: Collection[str]) -> str:
         """Return the 11 digits of a person's phone.
 
-        `name`: of the person. `used`: digits of the partner's other phones.
+        Args:
+            name: of the person.
+            used: digits of the partner's other phones.
         """
         for turn in range(_MAX_PHONE_ATTEMPTS):
             digits = self._number(_PHONE_PREFIXES, f"phone {name} {turn or ''}")
@@ -172,7 +176,8 @@ class PartnerForTest:
     async def call_partner_api(self, method: str, path: str, fields: Mapping[str, str] | None = None) -> Any:
         """Send a form to the partner API of its app, with its token; return the JSON response.
 
-        Raises ApiResponseError: any status but 2xx.
+        Raises:
+            ApiResponseError: any status but 2xx.
         """
         client = ApiClient(self.clients.service, {"Authorization": self.variables["APP_TOKEN"]})
         url = f"/partner/app/{self.app_id}{path}"
@@ -209,8 +214,6 @@ async def create_partner(
 ) -> PartnerForTest:
     """Create a partner with its own app, number, business account and operator account.
 
-    Raises ApiResponseError: an API rejected a request. ControlApiError: the set-up failed, or no name is free.
-
     Args:
         urls: under which both sides reach each other.
         visible_urls: base URLs in the variables of the application.
@@ -218,6 +221,10 @@ async def create_partner(
         seed: of its names and numbers; if they are in use, others are derived.
         now_ms: by the clock of both sides.
         in_creation: e-mail addresses of partners that are being created; this one is added meanwhile.
+
+    Raises:
+        ApiResponseError: an API rejected a request.
+        ControlApiError: the set-up failed, or no name is free.
     """
     for attempt in range(_MAX_NAME_ATTEMPTS):
         names = DerivedNames(seed, attempt)

@@ -59,14 +59,16 @@ async def decide_on_template(
 ) -> dict[str, Any]:
     """Make the operator decide on a template, and return its record once that has the new status.
 
-    Raises NotReceived: one of both did not happen. ControlApiError: there is no such action. ApiResponseError: the
-    simulator rejected the action.
-
     Args:
         template: its name or the service's id; the application may still be submitting it.
         action: a key of `TEMPLATE_STATUSES`.
         details: body of the action in the control API.
         timeout_ms: real time until it reaches the operator, and until its record has the status.
+
+    Raises:
+        NotReceived: one of both did not happen.
+        ControlApiError: there is no such action.
+        ApiResponseError: the simulator rejected the action.
     """
     if action not in TEMPLATE_STATUSES:
         raise ControlApiError("action", "is not a decision", ", ".join(TEMPLATE_STATUSES), status=404)
@@ -124,7 +126,9 @@ _NOT_FORWARDED: Final = frozenset({"host", "connection", "content-length", "tran
 class PartnerCallbackReceiver:
     """An ASGI application: callbacks go to the partner's inbox, all other requests to the simulator.
 
-    `simulator`: its application. `find_partner`: returns the partner with an id; None if there is none.
+    Args:
+        simulator: its application.
+        find_partner: returns the partner with an id; None if there is none.
     """
 
     def __init__(self, simulator: Any, find_partner: Callable[[str], PartnerForTest | None]) -> None:
@@ -177,7 +181,8 @@ _MAX_PHONES: Final = 1000
 async def add_named_phone(partner: PartnerForTest, name: str, number: str) -> str:
     """Give a person a phone, and return its digits; the same ones for the same name.
 
-    Raises ControlApiError: the person has another number, or the partner has too many phones.
+    Raises:
+        ControlApiError: the person has another number, or the partner has too many phones.
     """
     known = partner.phones.get(name)
     digits = number.lstrip("+") or known or partner.names.phone(name, tuple(partner.phones.values()))
@@ -193,7 +198,11 @@ async def add_named_phone(partner: PartnerForTest, name: str, number: str) -> st
 def resolve_phone(partner: PartnerForTest, phone: str) -> tuple[str, str]:
     """Return name and digits of a phone.
 
-    `phone`: digits, or the name of a person. Raises ControlApiError: there is no such person.
+    Args:
+        phone: digits, or the name of a person.
+
+    Raises:
+        ControlApiError: there is no such person.
     """
     if phone in partner.phones:
         return phone, partner.phones[phone]
@@ -357,7 +366,8 @@ class PartnerRegistry:
     async def end_missing(self, has_app: Callable[[str], Awaitable[bool]]) -> None:
         """After a change of the whole state: empty the inboxes, and end partners that the new state does not have.
 
-        `has_app`: returns whether the service has an app.
+        Args:
+            has_app: returns whether the service has an app.
         """
         for partner in tuple(self._partners.values()):
             partner.inbox.clear()
