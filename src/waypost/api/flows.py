@@ -13,7 +13,7 @@ from msgspec import Struct
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request, read_parts
-from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, StatusFirst
+from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, response, success
 from waypost.base.http.multipart import PartHead
 from waypost.base.json_values import boolean_of, coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
@@ -50,6 +50,8 @@ _ID: Final = re.compile(r"[0-9]{1,32}")
 _list: Final = msgspec.json.Decoder(list[str])
 
 operation = Operations("facts 9.4")
+_CHANGED: Final = success(success=bool)
+"""The operator's result of a change."""
 
 
 def _read_name(text: str, name: str) -> str:
@@ -130,48 +132,15 @@ class FlowFile(Struct):
     file: Annotated[bytes, Field("The flow's JSON, as a file of at most 10 MB.", "flow.json")]
 
 
-class CreatedFlow(Struct):
-    """The id of a created flow, with the operator's validation errors: clients of an older shape read them."""
-
-    id: str
-    status: Literal["success"]
-    validation_errors: list[Any]
-
-
-class FlowDetails(OperatorObject):
-    """A flow, with the requested members."""
-
-
-class ChangedFlow(StatusFirst, kw_only=True):
-    """The operator's result of a change."""
-
-    success: bool
-
-
-class FlowPreview(Struct):
-    """The URL of a flow's preview."""
-
-    id: str
-    preview: dict[str, Any]
-    status: Literal["success"]
-
-
-class CheckedFlow(StatusFirst, kw_only=True):
-    """The operator's validation result of a flow's file."""
-
-    success: bool
-    validation_errors: list[Any]
-
-
 @operation(
     "POST",
     f"{APP}/flows",
-    CreatedFlow,
+    response(id=str, status=Literal["success"], validation_errors=list[Any]),
     source="ledger 1.8; facts 9.4",
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.FLOW_NAME_IN_USE),
     idempotency=IdempotencyMode.MARKED_FIRST,
 )
-async def create_flow(call: AppCall, fields: NewFlow) -> CreatedFlow:
+async def create_flow(call: AppCall, fields: NewFlow) -> dict[str, Any]:
     """Create a flow in the app's business account; it begins as a draft."""
     await _check_clone(call, fields)
     flows = f"{call.account}/flows"
@@ -188,7 +157,8 @@ async def create_flow(call: AppCall, fields: NewFlow) -> CreatedFlow:
         flow = next((draft for draft in drafts if _is_draft_of(fields, draft)), None)
         if flow is None:
             raise _creation_error(error) from None
-    return CreatedFlow(coerced_text(flow.get("id")), "success", flow.get("validation_errors", []))
+    problems = flow.get("validation_errors", [])  # clients of an older shape read them
+    return {"id": coerced_text(flow.get("id")), "status": "success", "validation_errors": problems}
 
 
 def _is_draft_of(fields: NewFlow, draft: dict[str, Any]) -> bool:
@@ -215,7 +185,7 @@ async def list_flows(call: AppCall) -> list[Any]:
     return (await call.graph_page(f"{call.account}/flows", {"limit": MAX_FLOWS}))["data"]
 
 
-@operation("GET", _FLOW, FlowDetails, errors=(ErrorCode.FIELD_BROKEN,))
+@operation("GET", _FLOW, OperatorObject, errors=(ErrorCode.FIELD_BROKEN,))
 async def show_flow(call: AppCall, query: FlowMembers) -> dict[str, Any]:
     """Return one flow with the requested fields."""
     requested = [name.strip() for name in query.fields.split(",") if name.strip()]
@@ -224,8 +194,8 @@ async def show_flow(call: AppCall, query: FlowMembers) -> dict[str, Any]:
     return await call.graph("GET", await _flow_in_path(call), query={"fields": ",".join(requested or FLOW_FIELDS)})
 
 
-@operation("PUT", _FLOW, ChangedFlow, errors=(ErrorCode.FIELD_MISSING,))
-async def change_flow(call: AppCall, fields: FlowChange) -> ChangedFlow:
+@operation("PUT", _FLOW, _CHANGED, errors=(ErrorCode.FIELD_MISSING,))
+async def change_flow(call: AppCall, fields: FlowChange) -> dict[str, Any]:
     """Change a draft's name or categories."""
     members = omit_empty(fields)
     if not members:
@@ -234,8 +204,8 @@ async def change_flow(call: AppCall, fields: FlowChange) -> ChangedFlow:
     return _changed(await call.graph("POST", await _flow_in_path(call), members))
 
 
-@operation("DELETE", _FLOW, ChangedFlow)
-async def delete_flow(call: AppCall) -> ChangedFlow:
+@operation("DELETE", _FLOW, _CHANGED)
+async def delete_flow(call: AppCall) -> dict[str, Any]:
     """Delete a draft."""
     return _changed(await call.graph("DELETE", await _flow_in_path(call)))
 
@@ -249,13 +219,13 @@ async def show_assets(call: AppCall) -> list[Any]:
 @operation(
     "PUT",
     f"{_FLOW}/assets",
-    CheckedFlow,
+    success(success=bool, validation_errors=list[Any]),
     source="ledger 1.8; facts 9.4",
     body=FlowFile,
     body_format=BodyFormat.MULTIPART,
     errors=(ErrorCode.FLOW_FILE_TOO_LARGE,),
 )
-async def put_assets(call: AppCall) -> CheckedFlow:
+async def put_assets(call: AppCall) -> dict[str, Any]:
     """Set a draft's JSON by a multipart form with the field `file`.
 
     429 also if too many such files are in flight.
@@ -263,33 +233,32 @@ async def put_assets(call: AppCall) -> CheckedFlow:
     with _file_slot():
         file = await _read_file_in_time(call.request)
         path = f"{await _flow_in_path(call)}/assets"
-        response = await call.graph("POST", path, _FILE_TEXTS, files={"file": file})
-    succeeded = boolean_of(response.get("success"), default=True)
-    return CheckedFlow(success=succeeded, validation_errors=response.get("validation_errors", []))
+        checked = await call.graph("POST", path, _FILE_TEXTS, files={"file": file})
+    return _changed(checked) | {"validation_errors": checked.get("validation_errors", [])}
 
 
-@operation("POST", f"{_FLOW}/publish", ChangedFlow)
-async def publish_flow(call: AppCall) -> ChangedFlow:
+@operation("POST", f"{_FLOW}/publish", _CHANGED)
+async def publish_flow(call: AppCall) -> dict[str, Any]:
     """Publish a draft."""
     return _changed(await call.graph("POST", f"{await _flow_in_path(call)}/publish"))
 
 
-@operation("POST", f"{_FLOW}/deprecate", ChangedFlow)
-async def deprecate_flow(call: AppCall) -> ChangedFlow:
+@operation("POST", f"{_FLOW}/deprecate", _CHANGED)
+async def deprecate_flow(call: AppCall) -> dict[str, Any]:
     """Deprecate a published flow."""
     return _changed(await call.graph("POST", f"{await _flow_in_path(call)}/deprecate"))
 
 
-@operation("GET", f"{_FLOW}/preview", FlowPreview)
-async def preview_flow(call: AppCall) -> FlowPreview:
+@operation("GET", f"{_FLOW}/preview", response(id=str, preview=dict[str, Any], status=Literal["success"]))
+async def preview_flow(call: AppCall) -> dict[str, Any]:
     """Return the URL of a flow's preview."""
     flow_id = await _flow_in_path(call)
     flow = await call.graph("GET", flow_id, query={"fields": "preview"})
-    return FlowPreview(flow_id, object_of(flow.get("preview")), "success")
+    return {"id": flow_id, "preview": object_of(flow.get("preview")), "status": "success"}
 
 
-def _changed(response: dict[str, Any]) -> ChangedFlow:
-    return ChangedFlow(success=boolean_of(response.get("success"), default=True))
+def _changed(result: dict[str, Any]) -> dict[str, Any]:
+    return {"status": "success", "success": boolean_of(result.get("success"), default=True)}
 
 
 async def _flow_in_path(call: AppCall) -> str:

@@ -1,14 +1,14 @@
 """Reports: deliveries of callbacks, and event logs of messages."""
 
 from functools import partial
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Struct
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import AppCall, Operations, PartnerCall
-from waypost.api.route import StatusFirst
+from waypost.api.route import response, success
 from waypost.api.subscriptions import ONE_SUBSCRIPTION, ONE_SUBSCRIPTION_ERRORS, subscription_in_path
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
@@ -38,20 +38,14 @@ class Interval(Struct, rename="camel"):
     ] = DEFAULT_INTERVAL
 
 
-class SubscriptionDeliveries(StatusFirst, kw_only=True):
-    """The deliveries of a subscription."""
-
-    analytics: DeliveryAnalytics
-
-
 @operation(
     "GET",
     f"{ONE_SUBSCRIPTION}/analytics",
-    SubscriptionDeliveries,
+    success(analytics=DeliveryAnalytics),
     rate="subscription",
     errors=(*ONE_SUBSCRIPTION_ERRORS, ErrorCode.FIELD_BROKEN),
 )
-async def show_delivery_analytics(call: AppCall, query: Interval) -> SubscriptionDeliveries:
+async def show_delivery_analytics(call: AppCall, query: Interval) -> dict[str, Any]:
     """Return the deliveries of a subscription in the last 24 intervals, the current one included.
 
     Of a very busy receiver only the newest 20,000 attempts count.
@@ -69,11 +63,12 @@ async def show_delivery_analytics(call: AppCall, query: Interval) -> Subscriptio
         partial(count_attempts, subscription_id=int(subscription.id), from_ms=from_ms, to_ms=to_ms, slots=POINTS)
     )
     analytics = delivery_analytics(counts, from_ms=from_ms, interval_ms=interval_ms, now_ms=now_ms)
-    return SubscriptionDeliveries(analytics=analytics)
+    return {"status": "success", "analytics": analytics}
 
 
 event_operation = Operations("ledger 1.2", Credential.PARTNER_TOKEN, at_operator=False)
 _ERRORS: Final = (ErrorCode.FIELD_BROKEN, ErrorCode.APP_ID_UNKNOWN)
+_EVENTS: Final = response(eventList=list[EventItem])
 
 
 class LoggedMessage(Struct, rename="camel"):
@@ -109,14 +104,8 @@ class LoggedCallbacks(LoggedMessage, rename="camel"):
     ]
 
 
-class EventLog(Struct, rename="camel"):
-    """Events of a message."""
-
-    event_list: list[EventItem]
-
-
-@event_operation("GET", "/partner/account/api/event/outgoing", EventLog, errors=_ERRORS)
-async def list_outgoing_events(call: PartnerCall, query: LoggedMessage) -> EventLog:
+@event_operation("GET", "/partner/account/api/event/outgoing", _EVENTS, errors=_ERRORS)
+async def list_outgoing_events(call: PartnerCall, query: LoggedMessage) -> dict[str, Any]:
     """Return the steps of a message that an app has sent, of one day.
 
     Steps of today are there too, and a message that does not exist has none.
@@ -128,11 +117,11 @@ async def list_outgoing_events(call: PartnerCall, query: LoggedMessage) -> Event
     app = await _find_app(call, query.app_id)
     from_ms, to_ms = read_day(query.date)
     events = await call.services.database.read(sent_message_events, app.id, query.id, from_ms, to_ms)
-    return EventLog(message_event_items(events, query.id, app.phone_number))
+    return {"eventList": message_event_items(events, query.id, app.phone_number)}
 
 
-@event_operation("GET", "/partner/account/api/event/incoming", EventLog, errors=_ERRORS)
-async def list_incoming_events(call: PartnerCall, query: LoggedCallbacks) -> EventLog:
+@event_operation("GET", "/partner/account/api/event/incoming", _EVENTS, errors=_ERRORS)
+async def list_incoming_events(call: PartnerCall, query: LoggedCallbacks) -> dict[str, Any]:
     """Return the callbacks about a message that an app has sent or received, of at most ten minutes of one day.
 
     Errors in this order: 401, 429, 400 a missing field, 400 not one of the partner's apps, 400 no day, 400 a
@@ -145,7 +134,7 @@ async def list_incoming_events(call: PartnerCall, query: LoggedCallbacks) -> Eve
     check_window(query.start, query.end)
     within = (max(from_ms, query.start), min(to_ms, query.end + 1))
     events = await call.services.database.read(callback_events, app.id, query.id, *within)
-    return EventLog(callback_event_items(events, query.id, app.name))
+    return {"eventList": callback_event_items(events, query.id, app.name)}
 
 
 async def _find_app(call: PartnerCall, app_id: str) -> App:

@@ -6,8 +6,7 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Final, Literal, Union, get_args, get_origin, get_type_hints
 
-from msgspec import Struct, UnsetType, defstruct
-from msgspec.structs import fields
+from msgspec import UNSET, Struct, UnsetType, defstruct, structs
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import RequestField
@@ -32,15 +31,26 @@ class Success(Struct, kw_only=True):
     status: Literal["success"] = "success"
 
 
-class StatusFirst(Struct):
-    """A response whose first member is `status`; a struct that extends it has its own after it, with `kw_only`."""
+def response(**members: Any) -> type[Struct]:
+    """Return the struct of a response with these members, by their types, in their order."""
+    return _response(Struct, members)
 
-    status: Literal["success"] = "success"
+
+def passed_on(**members: Any) -> type[Struct]:
+    """Return the struct of an operator's object that is passed on: it has these members, and others."""
+    return _response(OperatorObject, members)
+
+
+def _response(base: type[Struct], members: dict[str, Any]) -> type[Struct]:
+    fields = [
+        (name, type_, UNSET) if UnsetType in get_args(type_) else (name, type_) for name, type_ in members.items()
+    ]
+    return defstruct("Response", fields, bases=(base,), kw_only=True)
 
 
 def success(**members: Any) -> type[Struct]:
-    """Return the struct of the usual response with these members, by their types, after the status."""
-    return defstruct("Response", list(members.items()), bases=(StatusFirst,), kw_only=True)
+    """Return the struct of the usual response: the status, and then these members."""
+    return response(status=Literal["success"], **members)
 
 
 class Confirmation(Success):
@@ -72,7 +82,7 @@ def schema_of(type_: Any) -> Schema:
         return _union_schema([option for option in arguments if option is not UnsetType])
     if isinstance(type_, type) and issubclass(type_, Struct):
         hints = get_type_hints(type_)
-        members = fields(type_)
+        members = structs.fields(type_)
         optional = {each.name for each in members if UnsetType in get_args(hints[each.name])}
         return {
             "type": "object",

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Struct
 
@@ -12,7 +12,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
+from waypost.api.route import BodyFormat, IdempotencyMode, success
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
@@ -44,6 +44,7 @@ operation = Operations("facts 4.1", operator_errors=())
 ONE_SUBSCRIPTION: Final = f"{APP}/subscription/{{subscription_id}}"
 ONE_SUBSCRIPTION_ERRORS: Final = (ErrorCode.SUBSCRIPTION_DOES_NOT_EXIST, ErrorCode.NOT_SUBSCRIPTION_OWNER)
 _KEY_ERRORS: Final = (ErrorCode.KEY_NOT_ASSOCIATED,)
+_SUBSCRIPTION: Final = success(subscription=SubscriptionObject)
 
 
 class NewSubscription(Struct, rename={"show_on_ui": "showOnUI", "do_check": "doCheck"}):
@@ -82,18 +83,6 @@ class SubscriptionChange(Struct, rename={"show_on_ui": "showOnUI", "do_check": "
     do_check: Annotated[bool, Field("false skips the ping of the URL.", "true")] = True
 
 
-class OneSubscription(StatusFirst, kw_only=True):
-    """A subscription."""
-
-    subscription: SubscriptionObject
-
-
-class SubscriptionList(StatusFirst, kw_only=True):
-    """Subscriptions, oldest first."""
-
-    subscriptions: list[SubscriptionObject]
-
-
 class SubscriptionCall(AppCall):
     """A call about an app's subscriptions: by app token, or by API key if the app is live and the key's partner's."""
 
@@ -125,7 +114,7 @@ class SubscriptionCall(AppCall):
 @operation(
     "POST",
     f"{APP}/subscription",
-    OneSubscription,
+    _SUBSCRIPTION,
     rate="subscription",
     body=NewSubscription,
     body_format=BodyFormat.FORM,
@@ -180,9 +169,7 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
             subscription,
             services.directory.seal,
             MAX_SUBSCRIPTIONS_PER_APP,
-            make_response=lambda new_id: ApiResponse(
-                OneSubscription(subscription=subscription_object(replace(subscription, id=new_id)))
-            ),
+            make_response=lambda new_id: ApiResponse(_response(replace(subscription, id=new_id))),
         )
     except DuplicateTag as error:
         raise _duplicate_tag_error(form.tag) from error
@@ -193,37 +180,37 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
 @operation(
     "GET",
     f"{APP}/subscription",
-    SubscriptionList,
+    success(subscriptions=list[SubscriptionObject]),
     rate="subscription",
     at_operator=False,
     by_key=True,
     key_errors=_KEY_ERRORS,
 )
-async def list_subscriptions(call: SubscriptionCall) -> SubscriptionList:
+async def list_subscriptions(call: SubscriptionCall) -> dict[str, Any]:
     """Return the app's subscriptions, oldest first. Source: facts 4.1."""
     subscriptions = await stored_subscriptions(call.services, call.app)
-    return SubscriptionList(subscriptions=[subscription_object(subscription) for subscription in subscriptions])
+    return {"status": "success", "subscriptions": [subscription_object(each) for each in subscriptions]}
 
 
 @operation(
     "GET",
     ONE_SUBSCRIPTION,
-    OneSubscription,
+    _SUBSCRIPTION,
     rate="subscription",
     at_operator=False,
     errors=ONE_SUBSCRIPTION_ERRORS,
     by_key=True,
     key_errors=_KEY_ERRORS,
 )
-async def get_subscription(call: SubscriptionCall) -> OneSubscription:
+async def get_subscription(call: SubscriptionCall) -> dict[str, Any]:
     """Return one subscription. Source: facts 4.1."""
-    return OneSubscription(subscription=subscription_object(await subscription_in_path(call)))
+    return _response(await subscription_in_path(call))
 
 
 @operation(
     "PUT",
     ONE_SUBSCRIPTION,
-    OneSubscription,
+    _SUBSCRIPTION,
     rate="subscription",
     body=SubscriptionChange,
     body_format=BodyFormat.FORM,
@@ -237,7 +224,7 @@ async def get_subscription(call: SubscriptionCall) -> OneSubscription:
     by_key=True,
     key_errors=_KEY_ERRORS,
 )
-async def update_subscription(call: SubscriptionCall) -> OneSubscription:
+async def update_subscription(call: SubscriptionCall) -> dict[str, Any]:
     """Change a subscription, or pause it with `active` false; absent fields stay unchanged.
 
     Callbacks already emitted are sent to the URL that is set when they are sent. A paused subscription
@@ -268,7 +255,11 @@ async def update_subscription(call: SubscriptionCall) -> OneSubscription:
         raise _duplicate_tag_error(form.tag) from error
     if changed is None:
         raise _unknown_error()
-    return OneSubscription(subscription=subscription_object(changed))
+    return _response(changed)
+
+
+def _response(subscription: Subscription) -> dict[str, Any]:
+    return {"status": "success", "subscription": subscription_object(subscription)}
 
 
 def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscription:

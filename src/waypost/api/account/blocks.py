@@ -9,7 +9,7 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty, read_fields
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse
-from waypost.api.route import OperatorObject, StatusFirst, Success
+from waypost.api.route import Success, passed_on, success
 from waypost.base.json_values import coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
@@ -26,6 +26,7 @@ _USERS: Final = '[{"user":"15550002001"}]'
 _STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept; every app can block users in this service."),)
 
 operation = Operations("facts 13")
+_CHANGED: Final = passed_on(status=Literal["success"])
 
 
 def _read_number(text: str, name: str, *, at_most: int) -> int:
@@ -126,19 +127,6 @@ class BlockingSwitch(Struct, rename="camel"):
     block_enabled: Annotated[bool, Field("Stored; every app can block users.", "true", "true or false", kind="Boolean")]
 
 
-class BlockedUsers(OperatorObject):
-    """The operator's response to a change of the blocked users."""
-
-    status: Literal["success"]
-
-
-class BlockedUserList(OperatorObject):
-    """A page of the operator's list."""
-
-    status: Literal["success"]
-    data: list[Any]
-
-
 class KnownUser(Struct):
     """A user that is known to the app."""
 
@@ -146,22 +134,10 @@ class KnownUser(Struct):
     blocked: bool
 
 
-class KnownUserPage(StatusFirst, kw_only=True):
-    """A page of the users that are known to the app."""
-
-    users: list[KnownUser]
-
-
-class OneUser(StatusFirst, kw_only=True):
-    """One user."""
-
-    user: KnownUser
-
-
 @operation(
     "POST",
     f"{APP}/user/block",
-    BlockedUsers,
+    _CHANGED,
     source="ledger 1.9; facts 13",
     body=EitherBlock,
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.FIELD_BROKEN),
@@ -189,40 +165,42 @@ async def set_user_blocked(call: AppCall, fields: UserBlock) -> Success:
     return Success()
 
 
-@operation("POST", f"{APP}/user/unblock", BlockedUsers, errors=(ErrorCode.FIELD_BROKEN,), by_key=True)
+@operation("POST", f"{APP}/user/unblock", _CHANGED, errors=(ErrorCode.FIELD_BROKEN,), by_key=True)
 async def unblock_users(call: AppCall, fields: BlockList) -> dict[str, Any]:
     """Unblock users of the number."""
     return await _change_block_list(call, "DELETE", fields)
 
 
-@operation("GET", f"{APP}/user/blocklist", BlockedUserList, by_key=True)
+@operation("GET", f"{APP}/user/blocklist", passed_on(status=Literal["success"], data=list[Any]), by_key=True)
 async def list_blocked_users(call: AppCall, query: BlockedPage) -> dict[str, Any]:
     """Return a page of the users that the number has blocked, as the operator lists them."""
     page = await call.graph_page(f"{call.number}/block_users", omit_empty(query))
     return {**page, "status": "success"}
 
 
-@operation("GET", f"{APP}/user/list", KnownUserPage, source="ledger 1.9", rate="app_token", at_operator=False)
-async def list_known_users(call: AppCall, query: KnownPage) -> KnownUserPage:
+@operation(
+    "GET", f"{APP}/user/list", success(users=list[KnownUser]), source="ledger 1.9", rate="app_token", at_operator=False
+)
+async def list_known_users(call: AppCall, query: KnownPage) -> dict[str, Any]:
     """Return a page of the users that are known to the app: who has opted in or out, or was blocked."""
     offset = (query.page_no - 1) * query.page_size
     users = await call.services.database.read(partial(list_users, app=call.app, offset=offset, at_most=query.page_size))
-    return KnownUserPage(users=[KnownUser(user.phone_number, user.blocked) for user in users])
+    return {"status": "success", "users": [KnownUser(user.phone_number, user.blocked) for user in users]}
 
 
 @operation(
     "GET",
     f"{APP}/user/{{phone}}",
-    OneUser,
+    success(user=KnownUser),
     source="ledger 1.9",
     rate="app_token",
     errors=(ErrorCode.WRONG_TYPE,),
     at_operator=False,
 )
-async def show_user(call: AppCall) -> OneUser:
+async def show_user(call: AppCall) -> dict[str, Any]:
     """Return whether a user is blocked, known or not."""
     user = await call.services.database.read(app_user, call.app, _read_phone(call.request.path["phone"]))
-    return OneUser(user=KnownUser(user.phone_number, user.blocked))
+    return {"status": "success", "user": KnownUser(user.phone_number, user.blocked)}
 
 
 @operation(

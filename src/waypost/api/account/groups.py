@@ -8,7 +8,7 @@ from msgspec import Struct
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import PartHead, Request, read_parts
-from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, Success
+from waypost.api.route import BodyFormat, IdempotencyMode, passed_on, response
 from waypost.base.json_values import coerced_text, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.operators.contract import GraphFile
@@ -35,6 +35,9 @@ _NOT_AT_OPERATOR: Final = ("admins", "id")
 _SHOWN: Final = ("subject", "description", "participants", "total_participant_count")
 
 operation = Operations("ledger 1.10")
+_STATUS: Final = Literal["success"]
+_ACCEPTED: Final = response(request_id=str, messaging_product=Literal["whatsapp"], status=_STATUS)
+"""Of an accepted change; a webhook with the same id reports its result."""
 
 
 class Product(Struct):
@@ -116,39 +119,8 @@ class Participants(Product):
     ]
 
 
-class GroupRequest(Struct):
-    """The response to an accepted change; a webhook with the same id reports its result."""
-
-    request_id: str
-    messaging_product: Literal["whatsapp"] = "whatsapp"
-    status: Literal["success"] = "success"
-
-
-class GroupList(OperatorObject):
-    """A page of the number's groups."""
-
-    data: list[dict[str, Any]]
-    status: Literal["success"]
-
-
-class Group(OperatorObject):
-    """One group, with the requested members."""
-
-    messaging_product: Literal["whatsapp"]
-    status: Literal["success"]
-
-
-class InviteLink(Success):
-    """The invite link of a group."""
-
-    invite_link: str
-    messaging_product: Literal["whatsapp"] = "whatsapp"
-
-
-@operation(
-    "POST", f"{APP}/group", GroupRequest, deadline="creation of a group", idempotency=IdempotencyMode.MARKED_FIRST
-)
-async def create_group(call: AppCall, fields: NewGroup) -> GroupRequest:
+@operation("POST", f"{APP}/group", _ACCEPTED, deadline="creation of a group", idempotency=IdempotencyMode.MARKED_FIRST)
+async def create_group(call: AppCall, fields: NewGroup) -> dict[str, Any]:
     """Create a group; its id and invite link come in a callback.
 
     Under a key, 409 if the same request was begun before and there is a group with its subject.
@@ -160,14 +132,20 @@ async def create_group(call: AppCall, fields: NewGroup) -> GroupRequest:
     return _accepted(await call.graph("POST", f"{call.number}/groups", body))
 
 
-@operation("GET", f"{APP}/group", GroupList)
+@operation("GET", f"{APP}/group", passed_on(data=list[dict[str, Any]], status=_STATUS))
 async def list_groups(call: AppCall, query: GroupPage) -> dict[str, Any]:
     """Return a page of the number's groups."""
     page = omit_empty({"limit": str(query.limit), "after": query.after, "before": query.before})
     return {**await call.graph_page(f"{call.number}/groups", page), "status": "success"}
 
 
-@operation("GET", _GROUP, Group, deadline="group", errors=(ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND))
+@operation(
+    "GET",
+    _GROUP,
+    passed_on(messaging_product=Literal["whatsapp"], status=_STATUS),
+    deadline="group",
+    errors=(ErrorCode.FIELD_BROKEN, ErrorCode.RESOURCE_NOT_FOUND),
+)
 async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
     """Return one group with the requested fields."""
     names = [name.strip() for name in query.fields.split(",") if name.strip()]
@@ -181,12 +159,12 @@ async def show_group(call: AppCall, query: GroupFields) -> dict[str, Any]:
 @operation(
     "PUT",
     _GROUP,
-    GroupRequest,
+    _ACCEPTED,
     body=GroupChange,
     body_format=BodyFormat.MULTIPART,
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.RESOURCE_NOT_FOUND, ErrorCode.GROUP_PICTURE_TOO_LARGE),
 )
-async def change_group(call: AppCall) -> GroupRequest:
+async def change_group(call: AppCall) -> dict[str, Any]:
     """Change subject, description or picture of a group, by a multipart form."""
     texts, picture = await _read_form_in_time(call.request)
     changes = {name: _checked_text(name, texts[name]) for name in ("subject", "description") if name in texts}
@@ -198,30 +176,36 @@ async def change_group(call: AppCall) -> GroupRequest:
         return _accepted(await call.graph("POST", group_id, _PRODUCT | changes, files=files))
 
 
-@operation("DELETE", _GROUP, GroupRequest, deadline="deletion of a group", errors=(ErrorCode.RESOURCE_NOT_FOUND,))
-async def delete_group(call: AppCall, fields: Product) -> GroupRequest:
+@operation("DELETE", _GROUP, _ACCEPTED, deadline="deletion of a group", errors=(ErrorCode.RESOURCE_NOT_FOUND,))
+async def delete_group(call: AppCall, fields: Product) -> dict[str, Any]:
     """Delete a group."""
     return _accepted(await call.graph("DELETE", await _group_in_path(call)))
 
 
-@operation("POST", f"{_GROUP}/invite_link", InviteLink, deadline="invite link", errors=(ErrorCode.RESOURCE_NOT_FOUND,))
-async def reset_invite_link(call: AppCall, fields: Product) -> InviteLink:
+@operation(
+    "POST",
+    f"{_GROUP}/invite_link",
+    response(invite_link=str, messaging_product=Literal["whatsapp"], status=_STATUS),
+    deadline="invite link",
+    errors=(ErrorCode.RESOURCE_NOT_FOUND,),
+)
+async def reset_invite_link(call: AppCall, fields: Product) -> dict[str, Any]:
     """Return a new invite link of a group; the earlier one opens it no more."""
-    response = await call.graph("POST", f"{await _group_in_path(call)}/invite_link", _PRODUCT)
-    link = coerced_text(response.get("invite_link"))
+    renewed = await call.graph("POST", f"{await _group_in_path(call)}/invite_link", _PRODUCT)
+    link = coerced_text(renewed.get("invite_link"))
     if not link:
         raise call.unavailable("invite link", "the operator's response has no invite link")
-    return InviteLink(link)
+    return {"invite_link": link, **_PRODUCT, "status": "success"}
 
 
 @operation(
     "DELETE",
     f"{_GROUP}/participants",
-    GroupRequest,
+    _ACCEPTED,
     deadline="removal of participants",
     errors=(ErrorCode.RESOURCE_NOT_FOUND,),
 )
-async def remove_participants(call: AppCall, fields: Participants) -> GroupRequest:
+async def remove_participants(call: AppCall, fields: Participants) -> dict[str, Any]:
     """Remove participants from a group; a callback reports who was removed."""
     if not fields.participants:
         raise ApiError(ErrorCode.FIELD_BROKEN, "participants must name at least one user.")
@@ -229,8 +213,8 @@ async def remove_participants(call: AppCall, fields: Participants) -> GroupReque
     return _accepted(await call.graph("DELETE", f"{await _group_in_path(call)}/participants", body))
 
 
-def _accepted(response: dict[str, Any]) -> GroupRequest:
-    return GroupRequest(coerced_text(response.get("request_id")))
+def _accepted(change: dict[str, Any]) -> dict[str, Any]:
+    return {"request_id": coerced_text(change.get("request_id")), **_PRODUCT, "status": "success"}
 
 
 async def _subjects(call: AppCall) -> dict[str, str]:

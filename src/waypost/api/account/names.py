@@ -12,7 +12,7 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import StatusFirst, Success
+from waypost.api.route import Success, response, success
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 
@@ -31,6 +31,7 @@ _NAME_RULES: Final[tuple[tuple[Callable[[str], bool], str], ...]] = (  # Source:
 _KEY_SOURCE: Final = 'public page "WhatsApp Dynamic Flows"; ledger 1.11'
 
 operation = Operations("ledger 1.9")
+_STATUS: Final = Literal["success"]
 
 
 class NewDisplayName(Struct, rename="camel"):
@@ -87,31 +88,6 @@ class DisplayNameInfo(Struct, rename="camel"):
     verified_name: str
 
 
-class DisplayName(Success, rename="camel"):
-    """The response about a display name."""
-
-    display_name_info: DisplayNameInfo
-
-
-class OfficialStatus(Struct):
-    """The status of a number as an official business account."""
-
-    oba_status: str
-
-
-class OfficialAccount(Success):
-    """The response about an official business account."""
-
-    id: str
-    official_business_account: OfficialStatus
-
-
-class RequestAccepted(Struct):
-    """True if the operator accepted the request."""
-
-    success: bool
-
-
 class Encryption(Struct):
     """The public key of a number, empty if it has none, and whether its signature is valid."""
 
@@ -119,18 +95,16 @@ class Encryption(Struct):
     business_public_key_signature_status: str
 
 
-class PublicKey(Success):
-    """The response about a public key."""
-
-    encryption: Encryption
+_PUBLIC_KEY: Final = response(encryption=Encryption, status=_STATUS)
 
 
-@operation("GET", f"{APP}/profile/displayName", DisplayName)
-async def show_display_name(call: AppCall) -> DisplayName:
+@operation("GET", f"{APP}/profile/displayName", response(displayNameInfo=DisplayNameInfo, status=_STATUS))
+async def show_display_name(call: AppCall) -> dict[str, Any]:
     """Return the number's display name, and the one that was requested."""
     members = ("name_status", "new_display_name", "new_name_status", "verified_name")
     number = await call.graph("GET", call.number, query={"fields": ",".join(members)})
-    return DisplayName(DisplayNameInfo(*(coerced_text(number.get(name)) for name in members)))
+    info = DisplayNameInfo(*(coerced_text(number.get(name)) for name in members))
+    return {"displayNameInfo": info, "status": "success"}
 
 
 @operation("POST", f"{APP}/profile/displayName", Success, rate="display_name", errors=(ErrorCode.INVALID_DISPLAY_NAME,))
@@ -148,29 +122,30 @@ async def request_display_name(call: AppCall, fields: NewDisplayName) -> Success
     return Success()
 
 
-@operation("GET", f"{APP}/oba", OfficialAccount)
-async def show_official_account(call: AppCall) -> OfficialAccount:
+@operation("GET", f"{APP}/oba", response(id=str, official_business_account=response(oba_status=str), status=_STATUS))
+async def show_official_account(call: AppCall) -> dict[str, Any]:
     """Return the number's status as an official business account."""
     number = await call.graph("GET", call.number, query={"fields": "official_business_account"})
     status = coerced_text(object_of(number.get("official_business_account")).get("oba_status"))
-    return OfficialAccount(call.number, OfficialStatus(status or "NOT_STARTED"))
+    account = {"oba_status": status or "NOT_STARTED"}
+    return {"id": call.number, "official_business_account": account, "status": "success"}
 
 
-@operation("POST", f"{APP}/oba", RequestAccepted)
-async def request_official_account(call: AppCall, fields: NewOfficialAccount) -> RequestAccepted:
+@operation("POST", f"{APP}/oba", response(success=bool))
+async def request_official_account(call: AppCall, fields: NewOfficialAccount) -> dict[str, Any]:
     """Request that the number becomes an official business account."""
-    response = await call.graph("POST", f"{call.number}/official_business_account", omit_empty(fields))
-    return RequestAccepted(boolean_of(response.get("success"), default=True))
+    result = await call.graph("POST", f"{call.number}/official_business_account", omit_empty(fields))
+    return {"success": boolean_of(result.get("success"), default=True)}
 
 
-@operation("GET", f"{APP}/flows/publicKey", PublicKey, source=_KEY_SOURCE)
-@operation("GET", f"{APP}/flows/public_key", PublicKey, source="ledger 1.11; this spelling is ours")
-async def show_public_key(call: AppCall) -> PublicKey:
+@operation("GET", f"{APP}/flows/publicKey", _PUBLIC_KEY, source=_KEY_SOURCE)
+@operation("GET", f"{APP}/flows/public_key", _PUBLIC_KEY, source="ledger 1.11; this spelling is ours")
+async def show_public_key(call: AppCall) -> dict[str, Any]:
     """Return the number's public key; empty if it has none."""
-    response = await call.graph("GET", f"{call.number}/whatsapp_business_encryption")
-    key = next(iter(objects_in(list_of(response.get("data")))), response)  # older versions: not in a list
-    members = ("business_public_key", "business_public_key_signature_status")
-    return PublicKey(Encryption(*(coerced_text(key.get(name)) for name in members)))
+    found = await call.graph("GET", f"{call.number}/whatsapp_business_encryption")
+    key = next(iter(objects_in(list_of(found.get("data")))), found)  # older versions: not in a list
+    encryption = {name: coerced_text(key.get(name)) for name in Encryption.__struct_fields__}
+    return {"encryption": encryption, "status": "success"}
 
 
 @operation("POST", f"{APP}/flows/publicKey", Success, source=_KEY_SOURCE)
@@ -232,12 +207,6 @@ class Username(Struct):
     username: str | UnsetType = UNSET
 
 
-class UsernameSuggestions(Struct):
-    """Usernames that the operator suggests."""
-
-    username_suggestions: list[str]
-
-
 class Preferences(Struct, rename="camel"):
     """The preferences that are set. Source of the status: ledger 1.9, the documented value."""
 
@@ -248,11 +217,7 @@ class Preferences(Struct, rename="camel"):
     submission_status: Literal["SubmittedToGupshup", "NotSubmitted"] = "NotSubmitted"
 
 
-class StoredPreferences(StatusFirst, kw_only=True):
-    """The response about preferences."""
-
-    data: Preferences
-    message: str | UnsetType = UNSET
+_STORED_PREFERENCES: Final = success(data=Preferences, message=str | UnsetType)
 
 
 @username_operation("GET", f"{APP}/username", Username)
@@ -274,21 +239,21 @@ async def delete_username(call: AppCall) -> Success:
     return Success()
 
 
-@username_operation("GET", f"{APP}/username/suggestions", UsernameSuggestions)
-async def list_username_suggestions(call: AppCall) -> UsernameSuggestions:
+@username_operation("GET", f"{APP}/username/suggestions", response(username_suggestions=list[str]))
+async def list_username_suggestions(call: AppCall) -> dict[str, Any]:
     """Return the usernames that the operator suggests."""
     items = objects_in(list_of((await call.graph("GET", f"{call.number}/username_suggestions")).get("data")))
     names = [name for item in items for name in list_of(item.get("username_suggestions"))]
-    return UsernameSuggestions([name for name in names if isinstance(name, str)])
+    return {"username_suggestions": [name for name in names if isinstance(name, str)]}
 
 
-@username_operation("POST", f"{APP}/username/preferences", StoredPreferences, at_operator=False)
+@username_operation("POST", f"{APP}/username/preferences", _STORED_PREFERENCES, at_operator=False)
 async def set_username_preferences(call: AppCall, fields: UsernamePreferences) -> ApiResponse:
     """Store up to three usernames that the business prefers, in their order."""
     names = astuple(fields)
     await set_preferences(call.services, call.app, username_preferences=names)
-    stored = StoredPreferences(data=_preferences(call, names), message="Username preferences submitted successfully")
-    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
+    stored = {"data": _preferences(call, names), "message": "Username preferences submitted successfully"}
+    return ApiResponse({"status": "success", **stored}, headers=_STORED_ONLY_HEADERS)
 
 
 @username_operation("DELETE", f"{APP}/username/preferences", Success, at_operator=False)
@@ -298,14 +263,14 @@ async def delete_username_preferences(call: AppCall) -> Success:
     return Success()
 
 
-@username_operation("GET", f"{APP}/username/status", StoredPreferences, at_operator=False)
-async def show_username_preferences(call: AppCall) -> StoredPreferences:
+@username_operation("GET", f"{APP}/username/status", _STORED_PREFERENCES, at_operator=False)
+async def show_username_preferences(call: AppCall) -> dict[str, Any]:
     """Return the stored preferences and their status."""
-    return StoredPreferences(data=_preferences(call, call.app.preferences.username_preferences))
+    return {"status": "success", "data": _preferences(call, call.app.preferences.username_preferences)}
 
 
-def _username(response: dict[str, Any]) -> Username:
-    return Username(*(coerced_text(response[name]) if name in response else UNSET for name in ("status", "username")))
+def _username(found: dict[str, Any]) -> Username:
+    return Username(*(coerced_text(found[name]) if name in found else UNSET for name in ("status", "username")))
 
 
 def _preferences(call: AppCall, names: tuple[str, ...]) -> Preferences:

@@ -18,7 +18,7 @@ from waypost.api.operation import (
     account_of,
     call_operator,
 )
-from waypost.api.route import Confirmation, StatusFirst, Success
+from waypost.api.route import Confirmation, response, success
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import daily_usage, last_limit_event
@@ -40,12 +40,6 @@ _HEALTH_ERRORS: Final = (
 _BY_KEY: Final = "facts 13; by API key as public clients call it"
 
 operation = Operations("facts 13")
-
-
-class Health(StatusFirst, kw_only=True):
-    """The response about the health of a number."""
-
-    healthy: Literal["true", "false"]
 
 
 class LimitChange(Struct, rename="camel"):
@@ -85,14 +79,13 @@ class NumberInfo(Struct, rename="camel"):
     additional_info: list[Any]
 
 
-class BusinessAccountInfo(Success, rename="camel"):
-    """The response about a number and its business account."""
-
-    waba_info: NumberInfo
+_ACCOUNT_INFO: Final = response(wabaInfo=NumberInfo, status=Literal["success"])
 
 
-@operation("GET", f"{APP}/health", Health, rate="app_token", operator_errors=_HEALTH_ERRORS)
-async def show_health(call: AppCall) -> Health:
+@operation(
+    "GET", f"{APP}/health", success(healthy=Literal["true", "false"]), rate="app_token", operator_errors=_HEALTH_ERRORS
+)
+async def show_health(call: AppCall) -> dict[str, Any]:
     """Return `healthy`: true if the app's number is connected at the operator and its account active.
 
     An error if it is a sandbox app, has no business account, or if the operator does not know the account or the
@@ -120,7 +113,8 @@ async def show_health(call: AppCall) -> Health:
         if error.code is ErrorCode.OPERATOR_REJECTED:
             raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, error.explanation) from error
         raise ApiError(ErrorCode.BUSINESS_ACCOUNT_UNKNOWN, error.explanation) from error
-    return Health(healthy="true" if account.status == "ACTIVE" and number.is_connected else "false")
+    is_healthy = account.status == "ACTIVE" and number.is_connected
+    return {"status": "success", "healthy": "true" if is_healthy else "false"}
 
 
 @operation(
@@ -146,8 +140,8 @@ async def show_ratings(call: AppCall) -> dict[str, Any]:
     return ratings_object(event, quality)
 
 
-@operation("GET", f"{KEY_APP}/business", BusinessAccountInfo, source=_BY_KEY, credential=Credential.API_KEY)
-@operation("GET", f"{APP}/waba/info", BusinessAccountInfo)
+@operation("GET", f"{KEY_APP}/business", _ACCOUNT_INFO, source=_BY_KEY, credential=Credential.API_KEY)
+@operation("GET", f"{APP}/waba/info", _ACCOUNT_INFO)
 async def show_business_account(call: AppCall) -> dict[str, Any]:
     """Return the operator's details of the number and its business account."""
     number, account = await _fetch_statuses(call)
@@ -235,26 +229,6 @@ class Month(Struct):
     month: Annotated[int, Field("The month, 1 to 12.", "11", "1 to 12", between=(1, 12), kind="Integer")]
 
 
-class WalletState(Struct, rename="camel"):
-    """A balance, as configured."""
-
-    currency: str
-    current_balance: float
-    over_draft_limit: float
-
-
-class WalletResponse(StatusFirst, kw_only=True, rename="camel"):
-    """The response about the wallet."""
-
-    wallet_response: WalletState
-
-
-class Balance(StatusFirst, kw_only=True):
-    """The balance in the format of the older messaging API."""
-
-    balance: float
-
-
 class UsageOfDay(Struct, rename="camel"):
     """The messages and the fees of a day; every fee is 0."""
 
@@ -285,19 +259,11 @@ class UsageOfDay(Struct, rename="camel"):
     gs_cap: int
 
 
-class UsageResponse(StatusFirst, kw_only=True, rename="camel"):
-    """The usage of each day."""
-
-    partner_app_usage_list: list[UsageOfDay]
-
-
-class Discounts(Success, rename="camel"):
-    """The discounts of each day."""
-
-    daily_app_discount_list: list[Any]
-
-
-@usage_operation("GET", f"{APP}/wallet/balance", WalletResponse)
+@usage_operation(
+    "GET",
+    f"{APP}/wallet/balance",
+    success(walletResponse=response(currency=str, currentBalance=float, overDraftLimit=float)),
+)
 async def show_wallet_balance(call: AppCall) -> dict[str, Any]:
     """Return the wallet's balance, which comes from the settings."""
     return wallet_object(call.services.wallet)
@@ -306,7 +272,7 @@ async def show_wallet_balance(call: AppCall) -> dict[str, Any]:
 @usage_operation(
     "GET",
     "/sm/api/v2/wallet/balance",
-    Balance,
+    success(balance=float),
     source="facts 9.2; public clients",
     credential=Credential.API_KEY,
     deprecated_s=OLDER_API_ENDED_S,
@@ -316,7 +282,7 @@ async def show_messaging_wallet_balance(call: PartnerCall) -> dict[str, Any]:
     return messaging_wallet_object(call.services.wallet)
 
 
-@usage_operation("GET", f"{APP}/usage", UsageResponse)
+@usage_operation("GET", f"{APP}/usage", success(partnerAppUsageList=list[UsageOfDay]))
 async def show_usage(call: AppCall, query: Days) -> dict[str, Any]:
     """Return the messages that the app sent and received on each day of a range, in UTC."""
     first, last = ((day - _EPOCH).days for day in (query.first, query.last))
@@ -341,7 +307,7 @@ async def show_usage(call: AppCall, query: Days) -> dict[str, Any]:
     return {"status": "success", "partnerAppUsageList": items}
 
 
-@usage_operation("GET", f"{APP}/discount", Discounts)
+@usage_operation("GET", f"{APP}/discount", response(dailyAppDiscountList=list[Any], status=Literal["success"]))
 async def show_discounts(call: AppCall, query: Month) -> dict[str, Any]:
     """Return no discount for any day of a month: the service charges nothing."""
     return {"status": "success", "dailyAppDiscountList": []}

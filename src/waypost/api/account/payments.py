@@ -1,6 +1,6 @@
 """Payments of orders, and the payment configurations of an app's business account: the operator stores both."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -8,7 +8,7 @@ from msgspec import Struct
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.route import IdempotencyMode, OperatorObject
+from waypost.api.route import IdempotencyMode, passed_on
 from waypost.domain.errors import ApiError, ErrorCode
 
 Name = Annotated[
@@ -21,6 +21,9 @@ Name = Annotated[
 ]
 
 operation = Operations("ledger 1.10")
+_CONFIGURATIONS: Final = passed_on(data=list[dict[str, Any]])
+_LINK: Final = passed_on(oauth_url=str, expiration=int)
+"""The link that connects a configuration to its gateway, and when it expires."""
 
 
 class PaymentAmount(Struct):
@@ -84,42 +87,10 @@ class ConfigurationName(Struct):
     configuration_name: Name
 
 
-class OrderPayments(OperatorObject):
-    """The payments of an order."""
-
-    payments: list[dict[str, Any]]
-
-
-class StartedRefund(OperatorObject):
-    """A refund that has begun."""
-
-    id: str
-    status: str
-
-
-class PaymentConfigurationList(OperatorObject):
-    """Payment configurations."""
-
-    data: list[dict[str, Any]]
-
-
-class PaymentLink(OperatorObject):
-    """The link that connects a configuration to its gateway, and when it expires."""
-
-    oauth_url: str
-    expiration: int
-
-
-class RemovedConfiguration(OperatorObject):
-    """The operator's response to a removal."""
-
-    success: bool
-
-
 @operation(
     "GET",
     f"{APP}/payments/{{payment_configuration}}/{{reference_id}}",
-    OrderPayments,
+    passed_on(payments=list[dict[str, Any]]),
     credential=Credential.PARTNER_TOKEN,
 )
 async def show_payment(call: AppCall) -> dict[str, Any]:
@@ -131,7 +102,7 @@ async def show_payment(call: AppCall) -> dict[str, Any]:
 @operation(
     "POST",
     f"{APP}/payments/refund",
-    StartedRefund,
+    passed_on(id=str, status=str),
     credential=Credential.PARTNER_TOKEN,
     idempotency=IdempotencyMode.MARKED_FIRST,
 )
@@ -145,32 +116,32 @@ async def refund_payment(call: AppCall, fields: Refund) -> dict[str, Any]:
     return await call.graph("POST", f"{call.number}/payments_refund", omit_empty(fields))
 
 
-@operation("GET", f"{APP}/payment/configurations", PaymentConfigurationList)
+@operation("GET", f"{APP}/payment/configurations", _CONFIGURATIONS)
 async def list_payment_configurations(call: AppCall) -> dict[str, Any]:
     """Return the payment configurations of the app's business account."""
     return await call.graph("GET", f"{call.account}/payment_configurations")
 
 
-@operation("GET", f"{APP}/payment/configurations/{{configuration_name}}", PaymentConfigurationList)
+@operation("GET", f"{APP}/payment/configurations/{{configuration_name}}", _CONFIGURATIONS)
 async def show_payment_configuration(call: AppCall) -> dict[str, Any]:
     """Return one payment configuration."""
     name = quote(call.request.path["configuration_name"], safe="")
     return await call.graph("GET", f"{call.account}/payment_configuration/{name}")
 
 
-@operation("POST", f"{APP}/payment/configuration", PaymentLink, idempotency=IdempotencyMode.MARKED_FIRST)
+@operation("POST", f"{APP}/payment/configuration", _LINK, idempotency=IdempotencyMode.MARKED_FIRST)
 async def create_payment_configuration(call: AppCall, fields: NewConfiguration) -> dict[str, Any]:
     """Create a payment configuration, and return the link that connects it to its gateway."""
     return await call.graph("POST", f"{call.account}/payment_configuration", omit_empty(fields))
 
 
-@operation("POST", f"{APP}/payment/configuration/regenerate", PaymentLink)
+@operation("POST", f"{APP}/payment/configuration/regenerate", _LINK)
 async def renew_payment_link(call: AppCall, fields: NewLink) -> dict[str, Any]:
     """Return a new link that connects a payment configuration to its gateway."""
     return await call.graph("POST", f"{call.account}/generate_payment_configuration_oauth_link", omit_empty(fields))
 
 
-@operation("POST", f"{APP}/payment/configuration/remove", RemovedConfiguration)
+@operation("POST", f"{APP}/payment/configuration/remove", passed_on(success=bool))
 async def remove_payment_configuration(call: AppCall, fields: ConfigurationName) -> dict[str, Any]:
     """Remove a payment configuration."""
     return await call.graph("DELETE", f"{call.account}/payment_configuration", omit_empty(fields))

@@ -6,7 +6,7 @@ from msgspec import Struct, to_builtins
 
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations, unavailable_error
-from waypost.api.route import BodyFormat, StatusFirst
+from waypost.api.route import BodyFormat, response, success
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
@@ -28,6 +28,9 @@ _UPLOAD_ERRORS: Final = (
 _PHOTO_MEMBER: Final = "profile_picture_handle"
 
 operation = Operations("facts 13")
+_ABOUT: Final = success(about=response(message=str))
+_PHOTO: Final = success(message=str)
+"""The picture's URL, or what was done."""
 
 
 class ProfileChange(Struct, rename="camel"):
@@ -129,62 +132,26 @@ class Profile(Struct, rename="camel"):
     website2: str
 
 
-class StoredProfile(StatusFirst, kw_only=True):
-    """The response about a profile."""
-
-    profile: Profile
-
-
-class AboutText(Struct):
-    """An about text."""
-
-    message: str
-
-
-class About(StatusFirst, kw_only=True):
-    """The response about an about text."""
-
-    about: AboutText
-
-
-class Photo(StatusFirst, kw_only=True):
-    """The response about a picture: its URL, or what was done."""
-
-    message: str
-
-
-class Components(Struct):
-    """The conversational components of a number."""
-
-    conversational_automation: dict[str, Any]
-    id: str
-
-
-class ChangedComponents(StatusFirst, kw_only=True):
-    """The operator's result of a change of the components."""
-
-    success: bool
-
-
-@operation("GET", f"{APP}/business/profile", StoredProfile, by_key=True)
-async def show_profile(call: AppCall) -> StoredProfile:
+@operation("GET", f"{APP}/business/profile", success(profile=Profile), by_key=True)
+async def show_profile(call: AppCall) -> dict[str, Any]:
     """Return the number's business profile."""
     members = await _profile_members(call)
     first, second, *_ = (*texts_in(members.get("websites")), "", "")
     address, description, email, vertical = (
         coerced_text(members.get(name)) for name in ("address", "description", "email", "vertical")
     )
-    return StoredProfile(profile=Profile(address, address, description, email, vertical, first, second))
+    profile = Profile(address, address, description, email, vertical, first, second)
+    return {"status": "success", "profile": profile}
 
 
 @operation(
     "PUT",
     f"{APP}/business/profile",
-    StoredProfile,
+    success(profile=Profile),
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE),
     by_key=True,
 )
-async def change_profile(call: AppCall, fields: ProfileChange) -> StoredProfile:
+async def change_profile(call: AppCall, fields: ProfileChange) -> dict[str, Any]:
     """Change the number's business profile; absent fields stay unchanged.
 
     The address lines are joined in their order; both web sites are one list.
@@ -209,35 +176,35 @@ async def change_profile(call: AppCall, fields: ProfileChange) -> StoredProfile:
     return await show_profile(call)
 
 
-@operation("GET", f"{APP}/business/profile/about", About, by_key=True)
-async def show_about(call: AppCall) -> About:
+@operation("GET", f"{APP}/business/profile/about", _ABOUT, by_key=True)
+async def show_about(call: AppCall) -> dict[str, Any]:
     """Return the number's about text."""
-    return About(about=AboutText(coerced_text((await _profile_members(call)).get("about"))))
+    return {"status": "success", "about": {"message": coerced_text((await _profile_members(call)).get("about"))}}
 
 
-@operation("PUT", f"{APP}/business/profile/about", About, by_key=True)
-async def change_about(call: AppCall, fields: NewAbout) -> About:
+@operation("PUT", f"{APP}/business/profile/about", _ABOUT, by_key=True)
+async def change_about(call: AppCall, fields: NewAbout) -> dict[str, Any]:
     """Set the number's about text."""
     await _set_profile(call, {"about": fields.about})
-    return About(about=AboutText(fields.about))
+    return {"status": "success", "about": {"message": fields.about}}
 
 
-@operation("GET", f"{APP}/business/profile/photo", Photo, by_key=True)
-async def show_photo(call: AppCall) -> Photo:
+@operation("GET", f"{APP}/business/profile/photo", _PHOTO, by_key=True)
+async def show_photo(call: AppCall) -> dict[str, Any]:
     """Return the URL of the number's picture; empty if it has none."""
-    return Photo(message=coerced_text((await _profile_members(call)).get("profile_picture_url")))
+    return {"status": "success", "message": coerced_text((await _profile_members(call)).get("profile_picture_url"))}
 
 
 @operation(
     "PUT",
     f"{APP}/business/profile/photo",
-    Photo,
+    _PHOTO,
     body=NewPhoto,
     body_format=BodyFormat.MULTIPART,
     errors=_UPLOAD_ERRORS,
     by_key=True,
 )
-async def change_photo(call: AppCall) -> Photo:
+async def change_photo(call: AppCall) -> dict[str, Any]:
     """Set the number's picture from a file or a public URL; some clients call the part `image`.
 
     503 also if the operator takes longer than 10 s for the file and the change together.
@@ -261,34 +228,34 @@ async def change_photo(call: AppCall) -> Photo:
                 raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
             case OperatorUnavailable(text=text):
                 raise unavailable_error(app, "business photo", text)
-    return Photo(message="profile picture updated successfully")
+    return {"status": "success", "message": "profile picture updated successfully"}
 
 
-@operation("DELETE", f"{APP}/business/profile/photo", Photo, source="ledger 1.9; decision 0065", by_key=True)
-async def delete_photo(call: AppCall) -> Photo:
+@operation("DELETE", f"{APP}/business/profile/photo", _PHOTO, source="ledger 1.9; decision 0065", by_key=True)
+async def delete_photo(call: AppCall) -> dict[str, Any]:
     """Remove the number's picture; the response is the same if it has none.
 
     The operator accepts an empty handle for it (decision 0065).
     """
     await _set_profile(call, {_PHOTO_MEMBER: ""})
-    return Photo(message="profile photo deleted successfully")
+    return {"status": "success", "message": "profile photo deleted successfully"}
 
 
-@operation("GET", f"{APP}/conversational/component", Components)
-async def show_components(call: AppCall) -> Components:
+@operation("GET", f"{APP}/conversational/component", response(conversational_automation=dict[str, Any], id=str))
+async def show_components(call: AppCall) -> dict[str, Any]:
     """Return the number's ice breakers, commands and welcome message."""
     number = await call.graph("GET", call.number, query={"fields": "conversational_automation"})
-    return Components(object_of(number.get("conversational_automation")), call.number)
+    return {"conversational_automation": object_of(number.get("conversational_automation")), "id": call.number}
 
 
 @operation(
     "POST",
     f"{APP}/conversational/component",
-    ChangedComponents,
+    success(success=bool),
     source="ledger 1.9; facts 13",
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.OPERATOR_ERROR_OBJECT),
 )
-async def change_components(call: AppCall, fields: ComponentChange) -> ChangedComponents:
+async def change_components(call: AppCall, fields: ComponentChange) -> dict[str, Any]:
     """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
     The rules are the operator's, so its error object is the response, as documented; `message` has its text.
@@ -297,10 +264,10 @@ async def change_components(call: AppCall, fields: ComponentChange) -> ChangedCo
     if not members:
         raise ApiError(ErrorCode.FIELD_MISSING, "Name enable_welcome_message, commands, prompts or several of them.")
     try:
-        response = await call.graph("POST", f"{call.number}/conversational_automation", members)
+        result = await call.graph("POST", f"{call.number}/conversational_automation", members)
     except ApiError as error:
         raise _error_object(error) from None
-    return ChangedComponents(success=boolean_of(response.get("success"), default=True))
+    return {"status": "success", "success": boolean_of(result.get("success"), default=True)}
 
 
 def _error_object(error: ApiError) -> ApiError:

@@ -13,7 +13,7 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse
-from waypost.api.route import Confirmation, StatusFirst, Success
+from waypost.api.route import Confirmation, Success, response, success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
@@ -93,51 +93,12 @@ class NewContact(Struct, rename="camel"):
     contact_number: Annotated[str, Field("A phone number of 8 to 15 digits.", "15550009999", is_required=True)] = ""
 
 
-class StoredModes(Struct):
-    """Stored modes."""
-
-    custom: bool
-    modes: list[str]
-
-
-class StoredModesResponse(StatusFirst, kw_only=True):
-    """The response about stored modes."""
-
-    callback: StoredModes
-
-
-class StoredCallback(Struct):
-    """A stored URL with its modes."""
-
-    url: str
-    custom: bool
-    modes: list[str]
-
-
-class StoredCallbackResponse(StatusFirst, kw_only=True):
-    """The response about a stored URL."""
-
-    callback: StoredCallback
-
-
-class Cap(StatusFirst, kw_only=True):
-    """The cap; 0 if none was set. The format is ours."""
-
-    cap: int
-
-
 class AppContact(Struct, rename="camel"):
-    """The contact of an app."""
+    """The contact of an app; the format is ours."""
 
     contact_email: str
     contact_name: str
     contact_number: str
-
-
-class ContactResponse(StatusFirst, kw_only=True):
-    """The response about the contact; the format is ours."""
-
-    contact: AppContact
 
 
 @operation("PUT", f"{APP}/appPreference", Success)
@@ -173,7 +134,7 @@ async def set_callback_url(call: AppCall, fields: CallbackUrl) -> ApiResponse:
 @operation(
     "PUT",
     f"{APP}/callback/mode",
-    StoredModesResponse,
+    success(callback=response(custom=bool, modes=list[str])),
     source="facts 2, deprecated",
     body=CallbackModes,
     errors=(ErrorCode.FIELD_BROKEN,),
@@ -182,14 +143,14 @@ async def set_callback_modes(call: AppCall) -> ApiResponse:
     """Store the modes of the app's callback URL."""
     modes = read_callback_modes(call.request.form_or_json())
     await set_preferences(call.services, call.app, callback_modes=modes)
-    stored = StoredModesResponse(callback=StoredModes(False, list(modes)))
-    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
+    stored = {"custom": False, "modes": modes}
+    return ApiResponse({"status": "success", "callback": stored}, headers=_STORED_ONLY_HEADERS)
 
 
 @operation(
     "PUT",
     f"{APP}/callback",
-    StoredCallbackResponse,
+    success(callback=response(url=str, custom=bool, modes=list[str])),
     source="facts 2, deprecated; ledger 1.2",
     body=Callback,
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL),
@@ -203,8 +164,8 @@ async def set_callback(call: AppCall) -> ApiResponse:
     check_url(url)
     modes = read_callback_modes(form)
     await set_preferences(call.services, call.app, callback_url=url, callback_modes=modes)
-    stored = StoredCallbackResponse(callback=StoredCallback(url, True, list(modes)))
-    return ApiResponse(stored, headers=_STORED_ONLY_HEADERS)
+    stored = {"url": url, "custom": True, "modes": modes}
+    return ApiResponse({"status": "success", "callback": stored}, headers=_STORED_ONLY_HEADERS)
 
 
 @operation("PUT", f"{APP}/optinMessagePreference", Success, source="ledger 1.9", status=202)
@@ -221,10 +182,10 @@ async def set_cap(call: AppCall, fields: NewCap) -> Success:
     return Success()
 
 
-@operation("GET", f"{APP}/capping", Cap, source="facts 13; decision 0065", rate="app_token")
-async def show_cap(call: AppCall) -> Cap:
-    """Return the cap; 0 if none was set."""
-    return Cap(cap=call.app.preferences.cap)
+@operation("GET", f"{APP}/capping", success(cap=int), source="facts 13; decision 0065", rate="app_token")
+async def show_cap(call: AppCall) -> dict[str, Any]:
+    """Return the cap; 0 if none was set."""  # the format is ours
+    return {"status": "success", "cap": call.app.preferences.cap}
 
 
 @operation(
@@ -244,8 +205,8 @@ async def set_contact(call: AppCall) -> dict[str, Any]:
     return {"status": "success", "message": "contact details updated successfully"}
 
 
-@operation("GET", f"{APP}/contact", ContactResponse, source="decision 0065")
-async def show_contact(call: AppCall) -> ContactResponse:
+@operation("GET", f"{APP}/contact", success(contact=AppContact), source="decision 0065")
+async def show_contact(call: AppCall) -> dict[str, Any]:
     """Return the contact of the app: the one that was set, or that of the partner's account."""
     preferences = call.app.preferences
     if preferences.contact_email:
@@ -253,7 +214,7 @@ async def show_contact(call: AppCall) -> ContactResponse:
     else:
         partner = await partner_of(call.services, call.app)
         contact = AppContact(partner.email, partner.contact_name, partner.phone_number)
-    return ContactResponse(contact=contact)
+    return {"status": "success", "contact": contact}
 
 
 async def set_preferences(services: Services, app: App, **preferences: Any) -> None:
@@ -309,14 +270,6 @@ class ConfiguredPartner(Struct, rename="camel"):
     ]
 
 
-class ConfiguredApps(StatusFirst, kw_only=True, rename="camel"):
-    """The number of changed apps; there the change is queued, and a summary is sent by mail."""
-
-    message: str
-    partner_id: str
-    total_apps: str
-
-
 @identity_operation(
     "PUT", f"{APP}/config/bsuid", Success, rate="app_token", errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE)
 )
@@ -341,12 +294,12 @@ async def set_user_ids(call: AppCall, fields: UserIdSwitches) -> Success:
 @identity_operation(
     "PUT",
     "/partner/account/apps/config",
-    ConfiguredApps,
+    success(message=str, partnerId=str, totalApps=str),
     credential=Credential.PARTNER_TOKEN,
     rate="create_app",
     errors=(ErrorCode.FORBIDDEN_ACCESS,),
 )
-async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fields: UserIdSwitch) -> ConfiguredApps:
+async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fields: UserIdSwitch) -> dict[str, Any]:
     """Set whether callbacks of version 3 have user ids, for every live app of the partner, in one transaction."""
     services, partner_id = call.services, call.partner_id
     if read_integer(query.partner_id, "partnerId") != partner_id:
@@ -366,7 +319,7 @@ async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fiel
     count = await services.database.write(change_all)
     services.directory.invalidate()
     text = f"App config update for partner {partner_id} is complete. No mail is sent."
-    return ConfiguredApps(message=text, partner_id=str(partner_id), total_apps=str(count))
+    return {"status": "success", "message": text, "partnerId": str(partner_id), "totalApps": str(count)}
 
 
 def _set_preferences(app: App, *, changes: Mapping[str, Any]) -> App:

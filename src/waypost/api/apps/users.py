@@ -1,15 +1,15 @@
 """The users of an app: opt in, opt out, status, list (decision 0065)."""
 
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import Struct, UnsetType
 from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
-from waypost.api.route import StatusFirst, Success
+from waypost.api.route import Success, success
 from waypost.base.ids import Ids
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
@@ -94,13 +94,6 @@ class UserStatus(Struct, rename="camel"):
     status: Literal["OPT_IN", "OPT_OUT"]
 
 
-class UserStatusResponse(StatusFirst, kw_only=True, rename="camel"):
-    """The response about the status of a user."""
-
-    message: str | UnsetType = UNSET
-    user_status: UserStatus
-
-
 class OptedUser(Struct, rename="camel"):
     """A user who has opted in or out."""
 
@@ -110,12 +103,6 @@ class OptedUser(Struct, rename="camel"):
     optin_source: str
     optin_time_stamp: int
     last_message_time_stamp: int
-
-
-class OptedUsers(StatusFirst, kw_only=True):
-    """A page of the users."""
-
-    users: list[OptedUser]
 
 
 @operation("PUT", f"{APP}/optin", Success, status=202)
@@ -147,8 +134,8 @@ async def opt_out_by_app_name(call: NamedAppCall, fields: OptingUser) -> Success
     return await _change_opt_status(call, fields.user, opted_in=False)
 
 
-@operation("GET", f"{APP}/userStatus", UserStatusResponse)
-async def show_user_status(call: AppCall, query: OneUserPhone) -> UserStatusResponse:
+@operation("GET", f"{APP}/userStatus", success(message=str | UnsetType, userStatus=UserStatus))
+async def show_user_status(call: AppCall, query: OneUserPhone) -> dict[str, Any]:
     """Return the status of a user, who counts as opted in until the user opts out.
 
     A user is active while session messages may be sent.
@@ -161,14 +148,14 @@ async def show_user_status(call: AppCall, query: OneUserPhone) -> UserStatusResp
     is_out = user.opted_in is False
     status = "OPT_OUT" if is_out else "OPT_IN"
     shown = UserStatus(is_active, call.app.id, user.blocked, country, national, user.phone_number, status)
-    return UserStatusResponse(message=NOT_OPTED_IN if is_out else UNSET, user_status=shown)
+    return {"status": "success", **({"message": NOT_OPTED_IN} if is_out else {}), "userStatus": shown}
 
 
-@_operation_by_name("GET", "/sm/api/v1/users/{app_name}", OptedUsers)
-async def list_users(call: NamedAppCall, query: UserPage) -> OptedUsers:
+@_operation_by_name("GET", "/sm/api/v1/users/{app_name}", success(users=list[OptedUser]))
+async def list_users(call: NamedAppCall, query: UserPage) -> dict[str, Any]:
     """Return the users that have opted in or out, the latest change first."""
     users = await call.services.database.read(_page_of_users, call.app, query.page_no, query.max_result)
-    return OptedUsers(users=[_opted_user(user) for user in users])
+    return {"status": "success", "users": [_opted_user(user) for user in users]}
 
 
 def _opted_user(user: AppUser) -> OptedUser:

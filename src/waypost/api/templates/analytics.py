@@ -11,7 +11,7 @@ from waypost.api.fields import Field
 from waypost.api.messages.passthrough import check_enabled
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, OperatorObject, StatusFirst, Success, success
+from waypost.api.route import BodyFormat, OperatorObject, Success, success
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.base.json_values import coerced_text
@@ -162,11 +162,7 @@ class AnalyticsPointRecord(Struct):
     cost: list[PointCost] | UnsetType = UNSET
 
 
-class TemplateStatistics(StatusFirst, kw_only=True):
-    """Statistics of templates."""
-
-    template_analytics: list[AnalyticsPointRecord]
-    product_type: Literal["CLOUD_API", "MARKETING_MESSAGES_LITE_API"] | UnsetType = UNSET
+_PRODUCT_TYPE: Final = Literal["CLOUD_API", "MARKETING_MESSAGES_LITE_API"] | UnsetType
 
 
 class NumberValue(Struct):
@@ -193,16 +189,10 @@ class ComparedMetric(Struct):
     string_values: list[TextValue] | UnsetType = UNSET
 
 
-class Comparison(StatusFirst, kw_only=True):
-    """The comparison of two templates."""
-
-    data: list[ComparedMetric]
-
-
 @operation(
     "GET",
     f"{APP}/template/analytics",
-    TemplateStatistics,
+    success(template_analytics=list[AnalyticsPointRecord], product_type=_PRODUCT_TYPE),
     rate="analytics",
     query=AnalyticsParameters,
     errors=(
@@ -303,7 +293,7 @@ async def set_button_clicks(call: AppCall) -> Success:
 @operation(
     "GET",
     f"{APP}/template/analytics/{{template_id}}/compare",
-    Comparison,
+    success(data=list[ComparedMetric]),
     source="facts 3.6, compare",
     rate="compare",
     query=ComparisonParameters,
@@ -461,16 +451,10 @@ class InsightsQuery(Struct):
     ] = ""
 
 
-class TemplateInsights(StatusFirst, kw_only=True):
-    """The operator's statistics."""
-
-    template_insights: list[dict[str, Any]]
-
-
 @insights_operation(
     "GET",
     f"{APP}/template/{{template_id}}/insights",
-    TemplateInsights,
+    success(template_insights=list[dict[str, Any]]),
     query=InsightsQuery,
     errors=(ErrorCode.MM_LITE_OFF, ErrorCode.INVALID_TEMPLATE_ID, ErrorCode.FIELD_BROKEN),
 )

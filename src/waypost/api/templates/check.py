@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, StatusFirst
+from waypost.api.route import BodyFormat, success
 from waypost.api.services import Services
 from waypost.api.templates.create import TEMPLATE_CHECK
 from waypost.api.templates.edit import check_editable
@@ -41,16 +41,10 @@ class Finding(Struct):
     refused_by: Literal["api", "review"]
 
 
-class Findings(StatusFirst, kw_only=True):
-    """Every rule that a draft breaks."""
-
-    findings: list[Finding]
-
-
 @operation(
     "POST",
     f"{APP}/templates/check",
-    Findings,
+    success(findings=list[Finding]),
     body=TEMPLATE_CHECK,
     body_format=BodyFormat.FORM,
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),

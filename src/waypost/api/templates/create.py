@@ -10,7 +10,7 @@ from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import BodyFormat, IdempotencyMode
-from waypost.api.templates.lists import KEY_TEMPLATES, OneTemplate
+from waypost.api.templates.lists import KEY_TEMPLATES, ONE_RECORD
 from waypost.api.templates.samples import add_sample_handles
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateField
@@ -103,7 +103,7 @@ _ERRORS: Final = (
 @operation(
     "POST",
     f"{APP}/templates",
-    OneTemplate,
+    ONE_RECORD,
     source="spec, Create template; ledger 1.5",
     rate="templates",
     body=NEW_TEMPLATE,
@@ -115,7 +115,7 @@ _ERRORS: Final = (
 @operation(
     "POST",
     KEY_TEMPLATES,
-    OneTemplate,
+    ONE_RECORD,
     credential=Credential.API_KEY,
     rate="templates",
     body=NEW_TEMPLATE,

@@ -10,7 +10,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, IdempotencyMode, StatusFirst
+from waypost.api.route import BodyFormat, IdempotencyMode, success
 from waypost.api.services import Services
 from waypost.api.templates.lists import list_operator_templates
 from waypost.base.json_values import list_of, objects_in, text_or_none
@@ -81,31 +81,19 @@ class NewLibraryTemplate(Struct, rename="camel"):
     ] = None
 
 
-class LibraryTemplates(StatusFirst, kw_only=True):
-    """Library templates as the operator lists them."""
-
-    templates: list[dict[str, Any]]
-
-
-class CreatedFromLibrary(StatusFirst, kw_only=True):
-    """The template that was created."""
-
-    templates: TemplateRecord
-
-
-@operation("GET", f"{APP}/template/metalibrary", LibraryTemplates)
-async def list_library(call: AppCall, query: LibraryFilter) -> LibraryTemplates:
+@operation("GET", f"{APP}/template/metalibrary", success(templates=list[dict[str, Any]]))
+async def list_library(call: AppCall, query: LibraryFilter) -> dict[str, Any]:
     """Return the operator's library templates as it lists them. Source: facts 3.6."""
     filters = {filter_name: value for name, filter_name in _FILTERS.items() if (value := getattr(query, name))}
     if "language" in filters:
         filters["language"] = canonical_language(filters["language"])
-    return LibraryTemplates(templates=await _list_library(call, filters))
+    return {"status": "success", "templates": await _list_library(call, filters)}
 
 
 @operation(
     "POST",
     f"{APP}/template/metalibrary",
-    CreatedFromLibrary,
+    success(templates=TemplateRecord),
     body=NewLibraryTemplate,
     body_format=BodyFormat.FORM,
     errors=(

@@ -21,7 +21,7 @@ from waypost.api.operation import (
     direct_call_deadline,
 )
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import StatusFirst, Success
+from waypost.api.route import Success, success
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -41,6 +41,8 @@ ONE_TEMPLATE: Final = f"{APP}/templates/{{template_id}}"
 KEY_TEMPLATES: Final = f"{KEY_APP}/template"
 KEY_TEMPLATE: Final = f"{KEY_TEMPLATES}/{{template_id}}"
 OLDER_LIST: Final = "/sm/api/v1/template/list/{app_name}"
+ONE_RECORD: Final = success(template=TemplateRecord)
+_RECORDS: Final = success(templates=list[TemplateRecord])
 
 
 _PageNumber = Annotated[int, Field("The page number; 1 is the newest, and 0 counts as absent.", "1")]
@@ -95,18 +97,6 @@ class KeyTemplateFilter(Struct, rename="camel"):
     language_code: Annotated[str, Field("Only templates in this language.", "en_US")] = ""
 
 
-class OneTemplate(StatusFirst, kw_only=True):
-    """A template."""
-
-    template: TemplateRecord
-
-
-class TemplateList(StatusFirst, kw_only=True):
-    """Templates, newest first."""
-
-    templates: list[TemplateRecord]
-
-
 class ListCall(AppCall):
     """A call about an app, whose token may be in the query."""
 
@@ -123,7 +113,7 @@ class ListCall(AppCall):
 @operation(
     "GET",
     f"{APP}/templates",
-    TemplateList,
+    _RECORDS,
     source="ledger 1.5; facts 3.5",
     rate="templates",
     query=PartnerTemplateFilter,
@@ -153,7 +143,7 @@ async def list_templates(call: ListCall) -> ApiResponse:
 @operation(
     "GET",
     KEY_TEMPLATES,
-    TemplateList,
+    _RECORDS,
     source="facts 3.5, self-serve twin",
     credential=Credential.API_KEY,
     query=KeyTemplateFilter,
@@ -168,7 +158,7 @@ async def list_templates_self_serve(call: AppCall) -> ApiResponse:
 @operation(
     "GET",
     OLDER_LIST,
-    TemplateList,
+    _RECORDS,
     source="facts 9.2; public clients",
     credential=Credential.API_KEY,
     query=KeyTemplateFilter,
@@ -181,11 +171,11 @@ async def list_templates_by_name(call: NamedAppCall) -> ApiResponse:
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
 
 
-@operation("GET", ONE_TEMPLATE, OneTemplate, source="facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,))
+@operation("GET", ONE_TEMPLATE, ONE_RECORD, source="facts 3.5; ours", errors=(ErrorCode.TEMPLATE_NOT_FOUND,))
 @operation(
     "GET",
     KEY_TEMPLATE,
-    OneTemplate,
+    ONE_RECORD,
     source="facts 3.5, self-serve twin",
     credential=Credential.API_KEY,
     errors=(ErrorCode.TEMPLATE_NOT_FOUND,),
