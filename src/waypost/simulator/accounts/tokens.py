@@ -54,8 +54,7 @@ class Token(msgspec.Struct, frozen=True):
 class Tokens:
     """Every token: each account's own, each app's own, and the created ones.
 
-    An account's own token needs no row: it has all permissions and does not expire until the control
-    API changes it.
+    An account's own token needs no row: it has all permissions and does not expire until the control API changes it.
     """
 
     def __init__(self, store: Store, clock: Clock, accounts: Accounts) -> None:
@@ -94,10 +93,7 @@ class Tokens:
     def check(self, text: str) -> Token:
         """Return the token of a call.
 
-        Raises:
-            GraphApiError: 190; with the subcode 463 if it has expired.
-
-        Source: facts 5.2, code 190.
+        Raises GraphApiError: 190; with the subcode 463 if it has expired. Source: facts 5.2, code 190.
         """
         if not text:
             raise authorisation_error("An access token is required to request this resource.")
@@ -155,10 +151,8 @@ class Tokens:
 def check_permission(token: Token, permission: str | None) -> None:
     """Check that the token has a permission; None needs none.
 
-    Raises:
-        GraphApiError: 200 without the management permission, 10 without the messaging one.
-
-    Source: facts 1, "Permissions".
+    Raises GraphApiError: 200 without the management permission, 10 without the messaging one. Source: facts 1,
+    "Permissions".
     """
     if permission is None or permission in token.permissions:
         return

@@ -144,8 +144,7 @@ class FlowChangeParameters(Struct, frozen=True):
 async def create_flow(state: SimulatorState, call: Call, account: Account) -> dict[str, Any]:
     """Create a draft from a JSON text or another flow; publish it at once if requested.
 
-    Raises:
-        GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
+    Raises GraphApiError: code 100, a parameter is missing or invalid; 139002, it is to be published and not valid.
     """
     _check_is_free(state, call.fields.get("name"), account.waba_id)
     new = read_parameters(NewFlowParameters, call.fields)

@@ -38,8 +38,7 @@ _RESERVED_SCREEN: Final = "SUCCESS"
 class Flow(msgspec.Struct, frozen=True):
     """A flow of a business account.
 
-    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` are its validation
-    errors.
+    `asset` is the JSON text of its screens; empty until one is uploaded. `errors` are its validation errors.
     """
 
     flow_id: str

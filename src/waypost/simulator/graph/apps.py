@@ -28,8 +28,7 @@ _OBJECT: Final = "whatsapp_business_account"
 async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
     """Return the token of an app, made of its id and secret; it configures the app and opens no account.
 
-    Raises:
-        GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
+    Raises GraphApiError: 101, the app is unknown; 1, the secret is wrong; 100, another grant type.
     """
     if call.edge != "access_token" or call.query.get("grant_type") != "client_credentials":
         raise bad_parameter("Param grant_type must be one of {client_credentials}.")
@@ -45,8 +44,7 @@ async def app_token(services: SimulatorServices, call: Call) -> dict[str, Any]:
 async def subscribe_app(services: SimulatorServices, call: Call, app: GraphApp) -> dict[str, Any]:
     """Set the app's callback URI after a handshake, and the fields that are sent to it in place of earlier ones.
 
-    Raises:
-        GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
+    Raises GraphApiError: 100, a parameter is missing, or a field is unknown; 2200, the handshake failed.
     """
     if not call.fields.get("object"):
         raise is_missing("object")
@@ -116,14 +114,9 @@ def _app_error(message: str, code: int) -> GraphApiError:
 async def read_override(services: SimulatorServices, app_id: str, waba_id: str, members: dict[str, Any]) -> str:
     """Return the callback URI with which an app overrides that of an account or a number, after a handshake.
 
-    Returns:
-        The URI; empty if the members have none.
-
-    Raises:
-        GraphApiError: 100, the app has no subscription that could be overridden: to messages, and to the account;
-            2200, the handshake failed.
-
-    Source: the operator's page "Override webhooks".
+    The URI; empty if the members have none. Raises GraphApiError: 100, the app has no subscription that could be
+    overridden: to messages, and to the account; 2200, the handshake failed. Source: the operator's page "Override
+    webhooks".
     """
     uri = text_or_none(members.get("override_callback_uri")) or ""
     if not uri:
@@ -139,11 +132,7 @@ async def read_override(services: SimulatorServices, app_id: str, waba_id: str, 
 
 
 async def _shake_hands(services: SimulatorServices, uri: str, verify_token: str) -> None:
-    """Verify a callback URI by the handshake.
-
-    Raises:
-        GraphApiError: 2200, the handshake failed.
-    """
+    """Verify a callback URI by the handshake. Raises GraphApiError: 2200, the handshake failed."""
     try:
         await verify_endpoint(uri, verify_token, services.ids.digits(10))
     except EndpointVerificationFailed as failure:

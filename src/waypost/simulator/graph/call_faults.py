@@ -69,8 +69,7 @@ class FaultedResponse:
     async def send(self, scope: Scope, receive: Receive, send: Send) -> CallOutcome | None:
         """Respond as the fault defines, and return when that is done or the client has disconnected.
 
-        Returns:
-            The outcome to send as a normal response; None if nothing more is to be sent.
+        Returns the outcome to send as a normal response; None if nothing more is to be sent.
         """
         extensions: dict[str, Any] = scope.get("extensions") or {}
         connection: ClientConnection | None = extensions.get(CONNECTION_EXTENSION)
@@ -135,15 +134,12 @@ async def carry_out(
     """Carry out a call, unless an armed fault prevents it, and return its result.
 
     Args:
-        services: the simulator's services.
-        call: with its fields read, if it has any.
         name: see `call_names`.
         waba_id: of the call's account; empty if it has none.
         target: the object that the call is about.
         work: carries out the call.
 
-    Raises:
-        GraphApiError: the call's own error, or one caused by a fault.
+    Raises GraphApiError: the call's own error, or one caused by a fault.
     """
     if not armed_faults(services, "call"):
         return await work(call)

@@ -192,9 +192,7 @@ _PRESET_TEXT_MEMBERS: Final = ("text", "autofill_text")
 async def upsert_templates(services: SimulatorServices, call: Call, account: Account) -> dict[str, Any]:
     """Create or update a template in each of the given languages, with the operator's texts.
 
-    Every language is checked before the first is written.
-
-    Source: facts 2.1, "upsert_message_templates".
+    Every language is checked before the first is written. Source: facts 2.1, "upsert_message_templates".
     """
     fields = dict(call.fields)
     languages = _languages(fields.pop("languages", None))

@@ -177,8 +177,7 @@ async def reset_invite_link(state: SimulatorState, call: Call, group: SimulatedG
 async def remove_participants(state: SimulatorState, call: Call, group: SimulatedGroup) -> dict[str, Any]:
     """Remove participants from a group.
 
-    Raises:
-        GraphApiError: 131202, a phone is named twice; 131212, one is not in the group.
+    Raises GraphApiError: 131202, a phone is named twice; 131212, one is not in the group.
     """
     read_parameters(ProductParameters, call.fields)
     phones, request_id = _requested_phones(state, call), _new_request_id(state)

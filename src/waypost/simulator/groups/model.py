@@ -96,11 +96,7 @@ GROUPS: Final = StoredKind("group", SimulatedGroup)
 
 
 def find_group(transaction: Transaction, group: SimulatedGroup) -> SimulatedGroup:
-    """Return the group as it is now.
-
-    Raises:
-        GraphApiError: 131041, it has been deleted meanwhile.
-    """
+    """Return the group as it is now. Raises GraphApiError: 131041, it has been deleted meanwhile."""
     known = transaction.find(GROUPS, group.group_id)
     if known is None:
         raise message_error(131041, "The group was not found")

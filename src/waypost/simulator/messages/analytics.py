@@ -44,15 +44,14 @@ async def count_data_points(
 ) -> list[tuple[SimulatedTemplate, int, TemplateCounts]]:
     """Return the counts for each template and each UTC day that overlaps a period.
 
-    A day counts the messages that were sent on it, by their current state. A message whose request was a form,
-    not JSON, is not counted.
-
     Args:
-        state: the simulator's state.
         templates: of one account.
         start_s: Unix seconds; counting begins with that day.
         end_s: Unix seconds; the last day is the one before or at it.
         mark: only messages that have this member in what their phone shows; empty: all.
+
+    A day counts the messages that were sent on it, by their current state. A message whose request was a form, not
+    JSON, is not counted.
     """
     first_s = start_s - start_s % DAY_S
     last_s = max(first_s, end_s - 1)

@@ -92,13 +92,10 @@ def find_direct_send_access(state: SimulatorServices, waba_id: str) -> str:
 def read_direct_send(state: SimulatorServices, waba_id: str, request: dict[str, Any], kind: object) -> DirectSend:
     """Return the category, lifetime and template name of a request.
 
-    Raises:
-        GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a
-            category or out of its range, a type that Direct Send does not support, or an invalid template
-            name; 131064 or 139200 for a restricted account; 131062 for a one-time code to a user id.
-
-    Source: the operator's pages "Direct Send API reference", "Business-named templates" and "Configure message
-        time-to-live".
+    Raises GraphApiError: 100 for an unknown category, an account without Direct Send, a lifetime without a category or
+    out of its range, a type that Direct Send does not support, or an invalid template name; 131064 or 139200 for a
+    restricted account; 131062 for a one-time code to a user id. Source: the operator's pages "Direct Send API
+    reference", "Business-named templates" and "Configure message time-to-live".
     """
     category, ttl_s = request.get("category"), request.get("ttl_seconds")
     name = category.lower() if isinstance(category, str) else category
@@ -176,11 +173,8 @@ _BUTTONS_PATH: Final = "action']['buttons"
 def render_direct(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check the content of a Direct Send message, and return it as the phone will show it.
 
-    Raises:
-        GraphApiError: 100 for a missing or too long member, 131009 for a wrong one.
-
-    Source: the operator's pages "Direct Send: supported features and limits" and
-        "Direct Send: supported message types".
+    Raises GraphApiError: 100 for a missing or too long member, 131009 for a wrong one. Source: the operator's pages
+    "Direct Send: supported features and limits" and "Direct Send: supported message types".
     """
     interactive = object_or_none(content) if kind == "interactive" else None
     if interactive is not None:

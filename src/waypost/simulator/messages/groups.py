@@ -26,10 +26,8 @@ def group_contact(recipient: str) -> dict[str, Any]:
 def _find_group(state: SimulatorServices, number: Number, recipient: str) -> SimulatedGroup:
     """Return the group of a recipient.
 
-    Raises:
-        GraphApiError: 131041, the number has no such group; 131020, it has no participants.
-
-    Source: the operator's page "Groups".
+    Raises GraphApiError: 131041, the number has no such group; 131020, it has no participants. Source: the operator's
+    page "Groups".
     """
     group = state.values(GROUPS).get(recipient.removeprefix(GROUP_PREFIX))
     if group is None or group.phone_number_id != number.phone_number_id:
@@ -44,12 +42,8 @@ async def write_group_message(
 ) -> None:
     """Store a message with the status of its group, and the planned statuses of the participants.
 
-    A phone whose owner has blocked the business gets nothing, and an offline one later.
-
-    Raises:
-        GraphApiError: 131041, the number has no such group; 131020, it has no participants.
-
-    Source: the operator's page "Groups".
+    A phone whose owner has blocked the business gets nothing, and an offline one later. Raises GraphApiError: 131041,
+    the number has no such group; 131020, it has no participants. Source: the operator's page "Groups".
     """
     group = _find_group(state, number, message.phone)
     category = "service" if checked.template is None else checked.template.category.lower()

@@ -72,10 +72,6 @@ def hold(
     """Hold a message that is being accepted; return the statement for its transaction.
 
     Args:
-        state: the simulator's state.
-        template: the message's template, if it is one; if it is paced, the message waits for its quality, else for
-            its own media.
-        message: the message; its own times must be empty.
         waba_id: the sender's account.
         decision: its delivery as if it were not held.
         updates: its statuses in that case.

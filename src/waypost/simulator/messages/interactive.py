@@ -34,12 +34,9 @@ Card = dict[str, Any]
 def render_cards(action: dict[str, Any], references: KnownReferences | None) -> list[Card]:
     """Check the cards, and return them as the phone shows them: `index`, `text`, `header`, `buttons`.
 
-    Every card has an image or a video and the same kinds of buttons, or is a product of a catalog.
-
-    Raises:
-        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
-
-    Source: the operator's page "Interactive media carousel messages".
+    Every card has an image or a video and the same kinds of buttons, or is a product of a catalog. Raises
+    GraphApiError: 100 for a missing member, 131009 for a wrong or too long one. Source: the operator's page
+    "Interactive media carousel messages".
     """
     raw_cards = objects_in(action.get("cards"))
     if not raw_cards:
@@ -147,14 +144,9 @@ def render_interactive(
 ) -> dict[str, Any]:
     """Check an interactive message, and return it as the phone will show it.
 
-    Returns:
-        `text`, `interactive` (as it was sent), and if present `header`, `footer`,
-        `buttons` (each with `index`, `type`, `text`, and its action) and `cards`.
-
-    Raises:
-        GraphApiError: 100 for a missing member, 131009 for a wrong or too long one.
-
-    Source: facts 4.1.
+    Returns `text`, `interactive` (as it was sent), and if present `header`, `footer`, `buttons` (each with `index`,
+    `type`, `text`, and its action) and `cards`. Raises GraphApiError: 100 for a missing member, 131009 for a wrong or
+    too long one. Source: facts 4.1.
     """
     kind = text_or_none(content.get("type"))
     action = object_or_none(content.get("action"))

@@ -130,10 +130,7 @@ def find_restriction_name(state: SimulatorServices, phone_number_id: str) -> str
 def check_sender(state: SimulatorServices, number: Number, phone: str, identity: object) -> None:
     """Check the number's restrictions, its allowed recipients, and the recipient's identity.
 
-    Raises:
-        GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000.
-
-    Source: facts 5.2.
+    Raises GraphApiError: a row of `SENDING_RESTRICTIONS` that is reported at once; 131030; 137000. Source: facts 5.2.
     """
     restriction = find_restriction(state, number.phone_number_id)
     if restriction is not None and not (restriction.fails_later or restriction.only_marketing):
@@ -157,11 +154,8 @@ def check_limits(
 ) -> None:
     """Check the restriction to marketing, the message's flow, and the messaging limit.
 
-    Raises:
-        GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh
-            message in an hour; the code of the settings beyond the messaging limit.
-
-    Source: facts 5.2, 8.
+    Raises GraphApiError: 131063; 132068 for a blocked flow; 132069 for a throttled flow's eleventh message in an hour;
+    the code of the settings beyond the messaging limit. Source: facts 5.2, 8.
     """
     restriction = find_restriction(state, number.phone_number_id)
     is_marketing = template is not None and template.category == "MARKETING"

@@ -31,15 +31,10 @@ def check_marketing_request(
 ) -> bool:
     """Check a request, whose content has been checked.
 
-    Returns:
-        True if the message is sent through this API; false if it is sent as any other, because the account's owner
-        has not accepted the terms.
-
-    Raises:
-        GraphApiError: 134100, no marketing template; 100, an unknown product policy or a sharing that is no boolean;
-            131055, a strict policy without accepted terms.
-
-    Source: the operator's page "Send Marketing Messages"; facts 5.2.
+    Returns true if the message is sent through this API; false if it is sent as any other, because the account's owner
+    has not accepted the terms. Raises GraphApiError: 134100, no marketing template; 100, an unknown product policy or a
+    sharing that is no boolean; 131055, a strict policy without accepted terms. Source: the operator's page "Send
+    Marketing Messages"; facts 5.2.
     """
     if template is None or template.category != "MARKETING":
         raise message_error(134100, "Only templates of the category MARKETING are sent through this API.")
@@ -136,10 +131,8 @@ async def read_insights(
 ) -> dict[str, Any]:
     """Return the statistics of a template's marketing messages in a period, each as text.
 
-    Raises:
-        GraphApiError: 100, an unknown period or field.
-
-    Source: the operator's pages "Viewing metrics" and "Insights API".
+    Raises GraphApiError: 100, an unknown period or field. Source: the operator's pages "Viewing metrics" and "Insights
+    API".
     """
     today = _UNIX_EPOCH + datetime.timedelta(days=state.clock.now_ms() // 1000 // DAY_S)
     preset = query.get("date_preset") or _DEFAULT_PRESET

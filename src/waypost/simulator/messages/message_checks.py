@@ -55,10 +55,7 @@ def check_content(
 ) -> CheckedMessage:
     """Check the envelope, the number's restrictions, and the content.
 
-    Raises:
-        GraphApiError: for the first violation.
-
-    Source: facts 4, 5.2.
+    Raises GraphApiError: for the first violation. Source: facts 4, 5.2.
     """
     check_envelope(request)
     group = group_recipient(request)
@@ -85,13 +82,8 @@ def check_content(
 def check_recipient(state: SimulatorServices, number: Number, checked: CheckedMessage) -> bool:
     """Check the recipient: the number itself, a block, the window, the limits; count the message toward the limits.
 
-    Returns:
-        True if the window is open.
-
-    Raises:
-        GraphApiError: for the first violation.
-
-    Source: facts 5.2 (131047), 8, 13.
+    Returns true if the window is open. Raises GraphApiError: for the first violation. Source: facts 5.2 (131047), 8,
+    13.
     """
     phone = checked.phone
     if phone == number.phone_number:
@@ -171,8 +163,7 @@ def check_envelope(request: dict[str, Any]) -> None:
 def read_callback_data(request: dict[str, Any]) -> str | None:
     """Return the sender's own text, which every status echoes.
 
-    Raises:
-        GraphApiError: 100, it is not a string, or too long.
+    Raises GraphApiError: 100, it is not a string, or too long.
     """
     callback_data = request.get("biz_opaque_callback_data")
     if callback_data is None:
@@ -187,8 +178,7 @@ def read_callback_data(request: dict[str, Any]) -> str | None:
 def group_recipient(request: dict[str, Any]) -> str | None:
     """Return the recipient under which a message to a group is stored, or None for a message to a person.
 
-    Raises:
-        GraphApiError: 100, the group's id is missing.
+    Raises GraphApiError: 100, the group's id is missing.
     """
     if request.get("recipient_type", "individual") != "group":
         return None

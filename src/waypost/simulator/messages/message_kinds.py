@@ -144,12 +144,9 @@ FREE_FORM_KINDS: Final[dict[str, Callable[[Any, KnownReferences | None], Rendere
 def render_message(kind: str, content: Any, references: KnownReferences | None) -> RenderedMessage:
     """Check a free-form message, and return it as the phone will show it.
 
-    Returns:
-        `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …),
-        `location`, `contacts`, `reaction`, or the result of `render_interactive`.
-
-    Raises:
-        GraphApiError: 100 for a missing or too long member, 131053 for unknown media.
+    Returns `text` (body or caption), and the member of the kind: `media` (`kind`, `id` or `link`, …), `location`,
+    `contacts`, `reaction`, or the result of `render_interactive`. Raises GraphApiError: 100 for a missing or too long
+    member, 131053 for unknown media.
     """
     checked_content = list_or_none(content) if kind == "contacts" else object_or_none(content)
     if checked_content is None:

@@ -56,13 +56,10 @@ async def accept_message(
 ) -> dict[str, Any]:
     """Check a message, store it with its planned statuses, and return the response.
 
-    Checks in this order: the envelope, the number's restrictions, the content, the sender as recipient,
-    blocks, a closed window if the settings report that at once, the limits.
-
-    Raises:
-        GraphApiError: for the first violation; by default a closed window is only reported in a status.
-
-    Source: facts 4, 5.2; the operator's pages "Reaction messages" and "Contextual replies".
+    Checks in this order: the envelope, the number's restrictions, the content, the sender as recipient, blocks, a
+    closed window if the settings report that at once, the limits. Raises GraphApiError: for the first violation; by
+    default a closed window is only reported in a status. Source: facts 4, 5.2; the operator's pages "Reaction messages"
+    and "Contextual replies".
     """
     checked = check_content(state, number, request, to_marketing=to_marketing)
     quoted_id = text_or_none(object_of(request.get("context")).get("message_id"))

@@ -170,22 +170,15 @@ def decide_delivery(
 ) -> DeliveryDecision:
     """Decide about the delivery of a message that is being accepted.
 
-    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the
-    message stays `sent`. The same applies to a message whose lifetime ends before it arrives.
-
     Args:
-        state: the simulator's state.
-        number: the sender.
         phone: in its current state.
-        template: None for a session message.
         rendered: the message as the phone will show it.
-        wamid: the message's id.
-        now_ms: when it is accepted.
         is_in_window: whether the phone wrote in the last 24 hours.
         direct: the category and lifetime that replace a template's, if any.
         fail_code: the code with which the message fails whatever the phone; None: no such failure.
 
-    Source: facts 5.2, 7.3.
+    A phone whose owner has blocked the number gets nothing, and the business gets no further status: the message stays
+    `sent`. The same applies to a message whose lifetime ends before it arrives. Source: facts 5.2, 7.3.
     """
     deliver_after_ms, read_after_ms = state.phones.delivery_delays_ms(phone)
     lives_ms = lifetime_ms(template) if direct.lifetime_ms is None else direct.lifetime_ms

@@ -17,11 +17,8 @@ _CURRENCY_CODE: Final = re.compile(r"[A-Z]{3}")
 def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named: bool) -> str:
     """Return a text filled with its parameters.
 
-    Raises:
-        GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008
-            and 132012 for a parameter that is not a text.
-
-    Source: facts 4.2, 5.2.
+    Raises GraphApiError: 132000 for their number, 132018 for a text with forbidden characters, 131008 and 132012 for a
+    parameter that is not a text. Source: facts 4.2, 5.2.
     """
     check_count(component, len(parameters), len(plan.names))
     if not plan.names:
@@ -38,13 +35,7 @@ def fill_text(component: str, plan: TextPlan, parameters: list[Any], *, is_named
 
 
 def check_count(component: str, count: int, expected: int) -> None:
-    """Check the number of a component's parameters.
-
-    Raises:
-        GraphApiError: 132000.
-
-    Source: facts 5.2.
-    """
+    """Check the number of a component's parameters. Raises GraphApiError: 132000. Source: facts 5.2."""
     if count != expected:
         raise message_error(
             132000,
@@ -54,13 +45,7 @@ def check_count(component: str, count: int, expected: int) -> None:
 
 
 def check_text(component: str, text: str) -> None:
-    """Check the text of a parameter.
-
-    Raises:
-        GraphApiError: 132018.
-
-    Source: facts 4.2.
-    """
+    """Check the text of a parameter. Raises GraphApiError: 132018. Source: facts 4.2."""
     if not text:
         raise message_error(132018, f"{component}: Param text cannot be empty")
     if _BAD_TEXT.search(text):
@@ -135,11 +120,8 @@ class ButtonSendKind:
 def render_button(card_prefix: str, index: int, plan: ButtonPlan, component: dict[str, Any] | None) -> dict[str, Any]:
     """Return one button as the phone shows it: `index`, `type`, `text`, and its action.
 
-    Raises:
-        GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for
-            a wrong parameter.
-
-    Source: facts 4.2, 5.2.
+    Raises GraphApiError: 131008 for a missing parameter, 132018 for another type, 131009 and 132000 for a wrong
+    parameter. Source: facts 4.2, 5.2.
     """
     kind = BUTTON_SEND_KINDS[plan.type]
     error_prefix = f"{card_prefix}buttons: Button at index {index}"
@@ -212,13 +194,7 @@ def _one_time_code(error_prefix: str, plan: ButtonPlan, parameter: Parameter) ->
 
 
 def check_code(error_prefix: str, code: str) -> None:
-    """Check a one-time code.
-
-    Raises:
-        GraphApiError: 132018.
-
-    Source: facts 2.3, "OTP code at send".
-    """
+    """Check a one-time code. Raises GraphApiError: 132018. Source: facts 2.3, "OTP code at send"."""
     check_text(error_prefix, code)
     if len(code) > _MAX_CODE_CHARS:
         raise message_error(132018, f"{error_prefix}: a code has at most {_MAX_CODE_CHARS} characters")
@@ -254,10 +230,7 @@ def _products(error_prefix: str, plan: ButtonPlan, parameter: Parameter) -> dict
 def check_sections(error_prefix: str, sections: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Check sections of products: at most 10, with at most 30 products in all.
 
-    Raises:
-        GraphApiError: 131008 or 131009.
-
-    Source: facts 2.3, "MPM at send".
+    Raises GraphApiError: 131008 or 131009. Source: facts 2.3, "MPM at send".
     """
     if not sections:
         raise message_error(131008, f"{error_prefix} requires sections with products")

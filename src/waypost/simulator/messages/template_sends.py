@@ -28,16 +28,11 @@ def render_header(
     Args:
         card_prefix: empty, or the card, for error texts.
         plan: the template's content.
-        parameters: the parameters. A header other than text always needs one, although the template has
-            an example.
-        references: what the sender may refer to.
+        parameters: the parameters. A header other than text always needs one, although the template has an example.
         is_named: whether parameters have names.
 
-    Raises:
-        GraphApiError: 132012 for another format, 132000 for more than one parameter, 132005 for a text that is too
-            long once filled, 131008, 131009 or 131053 for its content.
-
-    Source: facts 4.2, 5.2.
+    Raises GraphApiError: 132012 for another format, 132000 for more than one parameter, 132005 for a text that is too
+    long once filled, 131008, 131009 or 131053 for its content. Source: facts 4.2, 5.2.
     """
     component = f"{card_prefix}header"
     expected = plan.header_format
@@ -83,10 +78,7 @@ def _render_header_content(
 def check_location(component: str, content: dict[str, Any]) -> dict[str, Any]:
     """Check a location: latitude and longitude are numbers, or texts that contain numbers.
 
-    Raises:
-        GraphApiError: 131008 or 131009.
-
-    Source: facts 4.1.
+    Raises GraphApiError: 131008 or 131009. Source: facts 4.1.
     """
     for name, at_most in (("latitude", 90), ("longitude", 180)):
         if content.get(name) in (None, ""):
@@ -123,15 +115,9 @@ def render_template(
 ) -> RenderedMessage:
     """Check the components of a template message, and return the filled template.
 
-    Returns:
-        `template` (name, language, category), `text`, and if the template has them `header`,
-        `limited_time_offer`, `footer`, `buttons`, `cards` (each with `index`, `header`, `text`,
-        `buttons`).
-
-    Raises:
-        GraphApiError: for the first component that does not match the template.
-
-    Source: facts 4.2, 5.2.
+    Returns `template` (name, language, category), `text`, and if the template has them `header`, `limited_time_offer`,
+    `footer`, `buttons`, `cards` (each with `index`, `header`, `text`, `buttons`). Raises GraphApiError: for the first
+    component that does not match the template. Source: facts 4.2, 5.2.
     """
     sent = _read_components("", plan.content, components)
     template = plan.template

@@ -114,8 +114,7 @@ async def show_username(state: SimulatorState, _call: Call, number: Number) -> d
 async def change_username(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Reserve a username for a number, or take it from another number of the business.
 
-    Raises:
-        GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
+    Raises GraphApiError: it breaks a rule; 147005, another number of the account has it; or it is not available.
     """
     action, username = call.fields.get("transfer_action", "none"), call.fields.get("username")
     if action not in _TRANSFER_ACTIONS:

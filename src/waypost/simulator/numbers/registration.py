@@ -53,9 +53,8 @@ class SyncParameters(ProductParameters, frozen=True):
 async def register_number(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Register a number for sending; its first PIN becomes its own.
 
-    Raises:
-        GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
-            not verified; 133015, the number was deleted; 133016, ten registrations in three days.
+    Raises GraphApiError: 133005, the PIN does not match; 133008, too many PINs were tried; 133006, a requested code was
+    not verified; 133015, the number was deleted; 133016, ten registrations in three days.
     """
     pin, number_id = read_parameters(RegistrationParameters, call.fields).pin, number.phone_number_id
     count = state.usage_counts.count(REGISTRATIONS, number_id, within_ms=_REGISTRATIONS_WINDOW_MS)
@@ -89,9 +88,8 @@ async def register_number(state: SimulatorState, call: Call, number: Number) -> 
 async def deregister_number(state: SimulatorState, _call: Call, number: Number) -> dict[str, Any]:
     """Deregister a number: its messages are rejected with 133010.
 
-    A number on the app can be disconnected only there.
-
-    Source: the operator's page "Registration"; ledger, coexistence; the operator documents no code for it.
+    A number on the app can be disconnected only there. Source: the operator's page "Registration"; ledger, coexistence;
+    the operator documents no code for it.
     """
     if number.is_on_business_app:
         raise bad_parameter("The phone number is on the WhatsApp Business app; disconnect it there.")
@@ -103,9 +101,8 @@ async def deregister_number(state: SimulatorState, _call: Call, number: Number) 
 async def request_sync(state: SimulatorState, call: Call, number: Number) -> dict[str, Any]:
     """Accept a request for the contacts or the messages of the app on a phone: each once, within a day.
 
-    The day begins with the first request, because a simulated number is not onboarded from a phone.
-
-    Source: ledger 1.3, `coex/sync`; the operator documents no code for it.
+    The day begins with the first request, because a simulated number is not onboarded from a phone. Source: ledger 1.3,
+    `coex/sync`; the operator documents no code for it.
     """
     sync_type = read_parameters(SyncParameters, call.fields).sync_type
     if not number.is_on_business_app:

@@ -80,8 +80,7 @@ CONFIGURATIONS: Final = StoredKind("payment_configuration", PaymentConfiguration
 def find_configuration(reader: SimulatorState | Transaction, waba_id: str, name: str) -> PaymentConfiguration:
     """Return an account's configuration.
 
-    Raises:
-        GraphApiError: 134009, it has none of this name. Source: ledger 1.10.
+    Raises GraphApiError: 134009, it has none of this name. Source: ledger 1.10.
     """
     known = reader.values(CONFIGURATIONS, waba_id).get(name)
     if known is None:
@@ -90,11 +89,7 @@ def find_configuration(reader: SimulatorState | Transaction, waba_id: str, name:
 
 
 async def create_configuration(state: SimulatorState, waba_id: str, new: ConfigurationParameters) -> None:
-    """Create a configuration that is not connected yet.
-
-    Raises:
-        GraphApiError: 100, its name is in use.
-    """
+    """Create a configuration that is not connected yet. Raises GraphApiError: 100, its name is in use."""
     name, now_ms = new.configuration_name, state.clock.now_ms()
     members = {member: value for member, value in asdict(new).items() if member != "configuration_name"}
     configuration = PaymentConfiguration(waba_id, name, created_ms=now_ms, updated_ms=now_ms, **members)

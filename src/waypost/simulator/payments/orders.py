@@ -59,15 +59,11 @@ async def pay_order(
     """Pay an order, or fail to; return the payment as the phone shows it.
 
     Args:
-        state: the state.
-        number: the business number.
-        wamid: of the order.
         button: its pay button.
         status: a row of `TRANSACTION_STATUSES`.
         error: of a failed payment: `code` and `reason`.
 
-    Raises:
-        ControlApiError: the order has been paid.
+    Raises ControlApiError: the order has been paid.
     """
     now_s, new_id = state.clock.now_ms() // 1000, f"pay_{state.ids.digits(14)}"
     failure = {"error": error} if status == "failed" else {}
@@ -106,10 +102,8 @@ async def pay_order(
 async def find_payment(state: SimulatorState, number: Number, configuration: str, reference_id: str) -> dict[str, Any]:
     """Return the payment of the newest order with a reference.
 
-    Raises:
-        GraphApiError: 134009, the account has no such configuration; 134006, no order has the reference.
-
-    Source: ledger 1.10.
+    Raises GraphApiError: 134009, the account has no such configuration; 134006, no order has the reference. Source:
+    ledger 1.10.
     """
     find_configuration(state, number.waba_id, configuration)
 
@@ -130,10 +124,8 @@ async def find_payment(state: SimulatorState, number: Number, configuration: str
 async def refund_order(state: SimulatorState, number: Number, new: RefundParameters) -> str:
     """Refund a captured payment or a part of it, and return the refund's id; it succeeds at once, as the webhook says.
 
-    Raises:
-        GraphApiError: 100, more than was paid, or nothing was; 134009 or 134006 as above.
-
-    Source: ledger 1.10, row 70.
+    Raises GraphApiError: 100, more than was paid, or nothing was; 134009 or 134006 as above. Source: ledger 1.10, row
+    70.
     """
     find_configuration(state, number.waba_id, new.payment_config_id)
     refund_id, now_s = f"rfnd_{state.ids.digits(14)}", state.clock.now_ms() // 1000

@@ -47,17 +47,11 @@ def check_name(
     """Check the name of a new template and the number of templates.
 
     Args:
-        state: the state.
-        transaction: in which the template is stored.
-        template: the new one.
         others: all other templates of the account.
         creations: how many templates the account has created within an hour.
 
-    Raises:
-        GraphApiError: 2388023, 2388024, 2388019; 100 for a sample's name and 80007 for the hour's
-            hundred and first creation, both only if the settings are strict.
-
-    Source: facts 2.3, 2.4, 2.6.
+    Raises GraphApiError: 2388023, 2388024, 2388019; 100 for a sample's name and 80007 for the hour's hundred and first
+    creation, both only if the settings are strict. Source: facts 2.3, 2.4, 2.6.
     """
     settings, name, language = state.settings.value, template.name, template.language
     if settings.strict and name in SAMPLE_NAMES:
@@ -94,17 +88,11 @@ def check_editable(template: SimulatedTemplate, fields: Mapping[str, Any], now_m
     """Check that a template may be edited.
 
     Args:
-        template: in its current state.
-        fields: the fields to change.
-        now_ms: the time.
         is_limited: whether the number of edits of an approved template is limited.
 
-    Raises:
-        GraphApiError: 100, no field to change, another category for an approved template, or too many
-            edits (no subcode is documented); 2388318, a template of Direct Send; 2388039, the state does not
-            allow edits.
-
-    Source: facts 2.4, 2.6.
+    Raises GraphApiError: 100, no field to change, another category for an approved template, or too many edits (no
+    subcode is documented); 2388318, a template of Direct Send; 2388039, the state does not allow edits. Source: facts
+    2.4, 2.6.
     """
     if not _EDITABLE_FIELDS & set(fields):
         raise is_missing("components")

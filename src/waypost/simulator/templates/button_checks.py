@@ -103,10 +103,7 @@ class ButtonRule:
 def check_buttons(component: dict[str, Any] | None) -> None:
     """Check the buttons against the table.
 
-    Raises:
-        GraphApiError: code 100, without a subcode: the operator documents none for buttons.
-
-    Source: facts 2.3.
+    Raises GraphApiError: code 100, without a subcode: the operator documents none for buttons. Source: facts 2.3.
     """
     if component is None:
         return

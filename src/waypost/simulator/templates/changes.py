@@ -81,9 +81,8 @@ def decide_action(action: str, template: SimulatedTemplate) -> TemplateDecision:
     """Return the decision that an action makes about a template.
 
     Args:
-        action: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end
-            by itself.
-        template: in its current state.
+        action: a row of `TEMPLATE_ACTIONS`, or `pause` (the next pause level), or `pacing-pause`, which does not end by
+            itself.
     """
     if action in ("pause", "pacing-pause"):
         level = PACING_PAUSE if action == "pacing-pause" else PAUSE_LEVELS[min(template.pauses, len(PAUSE_LEVELS) - 1)]

@@ -45,15 +45,10 @@ def check_draft(
     """Read a submission and run every check.
 
     Args:
-        fields: the submission.
-        references: what it may refer to; None: uploads and flows are not checked.
         any_language: whether languages outside the operator's list are accepted.
         strict: whether to run the checks of strict mode too.
 
-    Raises:
-        GraphApiError: for an unreadable submission, or for the first violation.
-
-    Source: facts 2.1 to 2.5.
+    Raises GraphApiError: for an unreadable submission, or for the first violation. Source: facts 2.1 to 2.5.
     """
     draft = read_draft(fields, any_language=any_language)
     for check in DRAFT_CHECKS:

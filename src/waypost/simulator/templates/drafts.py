@@ -74,13 +74,9 @@ def read_draft(fields: Mapping[str, Any], *, any_language: bool = False) -> Subm
     """Read a submission.
 
     Args:
-        fields: the submission.
         any_language: whether languages outside the operator's list are accepted.
 
-    Raises:
-        GraphApiError: code 100, for an invalid name, language, category or structure.
-
-    Source: facts 2.1 to 2.3, 2.5.
+    Raises GraphApiError: code 100, for an invalid name, language, category or structure. Source: facts 2.1 to 2.3, 2.5.
     """
     name = fields.get("name")
     language = fields.get("language")

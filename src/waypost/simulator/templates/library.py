@@ -113,14 +113,8 @@ def library_view(template: SimulatedLibraryTemplate) -> dict[str, Any]:
 def draft_from_library(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the submission for a request that names a template of the library.
 
-    Args:
-        fields: `library_template_name`, `name`, `language`, `category`, and optionally
-            `library_template_button_inputs`.
-
-    Raises:
-        GraphApiError: the library has no such template, or the category is not UTILITY.
-
-    Source: facts 2.1; the operator's page "Template library".
+    Raises GraphApiError: the library has no such template, or the category is not UTILITY. Source: facts 2.1; the
+    operator's page "Template library".
     """
     library_name, language = fields.get("library_template_name"), fields.get("language")
     matches = [template for template in LIBRARY if template.name == library_name and template.language == language]

@@ -15,10 +15,7 @@ _UNKNOWN_HANDLE: Final = "The header_handle {handle!r} was not given by a resuma
 def check_references(draft: SubmittedTemplate, references: KnownReferences) -> None:
     """Check that the handles of media headers and the flows of buttons exist.
 
-    Raises:
-        GraphApiError: code 100, "Invalid parameter".
-
-    Source: facts 2.2, 6.2.
+    Raises GraphApiError: code 100, "Invalid parameter". Source: facts 2.2, 6.2.
     """
     for part in (draft, *draft.cards()):
         _check_handle(part, references)

@@ -16,14 +16,13 @@ AUTO_GENERATED: Final = "AUTO_GENERATED"
 class SimulatedTemplate(msgspec.Struct, frozen=True):
     """One template in one language.
 
-    `components` are as they are read back: types in upper case, preset texts filled in.
-    `review_due_ms` is None if no review is planned, `resume_due_ms` if no pause will end by itself.
-    `pauses` counts the pauses for quality, and `paused_ms` is when the latest pause of any kind began.
-    `correct_category` is the announced category, effective at `category_due_ms`. While `is_paced`, messages
-    are held until `pace_due_ms` or a request; then `pace_verdict` is `release` or `drop`. `delete_due_ms` is
-    when a pending deletion is completed, or an archived template is deleted. `extras` are further members of
-    the submission that are only read back. `source` is `AUTO_GENERATED` for a template of Direct Send; of such a
-    template `correct_category` is the category of its content.
+    `components` are as they are read back: types in upper case, preset texts filled in. `review_due_ms` is None if no
+    review is planned, `resume_due_ms` if no pause will end by itself. `pauses` counts the pauses for quality, and
+    `paused_ms` is when the latest pause of any kind began. `correct_category` is the announced category, effective at
+    `category_due_ms`. While `is_paced`, messages are held until `pace_due_ms` or a request; then `pace_verdict` is
+    `release` or `drop`. `delete_due_ms` is when a pending deletion is completed, or an archived template is deleted.
+    `extras` are further members of the submission that are only read back. `source` is `AUTO_GENERATED` for a template
+    of Direct Send; of such a template `correct_category` is the category of its content.
     """
 
     template_id: str
@@ -126,7 +125,6 @@ def category_update(template: SimulatedTemplate, category: str, due_ms: int | No
     """Return the webhook value of another category.
 
     Args:
-        template: before the change.
         category: the new category.
         due_ms: when an announced change takes effect; None: it has taken effect.
 
@@ -181,9 +179,6 @@ LIFETIMES_MS: Final = {  # Source: facts 2.3, `message_send_ttl_seconds`; a temp
 
 def lifetime_ms(template: SimulatedTemplate | None) -> int:
     """Return how long a message may wait for its phone; after that it is dropped without a status.
-
-    Args:
-        template: None for a session message.
 
     Source: facts 2.3 (-1 stands for 30 days), 7.3.
     """

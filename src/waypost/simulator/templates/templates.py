@@ -61,8 +61,7 @@ class Templates:
     async def create(self, waba_id: str, fields: Mapping[str, Any], *, is_approved: bool = False) -> SimulatedTemplate:
         """Create a template and plan its review, or approve it at once; its category may differ from the requested one.
 
-        Raises:
-            GraphApiError: for the first violation.
+        Raises GraphApiError: for the first violation.
         """
         state, settings, now_ms = self._state, self._state.settings.value, self._state.clock.now_ms()
         draft = check_draft(
@@ -106,8 +105,7 @@ class Templates:
     async def edit(self, template: SimulatedTemplate, fields: Mapping[str, Any]) -> SimulatedTemplate:
         """Change components, category or lifetime, and plan a new review.
 
-        Raises:
-            GraphApiError: the wrong state, too many edits, or the first violation.
+        Raises GraphApiError: the wrong state, too many edits, or the first violation.
         """
         state, settings, now_ms = self._state, self._state.settings.value, self._state.clock.now_ms()
         references = known_references(state, template.waba_id) if "components" in fields else None
@@ -143,8 +141,7 @@ class Templates:
     async def delete(self, waba_id: str, name: str, template_id: str | None) -> None:
         """Delete one template, or all languages of a name; an approved one locks its name.
 
-        Raises:
-            GraphApiError: no template has that name, or one of them is disabled.
+        Raises GraphApiError: no template has that name, or one of them is disabled.
         """
 
         def write(transaction: Transaction) -> None:
@@ -165,10 +162,8 @@ class Templates:
     async def delete_all(self, waba_id: str, template_ids: Sequence[str]) -> None:
         """Delete several templates of an account, or none.
 
-        Raises:
-            GraphApiError: an id that the account does not have, or a disabled template.
-
-        Source: facts 2.1, "hsm_ids".
+        Raises GraphApiError: an id that the account does not have, or a disabled template. Source: facts 2.1,
+        "hsm_ids".
         """
 
         def write(transaction: Transaction) -> None:
@@ -192,8 +187,7 @@ class Templates:
     async def decide(self, template: SimulatedTemplate, decision: TemplateDecision) -> SimulatedTemplate | None:
         """Apply a decision and send its webhook.
 
-        Returns:
-            The changed template; None if it has been deleted or changed in the meantime.
+        Returns the changed template; None if it has been deleted or changed in the meantime.
         """
         now_ms = self._state.clock.now_ms()
 
@@ -280,8 +274,7 @@ class Templates:
     ) -> None:
         """Delete templates; those with undelivered messages become pending deletion instead.
 
-        Raises:
-            GraphApiError: 2388330 for a template of Direct Send, 100 for a disabled one.
+        Raises GraphApiError: 2388330 for a template of Direct Send, 100 for a disabled one.
         """
         now_ms = self._state.clock.now_ms()
         for template in templates:

@@ -137,9 +137,7 @@ def count_words(text: str) -> int:
     """Return the number of words of a text beside its variables.
 
     Words are separated by spaces. Of a token with variables, or with characters of a script that is written without
-    spaces, these characters and the other letters count.
-
-    Source: facts 2.4, "Too many variables".
+    spaces, these characters and the other letters count. Source: facts 2.4, "Too many variables".
     """
     words, unspaced = 0, 0
     for token in VARIABLE.sub(_VARIABLE_MARK, text).translate(_INVISIBLE).split():
