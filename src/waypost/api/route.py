@@ -42,9 +42,12 @@ def passed_on(**members: Any) -> type[Struct]:
 
 
 def _response(base: type[Struct], members: dict[str, Any]) -> type[Struct]:
-    fields = [
-        (name, type_, UNSET) if UnsetType in get_args(type_) else (name, type_) for name, type_ in members.items()
-    ]
+    fields: list[Any] = []
+    for name, type_ in members.items():
+        arguments = get_args(type_)
+        has_one_value = get_origin(type_) is Literal and len(arguments) == 1
+        default = arguments if has_one_value else (UNSET,) if UnsetType in arguments else ()
+        fields.append((name, type_, *default))
     return defstruct("Response", fields, bases=(base,), kw_only=True)
 
 
