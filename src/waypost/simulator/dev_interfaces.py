@@ -9,8 +9,7 @@ from typing import Any, Protocol
 class NotReceived(Exception):
     """A wait failed: what was expected did not arrive in time, or what was not expected did.
 
-    Attributes:
-        explanation: several lines: the first says what failed, the others what happened instead.
+    `explanation`: several lines: the first says what failed, the others what happened instead.
     """
 
     def __init__(self, explanation: str) -> None:
@@ -20,57 +19,34 @@ class NotReceived(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PhoneMessageFilter:
-    """Conditions of a message to a phone; empty ones match every message.
+    """Conditions of a message to a phone; empty ones match every message."""
 
-    Attributes:
-        text: a part of its text.
-        type: such as `text` or `template`.
-        message_id: the service's id of it.
-        button: the label of one of its buttons.
-    """
-
-    text: str = ""
-    type: str = ""
-    message_id: str = ""
-    button: str = ""
+    text: str = ""  # a part of its text
+    type: str = ""  # such as `text` or `template`
+    message_id: str = ""  # the service's id of it
+    button: str = ""  # the label of one of its buttons
 
 
 @dataclass(frozen=True, slots=True)
 class CallbackFilter:
-    """Conditions of a callback; empty ones match every callback.
+    """Conditions of a callback; empty ones match every callback."""
 
-    Attributes:
-        kind: such as `delivered`, `quick_reply` or `status-update`.
-        message_id: the service's id of the message it is about.
-        phone: the digits of the phone it is about.
-        text: a part of its text.
-        postback_text: of the tapped button.
-    """
-
-    kind: str = ""
-    message_id: str = ""
-    phone: str = ""
-    text: str = ""
-    postback_text: str = ""
+    kind: str = ""  # such as `delivered`, `quick_reply` or `status-update`
+    message_id: str = ""  # the service's id of the message it is about
+    phone: str = ""  # the digits of the phone it is about
+    text: str = ""  # a part of its text
+    postback_text: str = ""  # of the tapped button
 
 
 @dataclass(frozen=True, slots=True)
 class CallbackOptions:
-    """Subscription and responses of a partner's inbox.
+    """Subscription and responses of a partner's inbox."""
 
-    Attributes:
-        forward_to: URL of the application under test; empty: callbacks are not forwarded.
-        status: of the response while callbacks are not forwarded.
-        version: of the bodies, 2 or 3.
-        modes: of the subscription.
-        headers: that the service adds to each callback.
-    """
-
-    forward_to: str
-    status: int
-    version: int
-    modes: tuple[str, ...]
-    headers: tuple[tuple[str, str], ...]
+    forward_to: str  # URL of the application under test; empty: callbacks are not forwarded
+    status: int  # of the response while callbacks are not forwarded
+    version: int  # of the bodies, 2 or 3
+    modes: tuple[str, ...]  # of the subscription
+    headers: tuple[tuple[str, str], ...]  # that the service adds to each callback
 
 
 class DevPartners(Protocol):
@@ -82,10 +58,8 @@ class DevPartners(Protocol):
     async def create(self, *, name: str, api_url: str, graph_url: str) -> dict[str, Any]:
         """Create a partner with its own app, number, business account and operator account; return its view.
 
-        Args:
-            name: names and numbers are derived from it; empty: random ones.
-            api_url: base URL of the service in the variables; empty: the service's own.
-            graph_url: the same for the simulator.
+        `name`: names and numbers are derived from it; empty: random ones. `api_url`: base URL of the service in the
+        variables; empty: the service's own. `graph_url`: the same for the simulator.
         """
         ...
 
@@ -104,20 +78,16 @@ class DevPartners(Protocol):
     async def add_phone(self, partner_id: str, *, name: str, number: str) -> dict[str, str]:
         """Return the phone of a person, the same for the same name.
 
-        Args:
-            partner_id: the partner.
-            name: of the person and of the profile.
-            number: digits; empty: derived from the names of partner and person.
+        `partner_id`: the partner. `name`: of the person and of the profile. `number`: digits; empty: derived from the
+        names of partner and person.
         """
         ...
 
     async def change_rates(self, partner_id: str, *, rates: Mapping[str, str | None], reset: bool) -> dict[str, Any]:
         """Give the partner's app rates of its own; return the rates of its app.
 
-        Args:
-            partner_id: the partner.
-            rates: by row, such as `{"templates": "20/60s"}`; null removes one.
-            reset: first remove all of its own.
+        `partner_id`: the partner. `rates`: by row, such as `{"templates": "20/60s"}`; null removes one. `reset`: first
+        remove all of its own.
         """
         ...
 
@@ -134,24 +104,21 @@ class DevPartners(Protocol):
     ) -> dict[str, Any]:
         """Return the first matching message on a phone that was not returned before.
 
-        Raises:
-            NotReceived: none arrived in time.
+        Raises NotReceived: none arrived in time.
         """
         ...
 
     async def wait_for_callback(self, partner_id: str, *, wanted: CallbackFilter, timeout_ms: int) -> dict[str, Any]:
         """Return the first matching callback with a 2xx response that was not returned before.
 
-        Raises:
-            NotReceived: none arrived in time.
+        Raises NotReceived: none arrived in time.
         """
         ...
 
     async def expect_no_callback(self, partner_id: str, *, unwanted: CallbackFilter, within_ms: int) -> None:
         """Return after a time without a matching callback; callbacks that a wait returned do not count.
 
-        Raises:
-            NotReceived: there is one.
+        Raises NotReceived: there is one.
         """
         ...
 
@@ -160,8 +127,7 @@ class DevPartners(Protocol):
     ) -> dict[str, Any]:
         """Make the operator decide on a template, and return it once the service has its new status.
 
-        Raises:
-            NotReceived: it did not reach the operator, or its new status did not reach the service.
+        Raises NotReceived: it did not reach the operator, or its new status did not reach the service.
         """
         ...
 
@@ -187,16 +153,11 @@ class SnapshotBusy(SnapshotError):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A saved state of service and simulator.
-
-    Args:
-        at_ms: the virtual time at which it was saved.
-        size_bytes: of its file.
-    """
+    """A saved state of service and simulator."""
 
     name: str
-    at_ms: int
-    size_bytes: int
+    at_ms: int  # the virtual time at which it was saved
+    size_bytes: int  # of its file
 
 
 class SnapshotStore(Protocol):
@@ -209,33 +170,23 @@ class SnapshotStore(Protocol):
     async def save(self, name: str) -> Snapshot:
         """Save a consistent state of both sides under a name.
 
-        Raises:
-            SnapshotBusy: something stays in flight; the text names it.
+        Raises SnapshotBusy: something stays in flight; the text names it.
         """
         ...
 
     async def load(self, name: str) -> None:
         """Restore a snapshot of both sides, the clock included.
 
-        Raises:
-            SnapshotError: no snapshot has this name, or it cannot be used here.
+        Raises SnapshotError: no snapshot has this name, or it cannot be used here.
         """
         ...
 
     async def drop(self, name: str) -> None:
-        """Delete a snapshot.
-
-        Raises:
-            UnknownSnapshot: no snapshot has this name.
-        """
+        """Delete a snapshot. Raises UnknownSnapshot: no snapshot has this name."""
         ...
 
     def file_of(self, name: str) -> Path:
-        """Return the path of a snapshot's file.
-
-        Raises:
-            UnknownSnapshot: no snapshot has this name.
-        """
+        """Return the path of a snapshot's file. Raises UnknownSnapshot: no snapshot has this name."""
         ...
 
     async def reset(self) -> None:

@@ -21,8 +21,7 @@ _CHUNK_BYTES: Final = 1024 * 1024
 class Files:
     """The folder of contents. A file's name is a prefix of its user and an id.
 
-    Args:
-        reserved_bytes: disk space that is left free.
+    `reserved_bytes`: disk space that is left free.
     """
 
     def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
@@ -42,11 +41,7 @@ class Files:
         await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
 
     async def read(self, name: str) -> bytes:
-        """Return the whole content.
-
-        Raises:
-            FileNotFoundError: no file has this name.
-        """
+        """Return the whole content. Raises FileNotFoundError: no file has this name."""
         return await asyncio.to_thread((self._folder / name).read_bytes)
 
     def path(self, name: str) -> Path:
@@ -60,8 +55,7 @@ class Files:
     async def open_writer(self, name: str, offset: int) -> "FileWriter":
         """Open a file, created when absent, to write after its first `offset` bytes.
 
-        Raises:
-            GraphApiError: the disk has only the reserved space left.
+        Raises GraphApiError: the disk has only the reserved space left.
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
             raise disk_full_error(self._reserved_bytes)
@@ -83,8 +77,7 @@ class Files:
 class FileWriter:
     """A file open for appending; its content is on disk when `close` returns.
 
-    Args:
-        size_bytes: the offset at which writing begins.
+    `size_bytes`: the offset at which writing begins.
     """
 
     def __init__(self, folder: Path, file: BinaryIO, size_bytes: int) -> None:
@@ -136,11 +129,7 @@ class FileWriter:
 
 
 async def read_chunks(path: Path) -> AsyncGenerator[bytes]:
-    """Yield a file's content, a megabyte at a time.
-
-    Raises:
-        FileNotFoundError: the file is missing.
-    """
+    """Yield a file's content, a megabyte at a time. Raises FileNotFoundError: the file is missing."""
     async with open_for_reading(path) as file:
         read: Callable[[int], bytes] = file.read
         while chunk := await asyncio.to_thread(read, _CHUNK_BYTES):

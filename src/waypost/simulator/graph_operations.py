@@ -14,27 +14,16 @@ MARK_READ: Final = "messages.mark_read"
 
 
 class GraphOperation(NamedTuple):
-    """One operation.
+    """One operation."""
 
-    Args:
-        method: of HTTP.
-        node: the type of the object that the path names, or the first segment of a path without an object.
-        edge: the path after the object's id, with `{}` for each name in it; empty for the object itself.
-        name: by which faults are armed.
-        function: carries it out.
-        permission: that the token needs; None: any token of the account is accepted.
-        is_streamed: the function reads the request's body itself.
-        is_open: it needs no token: a signed link, or the endpoint where an app gets its token.
-    """
-
-    method: str
-    node: type | str
-    edge: str
-    name: str
-    function: GraphFunction
-    permission: str | None
-    is_streamed: bool
-    is_open: bool
+    method: str  # of HTTP
+    node: type | str  # the type of the object that the path names, or the first segment of a path without an object
+    edge: str  # the path after the object's id, with `{}` for each name in it; empty for the object itself
+    name: str  # by which faults are armed
+    function: GraphFunction  # carries it out
+    permission: str | None  # that the token needs; None: any token of the account is accepted
+    is_streamed: bool  # the function reads the request's body itself
+    is_open: bool  # it needs no token: a signed link, or the endpoint where an app gets its token
 
 
 class GraphOperations:

@@ -28,12 +28,7 @@ def unreadable_form(reason: str) -> GraphApiError:
 class MultipartForm:
     """One multipart body: call `next_part`, then `chunks` or `text` for its content, and repeat.
 
-    Args:
-        content_type: the request's header.
-        body: the chunks of the body.
-
-    Raises:
-        GraphApiError: the header names no boundary.
+    `content_type`: the request's header. `body`: the chunks of the body. `GraphApiError`: the header names no boundary.
     """
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
@@ -45,8 +40,7 @@ class MultipartForm:
     async def next_part(self) -> PartHead | None:
         """Return the next part's head, skipping the rest of the part before; None after the last.
 
-        Raises:
-            GraphApiError: the body is no readable form.
+        Raises GraphApiError: the body is no readable form.
         """
         while await self._has_more():
             item = self._read.popleft()
@@ -57,19 +51,14 @@ class MultipartForm:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the content of the part whose head was read last.
 
-        Raises:
-            GraphApiError: the body is no readable form.
+        Raises GraphApiError: the body is no readable form.
         """
         while await self._has_more() and isinstance(chunk := self._read[0], bytes):
             self._read.popleft()
             yield chunk
 
     async def text(self, *, max_bytes: int) -> str:
-        """Return the content of a plain field.
-
-        Raises:
-            GraphApiError: it has more than `max_bytes`, or is not UTF-8.
-        """
+        """Return the content of a plain field. Raises GraphApiError: it has more than `max_bytes`, or is not UTF-8."""
         content = bytearray()
         async for chunk in self.chunks():
             content += chunk
@@ -115,9 +104,7 @@ class ClientDisconnected(Exception):
 class GraphBodyStream:
     """A request's body, read chunk by chunk as it is received.
 
-    Args:
-        receive: of ASGI.
-        max_bytes: maximum size in bytes, checked on each chunk.
+    `max_bytes`: maximum size in bytes, checked on each chunk.
     """
 
     def __init__(self, receive: Receive, max_bytes: int) -> None:
@@ -136,9 +123,7 @@ class GraphBodyStream:
     async def __anext__(self) -> bytes:
         """Return the next chunk.
 
-        Raises:
-            GraphApiError: the body is too large.
-            ClientDisconnected: the client closed the connection.
+        Raises GraphApiError: the body is too large. Raises ClientDisconnected: the client closed the connection.
         """
         while self._has_more:
             message = await self._receive()
@@ -155,47 +140,32 @@ class GraphBodyStream:
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One Graph request.
-
-    Args:
-        edge: the path after the object's id; empty for the object itself; `{}` stands for each name in it.
-        names: the names in the edge.
-        query: the query string's parameters.
-        fields: the body's members; parameters of the query where the body has none of that name.
-        raw: the body's bytes.
-        url: the URL without its query, for links to further pages.
-        origin: the scheme and host of this server's URLs.
-        content_type: the header, unparsed.
-        file_offset: the header of that name.
-        fail_code: the error code with which a fault makes the accepted message fail.
-        app_id: the app that the token belongs to.
-        body: of a form with files or an upload's bytes, not read yet; None for every other body.
-    """
+    """One Graph request."""
 
     method: str
     version: str
     object_id: str
-    edge: str
-    query: dict[str, str]
-    fields: dict[str, Any]
-    raw: bytes
+    edge: str  # the path after the object's id; empty for the object itself; `{}` stands for each name in it
+    query: dict[str, str]  # the query string's parameters
+    fields: dict[str, Any]  # the body's members; parameters of the query where the body has none of that name
+    raw: bytes  # the body's bytes
     token: str
-    url: str
-    origin: str = ""
-    content_type: str = ""
-    file_offset: str | None = None
-    fail_code: int | None = None
-    app_id: str = ""
+    url: str  # the URL without its query, for links to further pages
+    origin: str = ""  # the scheme and host of this server's URLs
+    content_type: str = ""  # the header, unparsed
+    file_offset: str | None = None  # the header of that name
+    fail_code: int | None = None  # the error code with which a fault makes the accepted message fail
+    app_id: str = ""  # the app that the token belongs to
+    # of a form with files or an upload's bytes, not read yet; None for every other body
     body: GraphBodyStream | None = None
-    names: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()  # the names in the edge
 
 
 async def read_call(scope: Scope, receive: Receive) -> Call:
     """Read the request, except the body of a form with files or an upload's bytes.
 
-    Raises:
-        GraphApiError: the path or the body cannot be read, or the body is too large.
-        ClientDisconnected: the client closed the connection.
+    Raises GraphApiError: the path or the body cannot be read, or the body is too large. Raises ClientDisconnected: the
+    client closed the connection.
     """
     headers = _select_headers(scope)
     content_type = headers.get(b"content-type", "")
@@ -243,8 +213,7 @@ def _split_edge(edge: str) -> tuple[str, tuple[str, ...]]:
 async def add_form_fields(call: Call) -> Call:
     """Return the call with the plain fields of its multipart form; files are skipped.
 
-    Raises:
-        GraphApiError: the form cannot be read, or is too large.
+    Raises GraphApiError: the form cannot be read, or is too large.
     """
     fields = dict(call.fields)
     form = open_form(call)
@@ -255,11 +224,7 @@ async def add_form_fields(call: Call) -> Call:
 
 
 def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> MultipartForm:
-    """Return the call's multipart form.
-
-    Raises:
-        GraphApiError: the body is no form.
-    """
+    """Return the call's multipart form. Raises GraphApiError: the body is no form."""
     if call.body is None:
         raise bad_parameter("The request body must be multipart/form-data.")
     return MultipartForm(call.content_type, call.body.set_limit(max_bytes))
@@ -268,9 +233,7 @@ def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> Multipar
 async def read_body(receive: Receive) -> bytes:
     """Return the request's body, of at most 4 MiB.
 
-    Raises:
-        GraphApiError: it is larger.
-        ClientDisconnected: the client closed the connection.
+    Raises GraphApiError: it is larger. Raises ClientDisconnected: the client closed the connection.
     """
     chunks: list[bytes] = []
     size = 0
@@ -334,11 +297,7 @@ async def send_download(send: Send, download: Download) -> None:
 
 
 def decode_json(raw: bytes) -> Any:
-    """Return the value of a JSON text.
-
-    Raises:
-        ValueError: it is no JSON, or not readable.
-    """
+    """Return the value of a JSON text. Raises ValueError: it is no JSON, or not readable."""
     if has_too_many_members(raw):
         raise ValueError("has too many members")
     try:

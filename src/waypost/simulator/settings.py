@@ -16,10 +16,7 @@ from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
 
 class StatusesVersion(StrEnum):
-    """Format of status webhooks.
-
-    Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not.
-    """
+    """Format of status webhooks. Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not."""
 
     V23 = "v23"
     V24 = "v24"
@@ -130,61 +127,41 @@ SettingsChange: Final = msgspec.defstruct(
 
 
 class SimulatorSettings(ChangeableSettings, frozen=True):
-    """The simulator's file and access to its control API, and the initial values of the changeable settings.
+    """The simulator's file and access to its control API, and the initial values of the changeable settings."""
 
-    Args:
-        path: its own SQLite file; created when absent.
-        control_token: the credential of the control API; None leaves it open on loopback.
-        allowed_hosts: Host names that the control API accepts besides the loopback ones.
-        least_free_mb: disk space that uploads and files of phones leave free.
-        media_networks: the networks from which it fetches the media that messages link to; empty: it fetches none.
-    """
-
-    path: Path
-    control_token: str | None = None
-    allowed_hosts: tuple[str, ...] = ()
-    least_free_mb: int = 256
+    path: Path  # its own SQLite file; created when absent
+    control_token: str | None = None  # the credential of the control API; None leaves it open on loopback
+    allowed_hosts: tuple[str, ...] = ()  # Host names that the control API accepts besides the loopback ones
+    least_free_mb: int = 256  # disk space that uploads and files of phones leave free
+    # the networks from which it fetches the media that messages link to; empty: it fetches none
     media_networks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class AccountSeed:
-    """A business account with its app, credential and callback URI.
+    """A business account with its app, credential and callback URI."""
 
-    Args:
-        waba_id: 16 digits.
-        namespace: an underscored UUID; an empty text creates one.
-        callback_uri: stored without a handshake; an empty text: no webhooks.
-        webhook_fields: of a new app's subscription; a known app keeps its own.
-    """
-
-    waba_id: str
+    waba_id: str  # 16 digits
     name: str
-    namespace: str
+    namespace: str  # an underscored UUID; an empty text creates one
     token: str
     app_id: str
     app_secret: str
     verify_token: str
-    callback_uri: str
-    webhook_fields: tuple[str, ...] = WEBHOOK_FIELDS
+    callback_uri: str  # stored without a handshake; an empty text: no webhooks
+    webhook_fields: tuple[str, ...] = WEBHOOK_FIELDS  # of a new app's subscription; a known app keeps its own
 
 
 @dataclass(frozen=True)
 class NumberSeed:
-    """A business phone number.
-
-    Args:
-        phone_number: digits only.
-        throughput: maximum messages a second.
-        is_on_business_app: whether it is in use in the app on a phone, too.
-    """
+    """A business phone number."""
 
     phone_number_id: str
     waba_id: str
-    phone_number: str
+    phone_number: str  # digits only
     name: str
-    throughput: int = 80
-    is_on_business_app: bool = False
+    throughput: int = 80  # maximum messages a second
+    is_on_business_app: bool = False  # whether it is in use in the app on a phone, too
 
 
 class SimulatorSettingsStore:

@@ -106,8 +106,7 @@ class Transaction:
 class SimulatorState:
     """The file with the values that it holds in memory; clock, ids and settings; accounts and phones.
 
-    Args:
-        kinds: every kind of values that is held in memory, except those of the members below.
+    `kinds`: every kind of values that is held in memory, except those of the members below.
     """
 
     def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids, kinds: Sequence[StoredKind[Any]]) -> None:

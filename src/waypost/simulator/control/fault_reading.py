@@ -62,22 +62,16 @@ class InvalidScenario(Exception):
 
 @dataclass(frozen=True)
 class Scenario:
-    """Faults of one file, armed when the simulator starts.
+    """Faults of one file, armed when the simulator starts."""
 
-    Args:
-        key: a digest of the file: the same file is armed only once over restarts.
-        faults: checked, from `read_faults`.
-    """
-
-    key: str
-    faults: tuple[dict[str, Any], ...]
+    key: str  # a digest of the file: the same file is armed only once over restarts
+    faults: tuple[dict[str, Any], ...]  # checked, from `read_faults`
 
 
 def read_scenario(path: Path) -> Scenario:
     """Read a TOML file of `[[faults]]` and an optional `seed`.
 
-    Raises:
-        InvalidScenario: the file is missing, is no TOML, or has an invalid fault.
+    Raises InvalidScenario: the file is missing, is no TOML, or has an invalid fault.
     """
     try:
         content = path.read_bytes()
@@ -98,10 +92,7 @@ def read_scenario(path: Path) -> Scenario:
 def read_faults(value: object) -> list[dict[str, Any]]:
     """Check one fault or a scenario `{faults, seed?}`; return the faults with `condition` and `seed` filled in.
 
-    Raises:
-        ControlApiError: names the member, the rule and the accepted values.
-
-    Source: simulator/faults/fault_kinds.py.
+    Raises ControlApiError: names the member, the rule and the accepted values. Source: simulator/faults/fault_kinds.py.
     """
     members = _read_object(value, "body", ", ".join(_MEMBERS))
     if "faults" not in members:

@@ -66,15 +66,10 @@ class WriteBody(PhoneMessageBody, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class MessageBody(ControlBody, frozen=True):
-    """An action on a message of a phone: a given one, or the newest that allows the action.
+    """An action on a message of a phone: a given one, or the newest that allows the action."""
 
-    Args:
-        message_id: its wamid, or the id that its sender gave it: the first word of its callback data.
-        wait_ms: real time to wait for that message; without `message_id`, for one whose buttons were not used.
-    """
-
-    message_id: Name | None = None
-    wait_ms: WaitMs = 0
+    message_id: Name | None = None  # its wamid, or the id that its sender gave it: the first word of its callback data
+    wait_ms: WaitMs = 0  # real time to wait for that message; without `message_id`, for one whose buttons were not used
 
 
 class TapBody(MessageBody, frozen=True):
@@ -189,8 +184,7 @@ async def write_message(services: SimulatorServices, phone: str, body: WriteBody
 async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBody) -> str:
     """Send a message from a phone; return its id.
 
-    Raises:
-        ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
+    Raises ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
     number = business_number(services, body.to)
     if body.context_id is not None and not await _has_in_chat(services, phone, number, body.context_id):
@@ -206,8 +200,7 @@ async def send_content(
 ) -> str:
     """Send the content of a message to a business number, or to a group of it; return the message's id.
 
-    Raises:
-        ControlApiError: 400 for a missing or invalid member.
+    Raises ControlApiError: 400 for a missing or invalid member.
     """
     check_options(body)
     if body.type in PHONE_MEDIA_KINDS:
@@ -367,10 +360,8 @@ async def _wait_for_message(
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
-    Without a name, a message whose buttons were used does not end the wait: the next one is on its way.
-
-    Raises:
-        ControlApiError: no such message has arrived in time.
+    Without a name, a message whose buttons were used does not end the wait: the next one is on its way. Raises
+    ControlApiError: no such message has arrived in time.
     """
     message_id = body.message_id
 

@@ -15,20 +15,14 @@ _MAX_ERROR_CODE: Final = 9_999_999
 
 @dataclass(frozen=True)
 class FaultParameter:
-    """One member of `what` or `condition`, and its accepted values.
-
-    Args:
-        type: `whole` and `parse_fraction` are numbers within the bounds, `true` accepts only true.
-        at_least: lower bound of a number, exclusive for a fraction.
-        at_most: upper bound of a number, or of a text's characters.
-        choices: of a `choice`.
-    """
+    """One member of `what` or `condition`, and its accepted values."""
 
     name: str
+    # `whole` and `parse_fraction` are numbers within the bounds, `true` accepts only true
     type: Literal["whole", "fraction", "boolean", "true", "text", "choice"]
-    at_least: int = 0
-    at_most: int = 0
-    choices: tuple[str, ...] = ()
+    at_least: int = 0  # lower bound of a number, exclusive for a fraction
+    at_most: int = 0  # upper bound of a number, or of a text's characters
+    choices: tuple[str, ...] = ()  # of a `choice`
 
     def accepts(self, value: object) -> bool:
         """True if the value is accepted."""
@@ -68,22 +62,15 @@ class FaultParameter:
 
 @dataclass(frozen=True)
 class FaultKind:
-    """One kind of fault.
+    """One kind of fault."""
 
-    Args:
-        each: the unit it counts: a call, an update that a webhook would carry, or a POST.
-        parameter: the member of `what` that names the kind, and its values.
-        extra_parameters: optional members in addition to it.
-        effect: the effect on the business, for people.
-        only_call: the only call it applies to; empty for all.
-    """
-
+    # the unit it counts: a call, an update that a webhook would carry, or a POST
     each: Literal["call", "update", "post"]
-    parameter: FaultParameter
-    extra_parameters: tuple[FaultParameter, ...]
-    effect: str
+    parameter: FaultParameter  # the member of `what` that names the kind, and its values
+    extra_parameters: tuple[FaultParameter, ...]  # optional members in addition to it
+    effect: str  # the effect on the business, for people
     source: str
-    only_call: str = ""
+    only_call: str = ""  # the only call it applies to; empty for all
 
     @property
     def name(self) -> str:

@@ -18,39 +18,25 @@ _FILTER_NAMES: Final = tuple(FAULT_FILTERS)
 
 @dataclass(frozen=True)
 class FaultSubject:
-    """A call or an update, with the values that the filters of faults compare.
+    """A call or an update, with the values that the filters of faults compare."""
 
-    Args:
-        name: of the call or the webhook.
-        number: a business number's id and its digits; empty if there is none.
-        phone: digits; empty if there is none, or if it is not disclosed.
-        subject: the text in the list of firings: an id, or a phone's digits.
-    """
-
-    name: str
+    name: str  # of the call or the webhook
     app: str = ""
     waba_id: str = ""
-    number: tuple[str, ...] = ()
-    phone: str = ""
+    number: tuple[str, ...] = ()  # a business number's id and its digits; empty if there is none
+    phone: str = ""  # digits; empty if there is none, or if it is not disclosed
     template: str = ""
-    subject: str = ""
+    subject: str = ""  # the text in the list of firings: an id, or a phone's digits
 
 
 class ArmedFault(msgspec.Struct, frozen=True, dict=True):
-    """An armed fault with the counts of its evaluations and firings.
-
-    Args:
-        given: its definition, checked: see `fault_reading`.
-        scenario: the key of its scenario; empty if it was armed individually.
-        seen: number of matching calls, updates or POSTs.
-        hits: number of firings.
-    """
+    """An armed fault with the counts of its evaluations and firings."""
 
     id: int
-    given: dict[str, Any]
-    scenario: str = ""
-    seen: int = 0
-    hits: int = 0
+    given: dict[str, Any]  # its definition, checked: see `fault_reading`
+    scenario: str = ""  # the key of its scenario; empty if it was armed individually
+    seen: int = 0  # number of matching calls, updates or POSTs
+    hits: int = 0  # number of firings
 
     @cached_property
     def fault_kind(self) -> FaultKind:
@@ -91,8 +77,7 @@ class ArmedFault(msgspec.Struct, frozen=True, dict=True):
     def fires(self) -> bool:
         """True if it fires for the current subject, which `seen` already counts.
 
-        A probability is drawn from the seed, the id and the count, without a clock, so every run has
-        the same result.
+        A probability is drawn from the seed, the id and the count, without a clock, so every run has the same result.
         """
         match self.given["when"]:
             case {"every": int(every)}:
@@ -174,8 +159,7 @@ async def arm_missing_faults(
 ) -> tuple[list[ArmedFault], list[ArmedFault]]:
     """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
 
-    Returns:
-        The faults that it armed, and those that were armed already.
+    Returns the faults that it armed, and those that were armed already.
     """
     now_ms = state.clock.now_ms()
 

@@ -30,13 +30,8 @@ async def list_messages(
 ) -> list[SimulatedMessage]:
     """Return the messages that the phone shows, received and sent, newest last.
 
-    Args:
-        state: the simulator's state.
-        phone: its digits.
-        after: only messages after this position.
-        limit: how many of the newest.
-        before: only messages before this position.
-        number_ids: only the chats with these business numbers; none: all.
+    `after`: only messages after this position. `limit`: how many of the newest. `before`: only messages before this
+    position. `number_ids`: only the chats with these business numbers; none: all.
     """
     number_filter = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
     rows = await MESSAGES.rows(
@@ -184,16 +179,11 @@ AND NOT EXISTS (SELECT 1 FROM messages WHERE messages.phone=state.key) ORDER BY 
 
 @dataclass(frozen=True)
 class SimulatedChat:
-    """The chat of a phone with one business number.
-
-    Args:
-        last_message: the newest message that the phone shows.
-        unread: number of unread messages from the business, among the messages searched.
-    """
+    """The chat of a phone with one business number."""
 
     phone_number_id: str
-    last_message: SimulatedMessage
-    unread: int
+    last_message: SimulatedMessage  # the newest message that the phone shows
+    unread: int  # number of unread messages from the business, among the messages searched
 
 
 class _ChatRow(NamedTuple):

@@ -21,23 +21,14 @@ from waypost.simulator.phones.phone import SimulatedPhone
 
 
 class InboundOptions(Struct, frozen=True, kw_only=True):
-    """Options that any message from a phone may have.
+    """Options that any message from a phone may have. Source: facts 7.4."""
 
-    Args:
-        context_id: the message it replies to.
-        forwarded: whether it was forwarded.
-        frequently_forwarded: whether it was forwarded many times.
-        referred_product: `catalog_id` and `product_retailer_id` of the product that it is about.
-        referral: the advertisement that the person came from.
-
-    Source: facts 7.4.
-    """
-
-    context_id: Name | None = None
-    forwarded: bool = False
-    frequently_forwarded: bool = False
+    context_id: Name | None = None  # the message it replies to
+    forwarded: bool = False  # whether it was forwarded
+    frequently_forwarded: bool = False  # whether it was forwarded many times
+    # `catalog_id` and `product_retailer_id` of the product that it is about
     referred_product: dict[str, Any] | None = None
-    referral: dict[str, Any] | None = None
+    referral: dict[str, Any] | None = None  # the advertisement that the person came from
 
     def rendered_marks(self) -> dict[str, Any]:
         """Return the marks that the phone itself shows."""
@@ -60,22 +51,15 @@ class InboundOptions(Struct, frozen=True, kw_only=True):
 
 
 class PhoneMedia(Struct, frozen=True, forbid_unknown_fields=True, rename={"media_id": "id"}):
-    """Media that a phone sends: new content, or the id of existing media.
+    """Media that a phone sends: new content, or the id of existing media."""
 
-    Args:
-        media_id: of media that the business number has; then nothing else is needed.
-        content: the bytes.
-        voice: of audio: whether it is a voice recording.
-        animated: of a sticker: whether it is animated.
-    """
-
-    media_id: Id | None = None
-    content: bytes = b""
+    media_id: Id | None = None  # of media that the business number has; then nothing else is needed
+    content: bytes = b""  # the bytes
     mime_type: Annotated[str, Meta(max_length=100)] = ""
     file_name: FileName = ""
     caption: Annotated[str, Meta(max_length=1024)] | None = None
-    voice: bool = False
-    animated: bool = False
+    voice: bool = False  # of audio: whether it is a voice recording
+    animated: bool = False  # of a sticker: whether it is animated
 
 
 PHONE_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
@@ -87,30 +71,19 @@ class InvalidPhoneMessage(ControlApiError):
 
 @dataclass(frozen=True)
 class PhoneMessage:
-    """One message from a phone, before it has an id.
+    """One message from a phone, before it has an id."""
 
-    Args:
-        type: as in the webhook.
-        content: the members of the webhook's message that are specific to the type.
-        rendered: what the phone itself shows.
-        opens_window: whether it opens the 24-hour window.
-        has_contact: whether the webhook also names the sender in `contacts`.
-    """
-
-    type: str
-    content: dict[str, Any]
-    rendered: dict[str, Any]
-    opens_window: bool = True
-    has_contact: bool = True
+    type: str  # as in the webhook
+    content: dict[str, Any]  # the members of the webhook's message that are specific to the type
+    rendered: dict[str, Any]  # what the phone itself shows
+    opens_window: bool = True  # whether it opens the 24-hour window
+    has_contact: bool = True  # whether the webhook also names the sender in `contacts`
 
 
 def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
     """Check the content of a phone's message, and return the message as webhooks carry it.
 
-    Raises:
-        InvalidPhoneMessage: something is missing or wrong.
-
-    Source: facts 7.4.
+    Raises InvalidPhoneMessage: something is missing or wrong. Source: facts 7.4.
     """
     for name in content if kind in _CONTENT_MEMBERS else ():
         if name not in _CONTENT_MEMBERS[kind]:
@@ -134,10 +107,7 @@ def build_text_message(body: str) -> PhoneMessage:
 def check_options(options: InboundOptions) -> None:
     """Check the types of what a message from a phone refers to: an ad, or a product.
 
-    Raises:
-        InvalidPhoneMessage: a documented member has another type.
-
-    Source: facts 7.4.
+    Raises InvalidPhoneMessage: a documented member has another type. Source: facts 7.4.
     """
     for field, names in _REFERENCE_TEXTS.items():
         content: dict[str, Any] = getattr(options, field) or {}

@@ -18,28 +18,16 @@ MAX_FLEET_PHONES: Final = 1_000_000
 
 
 class Fleet(msgspec.Struct, frozen=True, dict=True):
-    """Phones with consecutive numbers.
+    """Phones with consecutive numbers."""
 
-    Args:
-        name: letters, digits, hyphens and underscores.
-        first: the first phone's number.
-        count: how many there are.
-        seed: for the random choices of the script.
-        script: its steps, as they were sent; may be empty.
-        behaviour: members of `SimulatedPhone` that all its phones have.
-        window_number_id: the business number to which each phone wrote when the fleet was created; may be
-            empty.
-        made_ms: when the fleet was created.
-    """
-
-    name: str
-    first: int
-    count: int
-    seed: str
-    script: list[dict[str, Any]] = []
-    behaviour: dict[str, Any] = {}
-    window_number_id: str = ""
-    made_ms: int = 0
+    name: str  # letters, digits, hyphens and underscores
+    first: int  # the first phone's number
+    count: int  # how many there are
+    seed: str  # for the random choices of the script
+    script: list[dict[str, Any]] = []  # its steps, as they were sent; may be empty
+    behaviour: dict[str, Any] = {}  # members of `SimulatedPhone` that all its phones have
+    window_number_id: str = ""  # the business number to which each phone wrote when the fleet was created; may be empty
+    made_ms: int = 0  # when the fleet was created
 
     @property
     def last_number(self) -> int:

@@ -13,48 +13,31 @@ READ_ON_REQUEST: Final = -1
 
 
 class SimulatedPhone(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One simulated phone.
-
-    Args:
-        name: the owner's profile name.
-        deliver_after_ms: from `sent` to `delivered`; None: as in the settings.
-        read_after_ms: from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically.
-        wa_id: the WhatsApp id, if it differs from the number, as in Brazil and Mexico; businesses see it in place of
-            the number, and reach the phone by both. Source: facts 4.3.
-        user_id: the business-scoped user id; empty: businesses see none.
-        username: shown next to the profile name; may be empty.
-        shows_number: whether every business sees the number; if not, there is a user id.
-        parent_user_id: the id in a group of linked portfolios; empty: businesses see none.
-        number_known: the businesses that know the number although it is hidden: the id of each number of theirs, and
-            the time of the last contact by the phone's number.
-        condition: why messages fail on it, one of `conditions.PHONE_CONDITIONS`; empty: they do not fail.
-        sends_read_receipts: whether businesses get `read` statuses.
-        has_chat_open: whether messages are read when they arrive; `delivered` is skipped then.
-        is_offline: whether nothing arrives until it is online again.
-        has_blocked: the ids of the business numbers that its owner has blocked.
-        stopped_marketing_of: the ids of the business numbers whose marketing its owner has stopped.
-        seed: for the random choices of its script.
-        script: the steps of its own script, as JSON; empty if it has none.
-    """
+    """One simulated phone."""
 
     phone: str
-    name: str
-    deliver_after_ms: int | None = None
+    name: str  # the owner's profile name
+    deliver_after_ms: int | None = None  # from `sent` to `delivered`; None: as in the settings
+    # from `delivered` to `read`; None: as in the settings; `READ_ON_REQUEST`: not automatically
     read_after_ms: int | None = None
+    # the WhatsApp id, if it differs from the number, as in Brazil and Mexico; businesses see it in place of the number,
+    # and reach the phone by both. Source: facts 4.3.
     wa_id: str = ""
-    user_id: str = ""
-    username: str = ""
-    shows_number: bool = True
-    parent_user_id: str = ""
+    user_id: str = ""  # the business-scoped user id; empty: businesses see none
+    username: str = ""  # shown next to the profile name; may be empty
+    shows_number: bool = True  # whether every business sees the number; if not, there is a user id
+    parent_user_id: str = ""  # the id in a group of linked portfolios; empty: businesses see none
+    # the businesses that know the number although it is hidden: the id of each number of theirs, and the time of the
+    # last contact by the phone's number
     number_known: tuple[tuple[str, int], ...] = ()
-    condition: str = ""
-    sends_read_receipts: bool = True
-    has_chat_open: bool = False
-    is_offline: bool = False
-    has_blocked: tuple[str, ...] = ()
-    stopped_marketing_of: tuple[str, ...] = ()
-    seed: str = ""
-    script: str = ""
+    condition: str = ""  # why messages fail on it, one of `conditions.PHONE_CONDITIONS`; empty: they do not fail
+    sends_read_receipts: bool = True  # whether businesses get `read` statuses
+    has_chat_open: bool = False  # whether messages are read when they arrive; `delivered` is skipped then
+    is_offline: bool = False  # whether nothing arrives until it is online again
+    has_blocked: tuple[str, ...] = ()  # the ids of the business numbers that its owner has blocked
+    stopped_marketing_of: tuple[str, ...] = ()  # the ids of the business numbers whose marketing its owner has stopped
+    seed: str = ""  # for the random choices of its script
+    script: str = ""  # the steps of its own script, as JSON; empty if it has none
 
     @property
     def whatsapp_id(self) -> str:

@@ -27,33 +27,20 @@ class InvalidScript(ControlApiError):
 
 @dataclass(frozen=True)
 class ScriptStep:
-    """One step of a script.
+    """One step of a script."""
 
-    Args:
-        on: a row of `STEP_TRIGGERS`.
-        do: a row of `STEP_ACTIONS`.
-        after_ms: delay from delivery, shortest and longest; one is chosen at random for each message.
-        probability: 0 to 1.
-        times: how often one phone does it at most; None: no limit.
-        text: the text to send, the emoji of a reaction, or the label of the button to tap.
-        index: of the button to tap.
-        card: index of the carousel's card whose button is tapped.
-        response: the content of a filled form.
-        for_ms: how long the phone stays offline; None: until a request brings it back.
-        raw: the step as it was sent.
-    """
-
-    on: str
-    do: str
+    on: str  # a row of `STEP_TRIGGERS`
+    do: str  # a row of `STEP_ACTIONS`
+    # delay from delivery, shortest and longest; one is chosen at random for each message
     after_ms: tuple[int, int] = (0, 0)
-    probability: float = 1
-    times: int | None = None
-    text: str | None = None
-    index: int | None = None
-    card: int | None = None
-    response: dict[str, Any] = field(default_factory=dict[str, Any])
-    for_ms: int | None = None
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    probability: float = 1  # 0 to 1
+    times: int | None = None  # how often one phone does it at most; None: no limit
+    text: str | None = None  # the text to send, the emoji of a reaction, or the label of the button to tap
+    index: int | None = None  # of the button to tap
+    card: int | None = None  # index of the carousel's card whose button is tapped
+    response: dict[str, Any] = field(default_factory=dict[str, Any])  # the content of a filled form
+    for_ms: int | None = None  # how long the phone stays offline; None: until a request brings it back
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the step as it was sent
 
 
 def _category(name: str) -> Callable[[RenderedMessage], bool]:
@@ -157,11 +144,7 @@ _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
 
 def read_steps(raw: Sequence[Any]) -> tuple[ScriptStep, ...]:
-    """Check a script as it was sent, and return its steps.
-
-    Raises:
-        InvalidScript: for the first violation.
-    """
+    """Check a script as it was sent, and return its steps. Raises InvalidScript: for the first violation."""
     if len(raw) > MAX_SCRIPT_STEPS:
         raise InvalidScript("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
     return tuple(_read_step(f"script[{index}]", step) for index, step in enumerate(raw))
@@ -200,15 +183,10 @@ def _read_step(path: str, raw: Any) -> ScriptStep:
 
 @dataclass(frozen=True)
 class Script:
-    """The script of one phone, or of each phone of a fleet.
+    """The script of one phone, or of each phone of a fleet."""
 
-    Args:
-        owner: the owner of its step counts: `fleet` and its name, or `phone` and its digits.
-        seed: for random choices.
-    """
-
-    owner: str
-    seed: str
+    owner: str  # the owner of its step counts: `fleet` and its name, or `phone` and its digits
+    seed: str  # for random choices
     steps: tuple[ScriptStep, ...]
 
 

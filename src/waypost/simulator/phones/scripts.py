@@ -21,21 +21,13 @@ _UNPLANNED: Final = frozenset({"read", "nothing"})
 
 @dataclass(frozen=True)
 class ScriptPlan:
-    """The plan of a phone's script for one message.
+    """The plan of a phone's script for one message."""
 
-    Args:
-        decides_reading: whether the script decides about reading; if not, the phone's settings do.
-        read_after_ms: from delivery; None: it is not read automatically.
-        actions: the planned actions.
-        counted_steps: owner and step of each planned step, to be counted.
-        use_statements: store how often steps with `times` have been taken.
-    """
-
-    decides_reading: bool = False
-    read_after_ms: int | None = None
-    actions: tuple[PlannedAction, ...] = ()
-    counted_steps: tuple[tuple[str, int], ...] = ()
-    use_statements: tuple[Statement, ...] = ()
+    decides_reading: bool = False  # whether the script decides about reading; if not, the phone's settings do
+    read_after_ms: int | None = None  # from delivery; None: it is not read automatically
+    actions: tuple[PlannedAction, ...] = ()  # the planned actions
+    counted_steps: tuple[tuple[str, int], ...] = ()  # owner and step of each planned step, to be counted
+    use_statements: tuple[Statement, ...] = ()  # store how often steps with `times` have been taken
 
     def postpone(self) -> "ScriptPlan":
         """Return the same plan with actions that wait until the message arrives."""
@@ -102,13 +94,8 @@ class Scripts:
     ) -> ScriptPlan:
         """Plan what a phone will do about a message that is being accepted, and count the message as received.
 
-        Args:
-            phone: its digits.
-            phone_number_id: the sender.
-            wamid: the message's id.
-            rendered: the message as the phone will show it.
-            arrives_ms: when it arrives; None: when the phone is online again.
-            is_delivered: False: it will never arrive, and nothing is planned.
+        `phone_number_id`: the sender. `rendered`: the message as the phone will show it. `arrives_ms`: when it arrives;
+        None: when the phone is online again. `is_delivered`: False: it will never arrive, and nothing is planned.
         """
         script = self.find_script(phone)
         if script is None or not script.steps:

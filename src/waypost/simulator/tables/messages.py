@@ -41,39 +41,26 @@ _STATUS_ASSIGNMENTS: Final = {  # what a reported status changes in its message;
 
 
 class DeliveryPlan(msgspec.Struct, frozen=True):
-    """The times at which a message is delivered and read, or fails. Times may be in the future.
-
-    Args:
-        read_ms: for a message from a phone: when the business read it.
-        failed_code: a row of `FAILURE_TEXTS`; then `failed_ms` is set and the other times are not.
-    """
+    """The times at which a message is delivered and read, or fails. Times may be in the future."""
 
     delivered_ms: int | None = None
-    read_ms: int | None = None
+    read_ms: int | None = None  # for a message from a phone: when the business read it
     failed_ms: int | None = None
-    failed_code: int | None = None
+    failed_code: int | None = None  # a row of `FAILURE_TEXTS`; then `failed_ms` is set and the other times are not
 
 
 class SimulatedMessage(DeliveryPlan, frozen=True, kw_only=True, dict=True):
-    """One message.
+    """One message."""
 
-    Args:
-        position: the order among the messages of all phones.
-        phone: digits, or a group.
-        is_inbound: 1 for one from a phone, else 0.
-        shown: what the phone shows, as JSON.
-        body: as received from the business; of a message from a phone, its webhook value.
-    """
-
-    position: int
+    position: int  # the order among the messages of all phones
     wamid: str
-    phone: str
+    phone: str  # digits, or a group
     phone_number_id: str
-    is_inbound: int
+    is_inbound: int  # 1 for one from a phone, else 0
     type: str
     at_ms: int
-    shown: str = ""
-    body: str = ""
+    shown: str = ""  # what the phone shows, as JSON
+    body: str = ""  # as received from the business; of a message from a phone, its webhook value
     callback_data: str | None = None
     context_id: str | None = None
 
@@ -225,29 +212,19 @@ async def find_taps(store: Store, from_ms: int) -> list[SimulatedMessage]:
 
 
 class GroupDelivery(msgspec.Struct, frozen=True):
-    """One message of a business to a group, on the phone of one participant. Times may be in the future.
+    """One message of a business to a group, on the phone of one participant. Times may be in the future."""
 
-    Args:
-        phone: digits of the participant's phone.
-        position: of the message.
-        delivered_ms: None while the phone is offline.
-        read_ms: None if nobody has read it there.
-        read_after_ms: delay from delivery to reading; None: it is not read automatically.
-        delivered_rest: JSON text of its status `delivered` after the time stamp; empty if no app is subscribed.
-        read_rest: the same of `read`; empty also if the phone sends no read receipts.
-    """
-
-    phone: str
-    position: int
+    phone: str  # digits of the participant's phone
+    position: int  # of the message
     wamid: str
     waba_id: str
     phone_number_id: str
     at_ms: int
-    delivered_ms: int | None
-    read_ms: int | None
-    read_after_ms: int | None
-    delivered_rest: str
-    read_rest: str
+    delivered_ms: int | None  # None while the phone is offline
+    read_ms: int | None  # None if nobody has read it there
+    read_after_ms: int | None  # delay from delivery to reading; None: it is not read automatically
+    delivered_rest: str  # JSON text of its status `delivered` after the time stamp; empty if no app is subscribed
+    read_rest: str  # the same of `read`; empty also if the phone sends no read receipts
 
 
 GROUP_DELIVERIES: Table[GroupDelivery] = Table(

@@ -20,49 +20,32 @@ SELECT count(*) FROM waiting JOIN messages USING (wamid) WHERE waiting.waba_id=:
 
 
 class WaitingMessage(msgspec.Struct, frozen=True):
-    """A message that an offline phone will get when it is online again.
-
-    Args:
-        position: of the message.
-        until_ms: when it is dropped.
-        is_delivered: 1 if it is delivered and only the reading waits, else 0.
-        read_after_ms: delay from delivery to reading; None: not read automatically.
-        rest: of its status; empty: no app is subscribed.
-        callback_data: of the message.
-    """
+    """A message that an offline phone will get when it is online again."""
 
     phone: str
-    position: int
+    position: int  # of the message
     wamid: str
     waba_id: str
     phone_number_id: str
-    until_ms: int
-    is_delivered: int
-    read_after_ms: int | None
-    rest: str
-    callback_data: str | None
+    until_ms: int  # when it is dropped
+    is_delivered: int  # 1 if it is delivered and only the reading waits, else 0
+    read_after_ms: int | None  # delay from delivery to reading; None: not read automatically
+    rest: str  # of its status; empty: no app is subscribed
+    callback_data: str | None  # of the message
 
 
 class PlannedAction(msgspec.Struct, frozen=True):
-    """An action that a phone will take about a message.
+    """An action that a phone will take about a message."""
 
-    Args:
-        due_ms: None: `after_ms` after the phone is online again.
-        owner: the owner of the script: `fleet` and its name, or `phone` and its digits.
-        step: index of the script's step.
-        act: `do` and its parameters, as JSON.
-        id: 0 until it is in the file.
-    """
-
-    due_ms: int | None
+    due_ms: int | None  # None: `after_ms` after the phone is online again
     after_ms: int
     phone: str
     phone_number_id: str
     wamid: str
-    owner: str
-    step: int
-    act: str
-    id: int = 0
+    owner: str  # the owner of the script: `fleet` and its name, or `phone` and its digits
+    step: int  # index of the script's step
+    act: str  # `do` and its parameters, as JSON
+    id: int = 0  # 0 until it is in the file
 
 
 class StepCount(msgspec.Struct, frozen=True):

@@ -58,24 +58,16 @@ _DELETE_SCHEDULED: Final = (
 
 
 class Update(msgspec.Struct, frozen=True):
-    """One update: a status, a message from a phone, or something about an account.
-
-    Args:
-        kind: `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`.
-        phone_number_id: the business number it is about; empty for what is about the account.
-        subject: the message's or the template's id, or empty.
-        rest: JSON text for the envelope.
-        app_id: the subscribed app; empty until it is in the outbox, once for each app.
-    """
+    """One update: a status, a message from a phone, or something about an account."""
 
     waba_id: str
     due_ms: int
     id: int
-    kind: str
-    phone_number_id: str
-    subject: str
-    rest: str
-    app_id: str = ""
+    kind: str  # `sent`, `delivered`, `read`, `failed`, …; `message`; `template`; or `field:…`
+    phone_number_id: str  # the business number it is about; empty for what is about the account
+    subject: str  # the message's or the template's id, or empty
+    rest: str  # JSON text for the envelope
+    app_id: str = ""  # the subscribed app; empty until it is in the outbox, once for each app
 
     @property
     def field(self) -> str:
@@ -86,34 +78,21 @@ class Update(msgspec.Struct, frozen=True):
 
 
 class PendingUpdate(Update, frozen=True):
-    """An update to be sent.
+    """An update to be sent."""
 
-    Args:
-        until_ms: when it is sent at the latest.
-        together: `SEND_ALONE`, `SEND_AFTER_NEXT`, or the size of its batch.
-        position: among the faulted updates; 0 if no fault applied and it is still in the outbox.
-    """
-
-    until_ms: int = 0
-    together: int = SEND_ALONE
-    position: int = 0
+    until_ms: int = 0  # when it is sent at the latest
+    together: int = SEND_ALONE  # `SEND_ALONE`, `SEND_AFTER_NEXT`, or the size of its batch
+    position: int = 0  # among the faulted updates; 0 if no fault applied and it is still in the outbox
 
 
 @dataclass(frozen=True)
 class Outlet:
-    """The updates of an account that go to one callback URL: in order, and not delayed by other outlets.
+    """The updates of an account that go to one callback URL: in order, and not delayed by other outlets."""
 
-    Args:
-        waba_id: the account.
-        app_id: the subscribed app.
-        phone_number_id: the number with a callback URL of its own; empty: all other updates.
-        apart: the numbers that the empty `phone_number_id` excludes.
-    """
-
-    waba_id: str
-    app_id: str
-    phone_number_id: str = ""
-    apart: tuple[str, ...] = field(default=(), compare=False)
+    waba_id: str  # the account
+    app_id: str  # the subscribed app
+    phone_number_id: str = ""  # the number with a callback URL of its own; empty: all other updates
+    apart: tuple[str, ...] = field(default=(), compare=False)  # the numbers that the empty `phone_number_id` excludes
 
     @property
     def condition(self) -> str:
