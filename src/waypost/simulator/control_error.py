@@ -4,8 +4,12 @@
 class ControlApiError(Exception):
     """A request to the control API is invalid.
 
-    `field`: the invalid member, as the control API spells it. `rule`: the rule that it breaks. `accepted`: the accepted
-    values; empty if the rule names them. `status`: of the response. `hint`: replaces a long `accepted` in the sentence.
+    Args:
+        field: the invalid member, as the control API spells it.
+        rule: the rule that it breaks.
+        accepted: the accepted values; empty if the rule names them.
+        status: of the response.
+        hint: replaces a long `accepted` in the sentence.
     """
 
     def __init__(self, field: str, rule: str, accepted: str, *, status: int = 400, hint: str = "") -> None:

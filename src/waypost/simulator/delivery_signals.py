@@ -38,9 +38,15 @@ class DeliverySignals:
     async def mark_read(self, number: Number, message_id: object, typing_indicator: object = None) -> None:
         """Mark a phone's message as read by the business, and optionally show the typing indicator.
 
-        `number`: the business number that received the message. `message_id`: its id. `typing_indicator`: `{"type":
-        "text"}`, or None. The phone shows it for 25 seconds. Raises GraphApiError: 131009, this number received no such
-        message; 100, another indicator. Source: facts 4.1, "Mark as read / typing".
+        Args:
+            number: the business number that received the message.
+            message_id: its id.
+            typing_indicator: `{"type": "text"}`, or None. The phone shows it for 25 seconds.
+
+        Raises:
+            GraphApiError: 131009, this number received no such message; 100, another indicator.
+
+        Source: facts 4.1, "Mark as read / typing".
         """
         wamid = message_id if isinstance(message_id, str) else ""
         received = {"phone_number_id": number.phone_number_id, "is_inbound": 1}

@@ -9,7 +9,8 @@ from typing import Any, Protocol
 class NotReceived(Exception):
     """A wait failed: what was expected did not arrive in time, or what was not expected did.
 
-    `explanation`: several lines: the first says what failed, the others what happened instead.
+    Attributes:
+        explanation: several lines: the first says what failed, the others what happened instead.
     """
 
     def __init__(self, explanation: str) -> None:
@@ -58,8 +59,10 @@ class DevPartners(Protocol):
     async def create(self, *, name: str, api_url: str, graph_url: str) -> dict[str, Any]:
         """Create a partner with its own app, number, business account and operator account; return its view.
 
-        `name`: names and numbers are derived from it; empty: random ones. `api_url`: base URL of the service in the
-        variables; empty: the service's own. `graph_url`: the same for the simulator.
+        Args:
+            name: names and numbers are derived from it; empty: random ones.
+            api_url: base URL of the service in the variables; empty: the service's own.
+            graph_url: the same for the simulator.
         """
         ...
 
@@ -78,16 +81,20 @@ class DevPartners(Protocol):
     async def add_phone(self, partner_id: str, *, name: str, number: str) -> dict[str, str]:
         """Return the phone of a person, the same for the same name.
 
-        `partner_id`: the partner. `name`: of the person and of the profile. `number`: digits; empty: derived from the
-        names of partner and person.
+        Args:
+            partner_id: the partner.
+            name: of the person and of the profile.
+            number: digits; empty: derived from the names of partner and person.
         """
         ...
 
     async def change_rates(self, partner_id: str, *, rates: Mapping[str, str | None], reset: bool) -> dict[str, Any]:
         """Give the partner's app rates of its own; return the rates of its app.
 
-        `partner_id`: the partner. `rates`: by row, such as `{"templates": "20/60s"}`; null removes one. `reset`: first
-        remove all of its own.
+        Args:
+            partner_id: the partner.
+            rates: by row, such as `{"templates": "20/60s"}`; null removes one.
+            reset: first remove all of its own.
         """
         ...
 
@@ -104,21 +111,24 @@ class DevPartners(Protocol):
     ) -> dict[str, Any]:
         """Return the first matching message on a phone that was not returned before.
 
-        Raises NotReceived: none arrived in time.
+        Raises:
+            NotReceived: none arrived in time.
         """
         ...
 
     async def wait_for_callback(self, partner_id: str, *, wanted: CallbackFilter, timeout_ms: int) -> dict[str, Any]:
         """Return the first matching callback with a 2xx response that was not returned before.
 
-        Raises NotReceived: none arrived in time.
+        Raises:
+            NotReceived: none arrived in time.
         """
         ...
 
     async def expect_no_callback(self, partner_id: str, *, unwanted: CallbackFilter, within_ms: int) -> None:
         """Return after a time without a matching callback; callbacks that a wait returned do not count.
 
-        Raises NotReceived: there is one.
+        Raises:
+            NotReceived: there is one.
         """
         ...
 
@@ -127,7 +137,8 @@ class DevPartners(Protocol):
     ) -> dict[str, Any]:
         """Make the operator decide on a template, and return it once the service has its new status.
 
-        Raises NotReceived: it did not reach the operator, or its new status did not reach the service.
+        Raises:
+            NotReceived: it did not reach the operator, or its new status did not reach the service.
         """
         ...
 
@@ -170,23 +181,33 @@ class SnapshotStore(Protocol):
     async def save(self, name: str) -> Snapshot:
         """Save a consistent state of both sides under a name.
 
-        Raises SnapshotBusy: something stays in flight; the text names it.
+        Raises:
+            SnapshotBusy: something stays in flight; the text names it.
         """
         ...
 
     async def load(self, name: str) -> None:
         """Restore a snapshot of both sides, the clock included.
 
-        Raises SnapshotError: no snapshot has this name, or it cannot be used here.
+        Raises:
+            SnapshotError: no snapshot has this name, or it cannot be used here.
         """
         ...
 
     async def drop(self, name: str) -> None:
-        """Delete a snapshot. Raises UnknownSnapshot: no snapshot has this name."""
+        """Delete a snapshot.
+
+        Raises:
+            UnknownSnapshot: no snapshot has this name.
+        """
         ...
 
     def file_of(self, name: str) -> Path:
-        """Return the path of a snapshot's file. Raises UnknownSnapshot: no snapshot has this name."""
+        """Return the path of a snapshot's file.
+
+        Raises:
+            UnknownSnapshot: no snapshot has this name.
+        """
         ...
 
     async def reset(self) -> None:

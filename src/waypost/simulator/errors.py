@@ -114,8 +114,10 @@ _HELP: Final = "https://developers.facebook.com/docs/whatsapp/cloud-api/support/
 class GraphApiError(Exception):
     """Error response of the Graph API.
 
-    `status`: of the response. `error`: its member `error`, without the trace id. `retry_after_s`: delay before a retry;
-    sent only where the settings enable it.
+    Args:
+        status: of the response.
+        error: its member `error`, without the trace id.
+        retry_after_s: delay before a retry; sent only where the settings enable it.
     """
 
     def __init__(self, status: int, error: dict[str, Any], *, retry_after_s: int | None = None) -> None:
@@ -166,7 +168,10 @@ def coded_error(code: int, text: str = "", *, retry_after_s: int | None = None) 
 
 
 def too_many_elements(name: str, at_most: int, found: int) -> GraphApiError:
-    """Return the error for a list with too many elements. Source: the operator's page "Conversational components"."""
+    """Return the error for a list with too many elements.
+
+    Source: the operator's page "Conversational components".
+    """
     return coded_error(105, f"The parameter {name} must have at most {at_most} elements, {found} found.")
 
 
@@ -193,8 +198,10 @@ def disk_full_error(reserved_bytes: int) -> GraphApiError:
 def template_error(subcode: int | None, message: str, title: str = "") -> GraphApiError:
     """Return the error for a template that the response rejects. Source: facts 2.4, the create error envelope.
 
-    `subcode`: a row of `TEMPLATE_TITLES`; None where the operator documents none. `message`: the explanation for the
-    template's author. `title`: the title, for an error without a subcode.
+    Args:
+        subcode: a row of `TEMPLATE_TITLES`; None where the operator documents none.
+        message: the explanation for the template's author.
+        title: the title, for an error without a subcode.
     """
     error: dict[str, Any] = {"message": "Invalid parameter", "type": "OAuthException", "code": 100}
     if subcode is not None:
@@ -207,8 +214,10 @@ def template_error(subcode: int | None, message: str, title: str = "") -> GraphA
 def webhook_error(code: int, details: str, title: str = "") -> dict[str, Any]:
     """Return the error object of a failed status. Source: facts 5.1: title and message are the same.
 
-    `code`: any code; `TITLES` gives its title if it has the code. `details`: the error's explanation. `title`: for a
-    code that is not in the table.
+    Args:
+        code: any code; `TITLES` gives its title if it has the code.
+        details: the error's explanation.
+        title: for a code that is not in the table.
     """
     title = title or TITLES.get(code, (400, "Message failed"))[1]
     return {"code": code, "title": title, "message": title, "error_data": {"details": details}, "href": _HELP}

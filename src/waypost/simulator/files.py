@@ -21,7 +21,8 @@ _CHUNK_BYTES: Final = 1024 * 1024
 class Files:
     """The folder of contents. A file's name is a prefix of its user and an id.
 
-    `reserved_bytes`: disk space that is left free.
+    Args:
+        reserved_bytes: disk space that is left free.
     """
 
     def __init__(self, folder: Path, *, reserved_bytes: int = 0) -> None:
@@ -41,7 +42,11 @@ class Files:
         await asyncio.to_thread((self._folder / name).unlink, missing_ok=True)
 
     async def read(self, name: str) -> bytes:
-        """Return the whole content. Raises FileNotFoundError: no file has this name."""
+        """Return the whole content.
+
+        Raises:
+            FileNotFoundError: no file has this name.
+        """
         return await asyncio.to_thread((self._folder / name).read_bytes)
 
     def path(self, name: str) -> Path:
@@ -55,7 +60,8 @@ class Files:
     async def open_writer(self, name: str, offset: int) -> "FileWriter":
         """Open a file, created when absent, to write after its first `offset` bytes.
 
-        Raises GraphApiError: the disk has only the reserved space left.
+        Raises:
+            GraphApiError: the disk has only the reserved space left.
         """
         if (await asyncio.to_thread(shutil.disk_usage, self._folder)).free < self._reserved_bytes:
             raise disk_full_error(self._reserved_bytes)
@@ -77,7 +83,8 @@ class Files:
 class FileWriter:
     """A file open for appending; its content is on disk when `close` returns.
 
-    `size_bytes`: the offset at which writing begins.
+    Args:
+        size_bytes: the offset at which writing begins.
     """
 
     def __init__(self, folder: Path, file: BinaryIO, size_bytes: int) -> None:
@@ -129,7 +136,11 @@ class FileWriter:
 
 
 async def read_chunks(path: Path) -> AsyncGenerator[bytes]:
-    """Yield a file's content, a megabyte at a time. Raises FileNotFoundError: the file is missing."""
+    """Yield a file's content, a megabyte at a time.
+
+    Raises:
+        FileNotFoundError: the file is missing.
+    """
     async with open_for_reading(path) as file:
         read: Callable[[int], bytes] = file.read
         while chunk := await asyncio.to_thread(read, _CHUNK_BYTES):

@@ -32,8 +32,10 @@ _SELECT_OWNERS: Final = "SELECT DISTINCT owner FROM state WHERE kind=:kind"
 class StoredKind(Generic[StoredValue]):
     """A kind of values in the file, and its statements.
 
-    A key is unique within its owner; the owner is empty for values without one. `value_type`: the type to decode them
-    to.
+    A key is unique within its owner; the owner is empty for values without one.
+
+    Args:
+        value_type: the type to decode them to.
     """
 
     def __init__(self, name: str, value_type: type[StoredValue]) -> None:
@@ -95,7 +97,8 @@ class KeyedValues(StoredKind[StoredValue]):
 class CachedKeyedValues(KeyedValues[StoredValue]):
     """The values of one kind, in memory and in the file; loaded when the store opens, cleared at its reset.
 
-    `survives_reset`: a reset does not clear them.
+    Args:
+        survives_reset: a reset does not clear them.
     """
 
     def __init__(self, store: Store, kind: str, value_type: type[StoredValue], *, survives_reset: bool = False) -> None:

@@ -15,7 +15,9 @@ NEVER_MS: Final = 0
 def signed_link(origin: str, path: str, key: str, subject: str, until_ms: int = NEVER_MS) -> str:
     """Return a signed link.
 
-    `subject`: the id of the file; part of the link. `until_ms`: the expiry; `NEVER_MS`: none.
+    Args:
+        subject: the id of the file; part of the link.
+        until_ms: the expiry; `NEVER_MS`: none.
     """
     query = urlencode({"mid": subject, "ext": until_ms, "hash": _hash(key, subject, until_ms)})
     return f"{origin}{path}?{query}"

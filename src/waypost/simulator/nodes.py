@@ -21,9 +21,15 @@ def node_fields(
 ) -> dict[str, Any]:
     """Return the requested fields of a node and its id; fields without a value are omitted.
 
-    `fields`: the table of this kind of node. `target`: the object. `requested`: the query's `fields`: names joined by
-    commas; text in braces is ignored. `default`: the fields of a request without `fields`. `kind`: the node type in the
-    error for an unknown field. Raises GraphApiError: code 100, for a field that this kind of node does not have.
+    Args:
+        fields: the table of this kind of node.
+        target: the object.
+        requested: the query's `fields`: names joined by commas; text in braces is ignored.
+        default: the fields of a request without `fields`.
+        kind: the node type in the error for an unknown field.
+
+    Raises:
+        GraphApiError: code 100, for a field that this kind of node does not have.
     """
     names = default if not requested else tuple(_names(requested))
     for name in names:
@@ -70,8 +76,14 @@ def page(
 ) -> dict[str, Any]:
     """Return the page of a list that a request selects with `limit`, `after` and `before`.
 
-    `key`: sort key of an item, encoded as its cursor; deleting the item does not invalidate the cursor. `view`: returns
-    the view of an item. Raises GraphApiError: code 100, an invalid limit or cursor. Source: facts 1, "Lists".
+    Args:
+        key: sort key of an item, encoded as its cursor; deleting the item does not invalidate the cursor.
+        view: returns the view of an item.
+
+    Raises:
+        GraphApiError: code 100, an invalid limit or cursor.
+
+    Source: facts 1, "Lists".
     """
     limit = _limit(call.query.get("limit"))
     ordered = whole = sorted(items, key=key)

@@ -115,9 +115,10 @@ def delete_update(update: Update) -> Statement:
 def envelope(waba_id: str, updates: Sequence[Update], numbers: dict[str, Number]) -> bytes:
     """Return the body of one webhook POST, with the updates in the given order.
 
-    Adjacent statuses of one number share a change. A message has a change of its own, so that `contacts` has only its
-    sender. An update about the account has an entry of its own, because only such entries have a time. Source: facts
-    7.2.
+    Adjacent statuses of one number share a change. A message has a change of its own, so that `contacts` has only
+    its sender. An update about the account has an entry of its own, because only such entries have a time.
+
+    Source: facts 7.2.
     """
     entries: list[str] = []
     for has_own_entry, run in itertools.groupby(updates, lambda update: bool(update.field)):
@@ -181,8 +182,12 @@ def status_json(
 ) -> str:
     """Return the JSON text of a status after its time stamp, closing brace included, and its contact.
 
-    `recipient`: the members that name the recipient; may be empty. `callback_data`: the sender's own text, echoed.
-    `members`: further members. `contact`: the recipient, for the `contacts` of the webhook; None: not named there.
+    Args:
+        recipient: the members that name the recipient; may be empty.
+        callback_data: the sender's own text, echoed.
+        members: further members.
+        contact: the recipient, for the `contacts` of the webhook; None: not named there.
+
     Source: facts 7.3, 7.5.
     """
     echoed = {} if callback_data is None else {"biz_opaque_callback_data": callback_data}

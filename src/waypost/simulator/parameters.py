@@ -21,7 +21,8 @@ ParameterCheck = Callable[[str, Any], Any]
 def read_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> Parameters:
     """Return the parameters of a call; a null text is absent.
 
-    Raises GraphApiError: 100, a parameter is missing or invalid: the first, in the order of the members.
+    Raises:
+        GraphApiError: 100, a parameter is missing or invalid: the first, in the order of the members.
     """
     values: dict[str, Any] = {}
     for name, is_required, check in _checks(struct):
@@ -88,7 +89,8 @@ def check_product(name: str, value: Any) -> str:
 def given_parameters(struct: type[Parameters], fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a call that it has, without the product.
 
-    Raises GraphApiError: as for `read_parameters`.
+    Raises:
+        GraphApiError: as for `read_parameters`.
     """
     read = read_parameters(struct, fields)
     members = [field.encode_name for field in members_of(struct) if field.encode_name != "messaging_product"]

@@ -28,7 +28,12 @@ def unreadable_form(reason: str) -> GraphApiError:
 class MultipartForm:
     """One multipart body: call `next_part`, then `chunks` or `text` for its content, and repeat.
 
-    `content_type`: the request's header. `body`: the chunks of the body. `GraphApiError`: the header names no boundary.
+    Args:
+        content_type: the request's header.
+        body: the chunks of the body.
+
+    Raises:
+        GraphApiError: the header names no boundary.
     """
 
     def __init__(self, content_type: str, body: AsyncIterator[bytes]) -> None:
@@ -40,7 +45,8 @@ class MultipartForm:
     async def next_part(self) -> PartHead | None:
         """Return the next part's head, skipping the rest of the part before; None after the last.
 
-        Raises GraphApiError: the body is no readable form.
+        Raises:
+            GraphApiError: the body is no readable form.
         """
         while await self._has_more():
             item = self._read.popleft()
@@ -51,14 +57,19 @@ class MultipartForm:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the content of the part whose head was read last.
 
-        Raises GraphApiError: the body is no readable form.
+        Raises:
+            GraphApiError: the body is no readable form.
         """
         while await self._has_more() and isinstance(chunk := self._read[0], bytes):
             self._read.popleft()
             yield chunk
 
     async def text(self, *, max_bytes: int) -> str:
-        """Return the content of a plain field. Raises GraphApiError: it has more than `max_bytes`, or is not UTF-8."""
+        """Return the content of a plain field.
+
+        Raises:
+            GraphApiError: it has more than `max_bytes`, or is not UTF-8.
+        """
         content = bytearray()
         async for chunk in self.chunks():
             content += chunk
@@ -104,7 +115,8 @@ class ClientDisconnected(Exception):
 class GraphBodyStream:
     """A request's body, read chunk by chunk as it is received.
 
-    `max_bytes`: maximum size in bytes, checked on each chunk.
+    Args:
+        max_bytes: maximum size in bytes, checked on each chunk.
     """
 
     def __init__(self, receive: Receive, max_bytes: int) -> None:
@@ -123,7 +135,9 @@ class GraphBodyStream:
     async def __anext__(self) -> bytes:
         """Return the next chunk.
 
-        Raises GraphApiError: the body is too large. Raises ClientDisconnected: the client closed the connection.
+        Raises:
+            GraphApiError: the body is too large.
+            ClientDisconnected: the client closed the connection.
         """
         while self._has_more:
             message = await self._receive()
@@ -164,8 +178,9 @@ class Call(msgspec.Struct, frozen=True):
 async def read_call(scope: Scope, receive: Receive) -> Call:
     """Read the request, except the body of a form with files or an upload's bytes.
 
-    Raises GraphApiError: the path or the body cannot be read, or the body is too large. Raises ClientDisconnected: the
-    client closed the connection.
+    Raises:
+        GraphApiError: the path or the body cannot be read, or the body is too large.
+        ClientDisconnected: the client closed the connection.
     """
     headers = _select_headers(scope)
     content_type = headers.get(b"content-type", "")
@@ -213,7 +228,8 @@ def _split_edge(edge: str) -> tuple[str, tuple[str, ...]]:
 async def add_form_fields(call: Call) -> Call:
     """Return the call with the plain fields of its multipart form; files are skipped.
 
-    Raises GraphApiError: the form cannot be read, or is too large.
+    Raises:
+        GraphApiError: the form cannot be read, or is too large.
     """
     fields = dict(call.fields)
     form = open_form(call)
@@ -224,7 +240,11 @@ async def add_form_fields(call: Call) -> Call:
 
 
 def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> MultipartForm:
-    """Return the call's multipart form. Raises GraphApiError: the body is no form."""
+    """Return the call's multipart form.
+
+    Raises:
+        GraphApiError: the body is no form.
+    """
     if call.body is None:
         raise bad_parameter("The request body must be multipart/form-data.")
     return MultipartForm(call.content_type, call.body.set_limit(max_bytes))
@@ -233,7 +253,9 @@ def open_form(call: Call, *, max_bytes: int = _MAX_GRAPH_BODY_BYTES) -> Multipar
 async def read_body(receive: Receive) -> bytes:
     """Return the request's body, of at most 4 MiB.
 
-    Raises GraphApiError: it is larger. Raises ClientDisconnected: the client closed the connection.
+    Raises:
+        GraphApiError: it is larger.
+        ClientDisconnected: the client closed the connection.
     """
     chunks: list[bytes] = []
     size = 0
@@ -297,7 +319,11 @@ async def send_download(send: Send, download: Download) -> None:
 
 
 def decode_json(raw: bytes) -> Any:
-    """Return the value of a JSON text. Raises ValueError: it is no JSON, or not readable."""
+    """Return the value of a JSON text.
+
+    Raises:
+        ValueError: it is no JSON, or not readable.
+    """
     if has_too_many_members(raw):
         raise ValueError("has too many members")
     try:

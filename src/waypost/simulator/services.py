@@ -54,8 +54,10 @@ STORED_KINDS: Final = (
 class SimulatorServices(SimulatorState):
     """The state, and the services that have a state of their own; creates each once, opens none.
 
-    `travel`: advances the clock; None if the clock cannot be advanced. `snapshots`: snapshots of service and simulator;
-    None if the simulator runs alone. `partners`: partners for tests; None if the simulator runs alone.
+    Args:
+        travel: advances the clock; None if the clock cannot be advanced.
+        snapshots: snapshots of service and simulator; None if the simulator runs alone.
+        partners: partners for tests; None if the simulator runs alone.
     """
 
     def __init__(

@@ -16,7 +16,10 @@ from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
 
 class StatusesVersion(StrEnum):
-    """Format of status webhooks. Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not."""
+    """Format of status webhooks.
+
+    Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not.
+    """
 
     V23 = "v23"
     V24 = "v24"

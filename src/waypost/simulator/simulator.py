@@ -207,7 +207,8 @@ class Simulator:
     ) -> None:
         """Create or update an approved template with a given id, without a webhook.
 
-        Raises GraphApiError: the template breaks a check of the operator.
+        Raises:
+            GraphApiError: the template breaks a check of the operator.
         """
         draft = check_draft(
             {
@@ -257,8 +258,17 @@ class Simulator:
     async def send_phone_text(self, *, phone: str, to: str, text: str, name: str | None = None) -> str:
         """Send a text from a phone to a business number, which opens the window.
 
-        `phone`: the phone's digits. `to`: the business number's digits. `text`: the message's text. `name`: the phone's
-        profile name; None leaves it unchanged. Returns the message's id. Raises KeyError: `to` is no business number.
+        Args:
+            phone: the phone's digits.
+            to: the business number's digits.
+            text: the message's text.
+            name: the phone's profile name; None leaves it unchanged.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            KeyError: `to` is no business number.
         """
         services = self._services
         number = services.accounts.numbers_by_digits[to]
@@ -269,17 +279,25 @@ class Simulator:
     async def send_phone_message(self, *, phone: str, to: str, **members: Any) -> str:
         """Send a message of any type from a phone to a business number, which opens the window.
 
-        `phone`: the phone's digits. `to`: the business number's digits. `members`: the members of `POST
-        /control/phones/{phone}/messages`; a content may be bytes. Returns the message's id. Raises ControlApiError: a
-        member is invalid; the error names the accepted values.
+        Args:
+            phone: the phone's digits.
+            to: the business number's digits.
+            members: the members of `POST /control/phones/{phone}/messages`; a content may be bytes.
+
+        Returns:
+            The message's id.
+
+        Raises:
+            ControlApiError: a member is invalid; the error names the accepted values.
         """
         return await send_from_phone(self._services, phone, read_members(WriteBody, {"to": to, **members}))
 
     async def save_inbound_media(self, *, to: str, content: bytes, mime_type: str, file_name: str = "") -> str:
         """Store a file as if a phone had sent it to a business number; return its id.
 
-        Raises KeyError: `to` is no business number. Raises GraphApiError: the type is not accepted, or the file is
-        empty or too large.
+        Raises:
+            KeyError: `to` is no business number.
+            GraphApiError: the type is not accepted, or the file is empty or too large.
         """
         number = self._services.accounts.numbers_by_digits[to]
         media = await add_inbound_media(self._services, number.phone_number_id, mime_type, file_name, content)

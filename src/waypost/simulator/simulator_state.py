@@ -106,7 +106,8 @@ class Transaction:
 class SimulatorState:
     """The file with the values that it holds in memory; clock, ids and settings; accounts and phones.
 
-    `kinds`: every kind of values that is held in memory, except those of the members below.
+    Args:
+        kinds: every kind of values that is held in memory, except those of the members below.
     """
 
     def __init__(self, settings: SimulatorSettings, clock: Clock, ids: Ids, kinds: Sequence[StoredKind[Any]]) -> None:

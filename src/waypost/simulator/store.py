@@ -61,8 +61,11 @@ class IncompatibleFile(Exception):
 class Store:
     """One SQLite file; data is on disk when the future of `write` ends.
 
-    Times are milliseconds since the epoch, phone numbers are digits, bodies are JSON. `path`: of the file. `schema`:
-    the statements that create the tables with columns of their own.
+    Times are milliseconds since the epoch, phone numbers are digits, bodies are JSON.
+
+    Args:
+        path: of the file.
+        schema: the statements that create the tables with columns of their own.
     """
 
     def __init__(self, path: Path, schema: str) -> None:
@@ -109,7 +112,9 @@ class Store:
     async def open(self) -> None:
         """Open the file, create it, its folder and its tables if missing, and load the values held in memory.
 
-        Raises IncompatibleFile: another version or program created it. Raises DamagedFile: it cannot be read.
+        Raises:
+            IncompatibleFile: another version or program created it.
+            DamagedFile: it cannot be read.
         """
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         create_private(self._path)
@@ -144,7 +149,9 @@ class Store:
     def write(self, work: Callable[[Any, Sequence[Any]], Sequence[Any]], item: Any) -> asyncio.Future[Any]:
         """Add one item to the next group commit; the future ends when it is on disk.
 
-        `work`: called on the writer's thread with a connection and all its pending items. `item`: the caller's item.
+        Args:
+            work: called on the writer's thread with a connection and all its pending items.
+            item: the caller's item.
         """
         return self._commit.join(work, item)
 

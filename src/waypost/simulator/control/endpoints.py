@@ -60,7 +60,11 @@ Declared = TypeVar("Declared", bound=Struct)
 
 
 async def read_bytes(request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes:
-    """Return the bytes of a body. Raises ControlApiError: 413, it is too large."""
+    """Return the bytes of a body.
+
+    Raises:
+        ControlApiError: 413, it is too large.
+    """
     body = await read_limited_body(request.stream(), max_bytes)
     if body is None:
         raise ControlApiError("body", "is too large", f"at most {max_bytes} bytes", status=413)
@@ -70,7 +74,8 @@ async def read_bytes(request: Request, max_bytes: int = MAX_BODY_BYTES) -> bytes
 def read_body(struct: type[Declared], raw: bytes) -> Declared:
     """Decode a body; an empty one counts as an object without members.
 
-    Raises ControlApiError: 400, with the path of the invalid field.
+    Raises:
+        ControlApiError: 400, with the path of the invalid field.
     """
     if has_too_many_members(raw):
         raise ControlApiError("body", "has too many members", accepted_by(struct))
@@ -85,7 +90,8 @@ def read_body(struct: type[Declared], raw: bytes) -> Declared:
 def read_members(struct: type[Declared], members: Mapping[str, Any], *, strict: bool = True) -> Declared:
     """Read a struct from members that are decoded already; unless strict, numbers may be texts.
 
-    Raises ControlApiError: 400, with the path of the invalid field.
+    Raises:
+        ControlApiError: 400, with the path of the invalid field.
     """
     try:
         return msgspec.convert(members, struct, strict=strict, builtin_types=(bytes,))
@@ -143,7 +149,8 @@ class ControlOperations:
 def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:
     """Return the value of a key.
 
-    Raises ControlApiError: 404, the key is unknown; names the accepted or the known keys.
+    Raises:
+        ControlApiError: 404, the key is unknown; names the accepted or the known keys.
     """
     if key not in known:
         raise ControlApiError(
@@ -153,7 +160,11 @@ def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, a
 
 
 def business_number(services: SimulatorServices, digits: str) -> Number:
-    """Return the business number that has these digits. Raises ControlApiError: there is none."""
+    """Return the business number that has these digits.
+
+    Raises:
+        ControlApiError: there is none.
+    """
     return find(services.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
 
 
@@ -257,7 +268,8 @@ async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:
 def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorServices, Request], Awaitable[Response]]:
     """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty.
 
-    Raises LookupError: a parameter has no reader.
+    Raises:
+        LookupError: a parameter has no reader.
     """
     parameters = _parameters(function)
     unknown = [parameter for parameter in parameters if parameter not in _READERS and parameter[0] not in _DECLARED]
@@ -307,7 +319,8 @@ class ClientLeftDuringWork(Exception):
 async def run_while_connected(request: Request, work: Awaitable[WorkResult]) -> WorkResult:
     """Run work for a client whose request has been read; cancel it if the client disconnects.
 
-    Raises ClientLeftDuringWork: the work has been cancelled.
+    Raises:
+        ClientLeftDuringWork: the work has been cancelled.
     """
     running = asyncio.ensure_future(work)
     disconnect = asyncio.ensure_future(request.receive())  # after the body, the next message is the disconnect
@@ -332,8 +345,11 @@ def check_caller(
 ) -> None:
     """Reject requests without the token, and those that a page in a browser could send.
 
-    A page of another site can make a browser send requests here, and its host name can be pointed here (DNS rebinding);
-    the checks of Host, Origin and content type reject both. Raises ControlApiError: 403, 401 or 415.
+    A page of another site can make a browser send requests here, and its host name can be pointed
+    here (DNS rebinding); the checks of Host, Origin and content type reject both.
+
+    Raises:
+        ControlApiError: 403, 401 or 415.
     """
     host = headers.get("host", "")
     name = hostname_of(f"//{host}")

@@ -71,7 +71,8 @@ class Scenario:
 def read_scenario(path: Path) -> Scenario:
     """Read a TOML file of `[[faults]]` and an optional `seed`.
 
-    Raises InvalidScenario: the file is missing, is no TOML, or has an invalid fault.
+    Raises:
+        InvalidScenario: the file is missing, is no TOML, or has an invalid fault.
     """
     try:
         content = path.read_bytes()
@@ -92,7 +93,10 @@ def read_scenario(path: Path) -> Scenario:
 def read_faults(value: object) -> list[dict[str, Any]]:
     """Check one fault or a scenario `{faults, seed?}`; return the faults with `condition` and `seed` filled in.
 
-    Raises ControlApiError: names the member, the rule and the accepted values. Source: simulator/faults/fault_kinds.py.
+    Raises:
+        ControlApiError: names the member, the rule and the accepted values.
+
+    Source: simulator/faults/fault_kinds.py.
     """
     members = _read_object(value, "body", ", ".join(_MEMBERS))
     if "faults" not in members:

@@ -205,7 +205,11 @@ def _reaction_to(body: PhoneMessageBody) -> str | None:
 
 
 def check_participant(phone: str, group: SimulatedGroup) -> GroupParticipant:
-    """Return a phone's participation in a group. Raises ControlApiError: 404, it is not."""
+    """Return a phone's participation in a group.
+
+    Raises:
+        ControlApiError: 404, it is not.
+    """
     participant = group.find_participant(phone)
     if participant is None:
         accepted = f"a group of GET /control/phones/{phone}/groups"

@@ -162,9 +162,11 @@ async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
 async def file_response(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
     """Return a file, or the requested range of it, streamed at the client's pace.
 
-    A client that plays a video may take minutes, and loading a snapshot must not wait for it: the extension
-    `waypost.application` of the scope, if present, stops counting this request as in flight. Raises FileNotFoundError:
-    the file is missing.
+    A client that plays a video may take minutes, and loading a snapshot must not wait for it: the
+    extension `waypost.application` of the scope, if present, stops counting this request as in flight.
+
+    Raises:
+        FileNotFoundError: the file is missing.
     """
     stat = await asyncio.to_thread(path.stat)
     gate = request.scope.get("extensions", {}).get("waypost.open_request")

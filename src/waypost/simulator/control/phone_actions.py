@@ -184,7 +184,8 @@ async def write_message(services: SimulatorServices, phone: str, body: WriteBody
 async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBody) -> str:
     """Send a message from a phone; return its id.
 
-    Raises ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
+    Raises:
+        ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
     number = business_number(services, body.to)
     if body.context_id is not None and not await _has_in_chat(services, phone, number, body.context_id):
@@ -200,7 +201,8 @@ async def send_content(
 ) -> str:
     """Send the content of a message to a business number, or to a group of it; return the message's id.
 
-    Raises ControlApiError: 400 for a missing or invalid member.
+    Raises:
+        ControlApiError: 400 for a missing or invalid member.
     """
     check_options(body)
     if body.type in PHONE_MEDIA_KINDS:
@@ -360,8 +362,10 @@ async def _wait_for_message(
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
-    Without a name, a message whose buttons were used does not end the wait: the next one is on its way. Raises
-    ControlApiError: no such message has arrived in time.
+    Without a name, a message whose buttons were used does not end the wait: the next one is on its way.
+
+    Raises:
+        ControlApiError: no such message has arrived in time.
     """
     message_id = body.message_id
 

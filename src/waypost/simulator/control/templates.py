@@ -190,7 +190,8 @@ async def _decide(
 ) -> dict[str, Any]:
     """Apply a decision to the template as it is now: an automatic review may have changed it since it was read.
 
-    Raises ControlApiError: it was deleted meanwhile.
+    Raises:
+        ControlApiError: it was deleted meanwhile.
     """
     current: SimulatedTemplate | None = template
     while current is not None:

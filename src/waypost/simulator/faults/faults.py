@@ -77,7 +77,8 @@ class ArmedFault(msgspec.Struct, frozen=True, dict=True):
     def fires(self) -> bool:
         """True if it fires for the current subject, which `seen` already counts.
 
-        A probability is drawn from the seed, the id and the count, without a clock, so every run has the same result.
+        A probability is drawn from the seed, the id and the count, without a clock, so every run has
+        the same result.
         """
         match self.given["when"]:
             case {"every": int(every)}:
@@ -159,7 +160,8 @@ async def arm_missing_faults(
 ) -> tuple[list[ArmedFault], list[ArmedFault]]:
     """Arm those of checked faults that are not armed yet; two that differ only in `until_ms` are the same.
 
-    Returns the faults that it armed, and those that were armed already.
+    Returns:
+        The faults that it armed, and those that were armed already.
     """
     now_ms = state.clock.now_ms()
 

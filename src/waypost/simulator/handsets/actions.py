@@ -105,8 +105,10 @@ def tap(
 ) -> Callable[[Transaction], str]:
     """Tap a button of a message; the result is the id of the message that this sends.
 
-    Raises ControlApiError: a tap on such a button sends no message to the business. Source: facts 7.4, `button` and
-    `interactive`.
+    Raises:
+        ControlApiError: a tap on such a button sends no message to the business.
+
+    Source: facts 7.4, `button` and `interactive`.
     """
     reply = build_tap(button)
     if reply is None:
@@ -128,8 +130,10 @@ def submit_response(
 ) -> Callable[[Transaction], str]:
     """Send back a form, an address or a choice; the result is the id of the message that this sends.
 
-    Raises ControlApiError: the button opens no form or choice. Source: facts 7.4, `nfm_reply` and
-    `call_permission_reply`.
+    Raises:
+        ControlApiError: the button opens no form or choice.
+
+    Source: facts 7.4, `nfm_reply` and `call_permission_reply`.
     """
     reply = build_response(button, response)
     if reply is None:
@@ -141,7 +145,10 @@ def submit_response(
 async def build_phone_media(state: SimulatorServices, number: Number, kind: str, media: PhoneMedia) -> PhoneMessage:
     """Return the message with an image, a video, an audio file, a document or a sticker, which is stored if it is new.
 
-    Raises InvalidPhoneMessage: the media does not exist, or does not fit the kind. Source: facts 7.4.
+    Raises:
+        InvalidPhoneMessage: the media does not exist, or does not fit the kind.
+
+    Source: facts 7.4.
     """
     stored = await _store_media(state, number, kind, media)
     content: dict[str, Any] = {"id": stored.media_id, "mime_type": stored.mime_type, "sha256": stored.sha256_base64}
@@ -181,7 +188,10 @@ def _check_type(kind: str, mime_type: str) -> None:
 async def change_number(state: SimulatorServices, phone: str, new_number: str) -> list[str]:
     """Move the phone's owner to another number, and notify every business that has a chat with the phone.
 
-    Returns the ids of the messages that notify them. Source: facts 7.4, `system`.
+    Returns:
+        The ids of the messages that notify them.
+
+    Source: facts 7.4, `system`.
     """
     handset = state.phones.find_or_default(phone)  # a user id derived from the number stays with the number
     notice = build_number_change(handset.name, phone, new_number)
@@ -210,7 +220,11 @@ async def change_number(state: SimulatorServices, phone: str, new_number: str) -
 async def change_user_id(state: SimulatorServices, phone: str, user_id: str) -> list[str]:
     """Give the phone's owner another user id, and notify every business that has a chat with the phone.
 
-    Each gets a message and a change of the field `user_id_update`. Returns the ids of the messages that notify them.
+    Each gets a message and a change of the field `user_id_update`.
+
+    Returns:
+        The ids of the messages that notify them.
+
     Source: the operator's page "Business-scoped user IDs".
     """
     handset, _ = state.phones.find_or_create(phone)
@@ -265,9 +279,14 @@ def send_message(
 ) -> Callable[[Transaction], str]:
     """Send a message from a phone, to a business or to a group; the result is the message's id.
 
-    First everything that has arrived from the number is read. A number that has blocked the phone gets no webhook, and
-    its window stays unchanged. `options`: its context and other options. `group`: of the number: such a message opens
-    no window, and no block keeps it from the business. Source: facts 7.4, 7.5.
+    First everything that has arrived from the number is read. A number that has blocked the phone gets no webhook,
+    and its window stays unchanged.
+
+    Args:
+        options: its context and other options.
+        group: of the number: such a message opens no window, and no block keeps it from the business.
+
+    Source: facts 7.4, 7.5.
     """
     handset, is_new = state.phones.find_or_create(phone)
     at_ms = state.clock.now_ms()

@@ -30,8 +30,11 @@ async def list_messages(
 ) -> list[SimulatedMessage]:
     """Return the messages that the phone shows, received and sent, newest last.
 
-    `after`: only messages after this position. `limit`: how many of the newest. `before`: only messages before this
-    position. `number_ids`: only the chats with these business numbers; none: all.
+    Args:
+        after: only messages after this position.
+        limit: how many of the newest.
+        before: only messages before this position.
+        number_ids: only the chats with these business numbers; none: all.
     """
     number_filter = "AND phone_number_id IN (SELECT value FROM json_each(:number_ids)) " if number_ids else ""
     rows = await MESSAGES.rows(

@@ -21,7 +21,10 @@ from waypost.simulator.phones.phone import SimulatedPhone
 
 
 class InboundOptions(Struct, frozen=True, kw_only=True):
-    """Options that any message from a phone may have. Source: facts 7.4."""
+    """Options that any message from a phone may have.
+
+    Source: facts 7.4.
+    """
 
     context_id: Name | None = None  # the message it replies to
     forwarded: bool = False  # whether it was forwarded
@@ -83,7 +86,10 @@ class PhoneMessage:
 def build_message(kind: str, content: dict[str, Any]) -> PhoneMessage:
     """Check the content of a phone's message, and return the message as webhooks carry it.
 
-    Raises InvalidPhoneMessage: something is missing or wrong. Source: facts 7.4.
+    Raises:
+        InvalidPhoneMessage: something is missing or wrong.
+
+    Source: facts 7.4.
     """
     for name in content if kind in _CONTENT_MEMBERS else ():
         if name not in _CONTENT_MEMBERS[kind]:
@@ -107,7 +113,10 @@ def build_text_message(body: str) -> PhoneMessage:
 def check_options(options: InboundOptions) -> None:
     """Check the types of what a message from a phone refers to: an ad, or a product.
 
-    Raises InvalidPhoneMessage: a documented member has another type. Source: facts 7.4.
+    Raises:
+        InvalidPhoneMessage: a documented member has another type.
+
+    Source: facts 7.4.
     """
     for field, names in _REFERENCE_TEXTS.items():
         content: dict[str, Any] = getattr(options, field) or {}

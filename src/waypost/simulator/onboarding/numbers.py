@@ -56,7 +56,8 @@ async def create_number(state: SimulatorState, call: Call, account: Account) -> 
 def _join_number(country_code: object, phone_number: object) -> str:
     """Return the digits of a number that is given with or without its country code.
 
-    Raises GraphApiError: 100, a part is missing, no country has the code, or its numbers are longer or shorter.
+    Raises:
+        GraphApiError: 100, a part is missing, no country has the code, or its numbers are longer or shorter.
     """
     # Imported on first use: the tables of the world's numbering plans are large.
     import phonenumbers

@@ -69,8 +69,9 @@ class Phones:
     def seen_by(self, phone: SimulatedPhone, phone_number_id: str, at_ms: int) -> SimulatedPhone:
         """Return a phone as one business number sees it: with a hidden number too, if the business knows it.
 
-        It knows it for 30 days after contact by the number, and for ever with a contact book. Source: facts 7.5; the
-        operator's page "Business-scoped user IDs".
+        It knows it for 30 days after contact by the number, and for ever with a contact book.
+
+        Source: facts 7.5; the operator's page "Business-scoped user IDs".
         """
         known_ms = None if phone.shows_number else dict(phone.number_known).get(phone_number_id)
         if known_ms is None:

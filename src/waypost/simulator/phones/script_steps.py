@@ -144,7 +144,11 @@ _COMMON_MEMBERS: Final = ("on", "do", "after_ms", "probability", "times")
 
 
 def read_steps(raw: Sequence[Any]) -> tuple[ScriptStep, ...]:
-    """Check a script as it was sent, and return its steps. Raises InvalidScript: for the first violation."""
+    """Check a script as it was sent, and return its steps.
+
+    Raises:
+        InvalidScript: for the first violation.
+    """
     if len(raw) > MAX_SCRIPT_STEPS:
         raise InvalidScript("script", f"has {len(raw)} steps", f"at most {MAX_SCRIPT_STEPS}")
     return tuple(_read_step(f"script[{index}]", step) for index, step in enumerate(raw))

@@ -94,8 +94,11 @@ class Scripts:
     ) -> ScriptPlan:
         """Plan what a phone will do about a message that is being accepted, and count the message as received.
 
-        `phone_number_id`: the sender. `rendered`: the message as the phone will show it. `arrives_ms`: when it arrives;
-        None: when the phone is online again. `is_delivered`: False: it will never arrive, and nothing is planned.
+        Args:
+            phone_number_id: the sender.
+            rendered: the message as the phone will show it.
+            arrives_ms: when it arrives; None: when the phone is online again.
+            is_delivered: False: it will never arrive, and nothing is planned.
         """
         script = self.find_script(phone)
         if script is None or not script.steps:

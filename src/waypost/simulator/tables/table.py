@@ -23,9 +23,11 @@ _COLUMN_TYPES: Final = {  # type of the struct's member: type of the column
 class Table(Generic[Row]):
     """A table whose columns are the members of a struct.
 
-    `key`: the columns of its key, in the key's order; a single column is a number. `order`: the columns by which rows
-    are sorted. `is_numbered`: whether SQLite assigns the key when a row is added. `indexes`: each as the text after
-    `CREATE`.
+    Args:
+        key: the columns of its key, in the key's order; a single column is a number.
+        order: the columns by which rows are sorted.
+        is_numbered: whether SQLite assigns the key when a row is added.
+        indexes: each as the text after `CREATE`.
     """
 
     def __init__(

@@ -52,7 +52,10 @@ class EndpointVerificationFailed(Exception):
 async def verify_endpoint(uri: str, verify_token: str, challenge: str) -> None:
     """Verify that a callback URL accepts our webhooks.
 
-    Raises EndpointVerificationFailed: the URL cannot be reached, or its response is wrong. Source: facts 7.1.
+    Raises:
+        EndpointVerificationFailed: the URL cannot be reached, or its response is wrong.
+
+    Source: facts 7.1.
     """
     if not uri.startswith(("http://", "https://")):
         raise EndpointVerificationFailed(f"{uri!r} is not an address: it begins with http:// or https://")
