@@ -1,6 +1,6 @@
 """The table of rules for drafts; the first broken rule decides the error."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from waypost.domain.app import Hosting
@@ -38,6 +38,7 @@ from waypost.domain.templates.button_rules import (
 )
 from waypost.domain.templates.buttons import ButtonKind, OtpType
 from waypost.domain.templates.field_rules import (
+    DraftCondition,
     RuleCheck,
     RuleFailure,
     allowed_values,
@@ -66,7 +67,7 @@ from waypost.domain.templates.field_rules import (
     required,
     starts_with_code_sentence,
 )
-from waypost.domain.templates.fields import TemplateDraft
+from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TemplateDraft
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import ADDED_BUTTON_TYPES, HeaderFormat, TemplateType, find_types
 from waypost.domain.templates.variables import EMOJI, FORMATTING, LINE_BREAKS
@@ -92,15 +93,15 @@ class TemplateRule:
     check: RuleCheck
     requirement: str
     source: str
+    fix_hint: str
+    _: KW_ONLY
     error_code: ErrorCode = ErrorCode.FIELD_BROKEN
     is_operator_rule: bool = False
     hosting: Hosting | None = None
-    _: KW_ONLY
-    fix_hint: str
     suppressed_by: tuple[str, ...] = ()
 
 
-def _join_names(types: tuple[TemplateType, ...], last: str = "or") -> str:
+def _join_names(types: tuple[TemplateType | Category, ...], last: str = "or") -> str:
     """Return names as an enumeration for a sentence: A, B or C."""
     *others, end = types
     return f"{', '.join(others)} {last} {end}" if others else end
@@ -138,6 +139,7 @@ _FITS = "must be the text with each of its variables replaced by a value"
 _PACKAGE = "must be at most 224 characters: two or more segments with dots between them, each beginning with a letter"
 _VISIBLE = "must have at least one visible character, or be left out"
 _IS_REQUIRED = "is required: "
+_LTO_ONLY = "LTO templates only: isLTO must be true"
 _MUST_SAMPLE = "is required, or mediaId or mediaUrl: a sample of the medium"
 
 _HINT_VARIABLES = "Close each variable with two braces, and number them from {{1}} without a gap."
@@ -154,81 +156,110 @@ _HINT_VISIBLE = "Enter a text, or leave the field empty."
 _HINT_SAMPLE = "Upload a sample, or enter its public URL."
 _HINT_BUTTON = "Fill in all fields of the button, or remove it."
 
+_LIMITS: Final = "spec, Limits"
+
+
+def _required_field(id: str, field: str, accepted: str, fix_hint: str) -> TemplateRule:
+    return TemplateRule(
+        id,
+        field=field,
+        check=required(DRAFT_ATTRIBUTES[field]),
+        requirement=f"{_IS_REQUIRED}{accepted}",
+        source="spec, Create template; facts 3.3",
+        fix_hint=fix_hint,
+        error_code=ErrorCode.FIELD_MISSING,
+    )
+
+
+def _length_limit(
+    id: str, field: str, max_chars: int, source: str = _LIMITS, fix_hint: str = _HINT_SHORTER
+) -> TemplateRule:
+    check = max_length(DRAFT_ATTRIBUTES[field], max_chars)
+    return TemplateRule(id, field, check, f"must be at most {max_chars} characters", source, fix_hint)
+
+
+def _visible_text(id: str, field: str) -> TemplateRule:
+    check = has_visible_text(DRAFT_ATTRIBUTES[field])
+    return TemplateRule(id, field, check, _VISIBLE, f"spec, Create template, {field}", _HINT_VISIBLE)
+
+
+def _must_be(
+    id: str,
+    field: str,
+    values: tuple[Category | TemplateType, ...],
+    condition: DraftCondition,
+    whom: str,
+    source: str,
+    fix_hint: str,
+    suppressed_by: tuple[str, ...] = (),
+) -> TemplateRule:
+    check = applies_when(condition, allowed_values(DRAFT_ATTRIBUTES[field], values))
+    requirement = f"must be {_join_names(values)} for {whom}"
+    return TemplateRule(id, field, check, requirement, source, fix_hint, suppressed_by=suppressed_by)
+
+
+def _only_for(id: str, field: str, condition: DraftCondition, whom: str, source: str, fix_hint: str) -> TemplateRule:
+    check = applies_unless(condition, forbidden(DRAFT_ATTRIBUTES[field]))
+    return TemplateRule(id, field, check, f"is for {whom}", source, fix_hint)
+
+
+def _not_for(
+    id: str,
+    field: str,
+    condition: DraftCondition,
+    whom: str,
+    source: str,
+    fix_hint: str,
+    suppressed_by: tuple[str, ...] = (),
+) -> TemplateRule:
+    check = applies_when(condition, forbidden(DRAFT_ATTRIBUTES[field]))
+    return TemplateRule(id, field, check, f"is not for {whom}", source, fix_hint, suppressed_by=suppressed_by)
+
+
+def _button_only_for(
+    id: str, kind: ButtonKind, condition: DraftCondition, whom: str, source: str, fix_hint: str
+) -> TemplateRule:
+    check = applies_unless(condition, each_button("type", lambda button: button.kind is not kind))
+    return TemplateRule(id, "buttons", check, f"must not be {kind}: such a button is for {whom} only", source, fix_hint)
+
+
+def _button_of_type(id: str, kind: ButtonKind) -> TemplateRule:
+    type_ = ADDED_BUTTON_TYPES[kind]
+    hint = f"Remove the button, or choose the type {type_}."
+    return _button_only_for(id, kind, has_type(type_), f"templateType {type_}", "spec, Create template, rule 5", hint)
+
+
+def _button_count(
+    id: str, max_count: int, kind: ButtonKind | None, fix_hint: str, source: str = "operator 2.3"
+) -> TemplateRule:
+    buttons = f"{kind or ''} button{'s' if max_count > 1 else ''}".strip()
+    requirement = f"must hold at most {max_count} {buttons}"
+    return TemplateRule(id, "buttons", max_buttons(max_count, kind), requirement, source, fix_hint)
+
+
 SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits"; facts 3.1 to 3.3
-    # id, field, check, requirement, source, code, or operator's
-    TemplateRule(
-        "name-given",
-        field="elementName",
-        check=required("element_name"),
-        requirement=f"{_IS_REQUIRED}at most 180 characters",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint="Enter a name such as order_update.",
-    ),
-    TemplateRule(
+    _required_field("name-given", "elementName", "at most 180 characters", "Enter a name such as order_update."),
+    _required_field(
         "category-given",
-        field="category",
-        check=required("category"),
-        requirement=f"{_IS_REQUIRED}{_ANY_CATEGORY}",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint=(
-            "Choose UTILITY for something the recipient expects, MARKETING for an offer, AUTHENTICATION for "
-            "one-time codes."
-        ),
+        "category",
+        _ANY_CATEGORY,
+        "Choose UTILITY for something the recipient expects, MARKETING for an offer, AUTHENTICATION for one-time codes.",
     ),
-    TemplateRule(
-        "type-given",
-        field="templateType",
-        check=required("template_type"),
-        requirement=f"{_IS_REQUIRED}one of {_ANY_TYPE}",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint="Choose a type; TEXT is the simplest.",
+    _required_field("type-given", "templateType", f"one of {_ANY_TYPE}", "Choose a type; TEXT is the simplest."),
+    _required_field(
+        "vertical-given", "vertical", "at most 180 characters", "Enter its subject in one or two words, such as Orders."
     ),
-    TemplateRule(
-        "vertical-given",
-        field="vertical",
-        check=required("vertical"),
-        requirement=f"{_IS_REQUIRED}at most 180 characters",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint="Enter its subject in one or two words, such as Orders.",
-    ),
-    TemplateRule(
-        "content-given",
-        field="content",
-        check=required("content"),
-        requirement=f"{_IS_REQUIRED}at most 1024 characters",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint="Enter the text of the body.",
-    ),
-    TemplateRule(
-        "example-given",
-        field="example",
-        check=required("example"),
-        requirement=f"{_IS_REQUIRED}the body with each variable replaced by a value",
-        source="spec, Create template; facts 3.3",
-        error_code=ErrorCode.FIELD_MISSING,
-        fix_hint=_HINT_VALUES,
-    ),
-    TemplateRule(
-        "name-length",
-        field="elementName",
-        check=max_length("element_name", 180),
-        requirement="must be at most 180 characters",
-        source="spec, Limits",
-        fix_hint=_HINT_SHORTER,
-    ),
+    _required_field("content-given", "content", "at most 1024 characters", "Enter the text of the body."),
+    _required_field("example-given", "example", "the body with each variable replaced by a value", _HINT_VALUES),
+    _length_limit("name-length", "elementName", 180),
     TemplateRule(
         "name-characters",
         field="elementName",
         check=has_valid_name,
         requirement="must consist of lower-case letters, digits and underscores, such as order_update_2",
         source="facts 3.3; operator 2.3",
-        error_code=ErrorCode.INVALID_ELEMENT_NAME,
         fix_hint="Use a to z, 0 to 9 and underscores only, such as order_update_2.",
+        error_code=ErrorCode.INVALID_ELEMENT_NAME,
     ),
     TemplateRule(
         "category-known",
@@ -236,8 +267,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         check=allowed_values("category", tuple(Category)),
         requirement=f"must be {_ANY_CATEGORY}",
         source="spec, Errors, rule 1",
-        error_code=ErrorCode.INVALID_CATEGORY,
         fix_hint="Choose one of the three, in capitals.",
+        error_code=ErrorCode.INVALID_CATEGORY,
     ),
     TemplateRule(
         "type-known",
@@ -247,21 +278,22 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="spec, Create template",
         fix_hint="Choose one of the types, in capitals.",
     ),
-    TemplateRule(
+    _must_be(
         "category-of-type",
-        field="category",
-        check=applies_when(has_type(*_SALES), allowed_values("category", (_MARKETING, _UTILITY))),
-        requirement=f"must be MARKETING or UTILITY for {_join_names(_SALES, 'and')}",
-        source="spec, Create template, rule 1",
-        fix_hint="Choose MARKETING, or another type.",
+        "category",
+        (_MARKETING, _UTILITY),
+        has_type(*_SALES),
+        _join_names(_SALES, "and"),
+        "spec, Create template, rule 1",
+        "Choose MARKETING, or another type.",
     ),
-    TemplateRule(
+    _only_for(
         "lto-type",
-        field="isLTO",
-        check=applies_unless(has_type(*_OFFERS), must_not_be(is_lto)),
-        requirement=f"is for templateType {_join_names(_OFFERS)} only",
-        source="spec, Create template, templateType",
-        fix_hint="Choose TEXT, or turn off the limited-time offer.",
+        "isLTO",
+        has_type(*_OFFERS),
+        f"templateType {_join_names(_OFFERS)} only",
+        "spec, Create template, templateType",
+        "Choose TEXT, or turn off the limited-time offer.",
     ),
     TemplateRule(
         "lto-category",
@@ -277,8 +309,8 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         check=must_not_be(has_type(*_CLOUD_ONLY)),
         requirement=f"must not be {_join_names(_CLOUD_ONLY)} on an app of the on-premises variant",
         source="spec, Create template, rule 2",
-        hosting=Hosting.ON_PREMISES,
         fix_hint="Choose another type, or send through an app on the Cloud API.",
+        hosting=Hosting.ON_PREMISES,
     ),
     TemplateRule(
         "hosted-lto",
@@ -286,25 +318,17 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         check=must_not_be(is_lto),
         requirement="must be false on an app of the on-premises variant",
         source="spec, Create template, rule 2",
-        hosting=Hosting.ON_PREMISES,
         fix_hint="Turn off the limited-time offer, or send through an app on the Cloud API.",
+        hosting=Hosting.ON_PREMISES,
     ),
-    TemplateRule(
-        "vertical-length",
-        field="vertical",
-        check=max_length("vertical", 180),
-        requirement="must be at most 180 characters",
-        source="spec, Limits",
-        fix_hint=_HINT_SHORTER,
-    ),
-    TemplateRule(
+    _length_limit("vertical-length", "vertical", 180),
+    _length_limit(
         "content-length",
-        field="content",
-        check=max_length("content", 1024),
-        requirement="must be at most 1024 characters",
-        source="spec, Limits; decision 0004",
-        fix_hint="Shorten the body, or move part of it into a document or behind a link.",
-    ),  # the spec has 1028 in one statement
+        "content",
+        1024,
+        "spec, Limits; decision 0004",
+        "Shorten the body, or move part of it into a document or behind a link.",
+    ),
     TemplateRule(
         "content-of-codes",
         field="content",
@@ -313,79 +337,44 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="spec, Create template, content; decision 0016",
         fix_hint="The first line must be: {{1}} is your verification code. The operator adds the rest.",
     ),
-    TemplateRule(
-        "header-length",
-        field="header",
-        check=max_length("header", 60),
-        requirement="must be at most 60 characters",
-        source="spec, Limits",
-        fix_hint=_HINT_SHORTER,
-    ),
-    TemplateRule(
+    _length_limit("header-length", "header", 60),
+    _only_for(
         "header-type",
-        field="header",
-        check=applies_unless(has_type(*_WITH_TEXT), forbidden("header")),
-        requirement=f"is for templateType {_join_names(_WITH_TEXT)} only",
-        source="spec, Create template, header; decision 0017",
-        fix_hint="Remove the header text, or choose TEXT; other types show their medium there.",
+        "header",
+        has_type(*_WITH_TEXT),
+        f"templateType {_join_names(_WITH_TEXT)} only",
+        "spec, Create template, header; decision 0017",
+        "Remove the header text, or choose TEXT; other types show their medium there.",
     ),
-    TemplateRule(
+    _not_for(
         "header-category",
-        field="header",
-        check=applies_when(_SECRET, forbidden("header")),
-        requirement="is not for AUTHENTICATION",
-        source="spec, Create template, header",
-        fix_hint="Remove the header.",
-        suppressed_by=("header-type",),
+        "header",
+        _SECRET,
+        "AUTHENTICATION",
+        "spec, Create template, header",
+        "Remove the header.",
+        ("header-type",),
     ),
-    TemplateRule(
-        "header-blank",
-        field="header",
-        check=has_visible_text("header"),
-        requirement=_VISIBLE,
-        source="spec, Create template, header",
-        fix_hint=_HINT_VISIBLE,
-    ),
-    TemplateRule(
-        "header-example-blank",
-        field="exampleHeader",
-        check=has_visible_text("example_header"),
-        requirement=_VISIBLE,
-        source="spec, Create template, exampleHeader",
-        fix_hint=_HINT_VISIBLE,
-    ),
-    TemplateRule(
+    _visible_text("header-blank", "header"),
+    _visible_text("header-example-blank", "exampleHeader"),
+    _not_for(
         "header-example",
-        field="exampleHeader",
-        check=applies_when(has_type(TemplateType.CATALOG), forbidden("example_header")),
-        requirement="is not for templateType CATALOG",
-        source="spec, Create template, exampleHeader",
-        fix_hint="Remove the header's sample.",
+        "exampleHeader",
+        has_type(TemplateType.CATALOG),
+        "templateType CATALOG",
+        "spec, Create template, exampleHeader",
+        "Remove the header's sample.",
     ),
-    TemplateRule(
-        "footer-length",
-        field="footer",
-        check=max_length("footer", 60),
-        requirement="must be at most 60 characters",
-        source="spec, Limits",
-        fix_hint=_HINT_SHORTER,
-    ),
-    TemplateRule(
+    _length_limit("footer-length", "footer", 60),
+    _not_for(
         "footer-category",
-        field="footer",
-        check=applies_when(_SECRET, forbidden("footer")),
-        requirement="is not for AUTHENTICATION, whose footer is made from codeExpirationMinutes",
-        source="spec, Create template, footer",
-        fix_hint="Remove the footer, and set codeExpirationMinutes to how long the code is valid.",
+        "footer",
+        _SECRET,
+        "AUTHENTICATION, whose footer is made from codeExpirationMinutes",
+        "spec, Create template, footer",
+        "Remove the footer, and set codeExpirationMinutes to how long the code is valid.",
     ),
-    TemplateRule(
-        "footer-blank",
-        field="footer",
-        check=has_visible_text("footer"),
-        requirement=_VISIBLE,
-        source="spec, Create template, footer",
-        fix_hint=_HINT_VISIBLE,
-    ),
+    _visible_text("footer-blank", "footer"),
     TemplateRule(
         "gif-media-id",
         field="mediaId",
@@ -434,13 +423,13 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="spec, Button shapes",
         fix_hint="Enter the URL with a value in place of the variable.",
     ),
-    TemplateRule(
+    _button_only_for(
         "otp-category",
-        field="buttons",
-        check=applies_unless(_SECRET, each_button("type", lambda button: button.kind is not _OTP)),
-        requirement="must not be OTP: such a button is for AUTHENTICATION only",
-        source="spec, Button shapes",
-        fix_hint="Remove the button, or choose AUTHENTICATION.",
+        _OTP,
+        _SECRET,
+        "AUTHENTICATION",
+        "spec, Button shapes",
+        "Remove the button, or choose AUTHENTICATION.",
     ),
     TemplateRule(
         "otp-type",
@@ -498,41 +487,23 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="facts 3.1, OTP zero tap",
         fix_hint="Accept the terms of zero-tap codes, or choose COPY_CODE or ONE_TAP.",
     ),
-    TemplateRule(
+    _button_only_for(
         "flow-category",
-        field="buttons",
-        check=applies_unless(has_category(_MARKETING), each_button("type", lambda button: button.kind is not _FLOW)),
-        requirement="must not be FLOW: such a button is for MARKETING only",
-        source="spec, Flow passthrough message",
-        fix_hint="Choose MARKETING, or another type of button.",
+        _FLOW,
+        has_category(_MARKETING),
+        "MARKETING",
+        "spec, Flow passthrough message",
+        "Choose MARKETING, or another type of button.",
     ),
-    TemplateRule(
-        "mpm-type",
-        field="buttons",
-        check=applies_unless(
-            has_type(ADDED_BUTTON_TYPES[_MPM]), each_button("type", lambda button: button.kind is not _MPM)
-        ),
-        requirement=f"must not be MPM: such a button is for templateType {ADDED_BUTTON_TYPES[_MPM]} only",
-        source="spec, Create template, rule 5",
-        fix_hint="Remove the button, or choose the type PRODUCT.",
-    ),
-    TemplateRule(
-        "catalog-type",
-        field="buttons",
-        check=applies_unless(
-            has_type(ADDED_BUTTON_TYPES[_CLG]), each_button("type", lambda button: button.kind is not _CLG)
-        ),
-        requirement=f"must not be CATALOG: such a button is for templateType {ADDED_BUTTON_TYPES[_CLG]} only",
-        source="spec, Create template, rule 5",
-        fix_hint="Remove the button, or choose the type CATALOG.",
-    ),
-    TemplateRule(
+    _button_of_type("mpm-type", _MPM),
+    _button_of_type("catalog-type", _CLG),
+    _only_for(
         "cards-type",
-        field="cards",
-        check=applies_unless(has_type(*_CAROUSEL), forbidden("cards")),
-        requirement="is for templateType CAROUSEL only",
-        source="spec, Create template, rule 3",
-        fix_hint="Remove the cards, or choose the type CAROUSEL.",
+        "cards",
+        has_type(*_CAROUSEL),
+        "templateType CAROUSEL only",
+        "spec, Create template, rule 3",
+        "Remove the cards, or choose the type CAROUSEL.",
     ),
     TemplateRule(
         "cards-count",
@@ -607,21 +578,21 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         fix_hint="Use only QUICK_REPLY, URL and PHONE_NUMBER buttons.",
         suppressed_by=("card-otp",),
     ),
-    TemplateRule(
+    _only_for(
         "offer-text-of-lto",
-        field="limitedOfferText",
-        check=applies_unless(is_lto, forbidden("limited_offer_text")),
-        requirement="is for LTO templates only: isLTO must be true",
-        source="spec, Create template, rule 4",
-        fix_hint="Remove the offer text, or make the template a limited-time offer.",
+        "limitedOfferText",
+        is_lto,
+        _LTO_ONLY,
+        "spec, Create template, rule 4",
+        "Remove the offer text, or make the template a limited-time offer.",
     ),
-    TemplateRule(
+    _only_for(
         "expiry-of-lto",
-        field="hasExpiration",
-        check=applies_unless(is_lto, forbidden("has_expiration")),
-        requirement="is for LTO templates only: isLTO must be true",
-        source="spec, Create template, rule 4",
-        fix_hint="Remove the expiry, or make the template a limited-time offer.",
+        "hasExpiration",
+        is_lto,
+        _LTO_ONLY,
+        "spec, Create template, rule 4",
+        "Remove the expiry, or make the template a limited-time offer.",
     ),
     TemplateRule(
         "offer-text-given",
@@ -631,14 +602,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="spec, Create template, limitedOfferText",
         fix_hint="Enter the text of the offer, such as Ends soon.",
     ),
-    TemplateRule(
-        "offer-text-length",
-        field="limitedOfferText",
-        check=max_length("limited_offer_text", 16),
-        requirement="must be at most 16 characters",
-        source="spec, Limits",
-        fix_hint=_HINT_SHORTER,
-    ),
+    _length_limit("offer-text-length", "limitedOfferText", 16),
     TemplateRule(
         "expiry-given",
         field="hasExpiration",
@@ -655,21 +619,21 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
         source="spec, Create template, hasExpiration",
         fix_hint="Add a COPY_CODE button, or choose an offer that does not expire.",
     ),
-    TemplateRule(
+    _only_for(
         "security-category",
-        field="addSecurityRecommendation",
-        check=applies_unless(_SECRET, forbidden("add_security_recommendation")),
-        requirement="is for AUTHENTICATION only",
-        source="spec, Create template, addSecurityRecommendation",
-        fix_hint="Turn off the warning, or choose AUTHENTICATION.",
+        "addSecurityRecommendation",
+        _SECRET,
+        "AUTHENTICATION only",
+        "spec, Create template, addSecurityRecommendation",
+        "Turn off the warning, or choose AUTHENTICATION.",
     ),
-    TemplateRule(
+    _only_for(
         "minutes-category",
-        field="codeExpirationMinutes",
-        check=applies_unless(_SECRET, forbidden("code_expiration_minutes")),
-        requirement="is for AUTHENTICATION only",
-        source="spec, Create template, codeExpirationMinutes",
-        fix_hint="Remove the minutes, or choose AUTHENTICATION.",
+        "codeExpirationMinutes",
+        _SECRET,
+        "AUTHENTICATION only",
+        "spec, Create template, codeExpirationMinutes",
+        "Remove the minutes, or choose AUTHENTICATION.",
     ),
     TemplateRule(
         "minutes-range",
@@ -697,15 +661,13 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     ),
 )
 
-OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
-    # id, field, check, requirement, source
+_MESSAGE_RULES: Final = (
     TemplateRule(
         "language-known",
         field="languageCode",
         check=has_known_language,
         requirement="must be a language code such as en_US",
         source="operator 2.5; facts 3.9",
-        is_operator_rule=True,
         fix_hint="Choose one of the operator's languages.",
     ),
     TemplateRule(
@@ -714,7 +676,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_closed_variables("content"),
         requirement=_FINISHED,
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_VARIABLES,
     ),
     TemplateRule(
@@ -723,7 +684,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_numbered_variables("content"),
         requirement=_NUMBERED,
         source="operator 2.3, 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_NUMBERS,
         suppressed_by=("content-finished",),
     ),
@@ -733,7 +693,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_closed_variables("header"),
         requirement=_FINISHED,
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_VARIABLES,
     ),
     TemplateRule(
@@ -742,7 +701,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_numbered_variables("header"),
         requirement=_NUMBERED,
         source="operator 2.3, 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_NUMBERS,
         suppressed_by=("header-finished",),
     ),
@@ -752,7 +710,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_single_variable,
         requirement="must hold at most one variable, {{1}}",
         source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Keep one variable in the header, and move the others into the body.",
         suppressed_by=("header-numbered",),
     ),
@@ -762,7 +719,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=excludes_pattern("header", rf"\*|{LINE_BREAKS}|{FORMATTING}|{EMOJI}"),
         requirement="must be plain: no line breaks, no emoji, no formatting",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Remove line breaks, emoji and asterisks; headers are always bold.",
     ),
     TemplateRule(
@@ -771,7 +727,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=excludes_pattern("footer", rf"{LINE_BREAKS}|\{{\{{|\}}\}}|{EMOJI}"),
         requirement="must be plain: no variables, no line breaks, no emoji",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Remove variables, line breaks and emoji from the footer.",
     ),
     TemplateRule(
@@ -780,7 +735,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_unless(_SECRET, keeps_variables_inside("content")),
         requirement="must neither begin nor end with a variable",
         source="operator 2.4; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Put a word before the first variable, and a word or a full stop after the last one.",
         suppressed_by=("content-finished",),
     ),
@@ -790,7 +744,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=keeps_variables_apart("content"),
         requirement="must have text between its variables",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Put a word between the two variables.",
         suppressed_by=("content-finished",),
     ),
@@ -800,7 +753,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_unless(_SECRET, has_enough_text),
         requirement="must have more words for its variables: two for each, and one",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Add words around the variables, or use fewer variables.",
         suppressed_by=("content-finished",),
     ),
@@ -810,7 +762,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_unless(_SECRET, example_matches("content", "example")),
         requirement=_FITS,
         source="operator 2.4; facts 3.1",
-        is_operator_rule=True,
         fix_hint=_HINT_VALUES,
         suppressed_by=("content-finished", "content-of-codes"),
     ),
@@ -820,7 +771,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=example_matches("header", "example_header"),
         requirement=_FITS,
         source="operator 2.4; facts 3.1",
-        is_operator_rule=True,
         fix_hint=_HINT_VALUES,
         suppressed_by=("header-finished", "header-variable"),
     ),
@@ -830,38 +780,37 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(has_type(*_MAY_SAMPLE), has_sample),
         requirement=f"{_MUST_SAMPLE}, for the review",
         source="operator 2.2",
-        is_operator_rule=True,
         fix_hint=_HINT_SAMPLE,
         suppressed_by=("sample-enabled",),
     ),
-    TemplateRule(
+    _must_be(
         "sales-category",
-        field="category",
-        check=applies_when(has_type(*_SALES), allowed_values("category", (_MARKETING,))),
-        requirement=f"must be MARKETING for {_join_names(_SALES, 'and')}",
-        source="operator 2.2, 2.3",
-        is_operator_rule=True,
-        fix_hint="Choose MARKETING.",
-        suppressed_by=("category-of-type",),
+        "category",
+        (_MARKETING,),
+        has_type(*_SALES),
+        _join_names(_SALES, "and"),
+        "operator 2.2, 2.3",
+        "Choose MARKETING.",
+        ("category-of-type",),
     ),
-    TemplateRule(
+    _must_be(
         "gif-category",
-        field="category",
-        check=applies_when(_IS_GIF, allowed_values("category", (_MARKETING,))),
-        requirement="must be MARKETING for GIF",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Choose MARKETING, or the type VIDEO.",
-        suppressed_by=("category-known", "category-given"),
+        "category",
+        (_MARKETING,),
+        _IS_GIF,
+        "GIF",
+        "operator 2.2",
+        "Choose MARKETING, or the type VIDEO.",
+        ("category-known", "category-given"),
     ),
-    TemplateRule(
+    _must_be(
         "code-type",
-        field="templateType",
-        check=applies_when(_SECRET, allowed_values("template_type", (TemplateType.TEXT,))),
-        requirement="must be TEXT for AUTHENTICATION",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Choose the type TEXT.",
+        "templateType",
+        (TemplateType.TEXT,),
+        _SECRET,
+        "AUTHENTICATION",
+        "operator 2.2",
+        "Choose the type TEXT.",
     ),
     TemplateRule(
         "code-button",
@@ -869,62 +818,20 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(_SECRET, has_single_button(_OTP)),
         requirement="must hold one OTP button and no other for AUTHENTICATION",
         source="operator 2.2",
-        is_operator_rule=True,
         fix_hint="Keep one OTP button, and remove all others.",
         suppressed_by=("otp-type",),
     ),
-    TemplateRule(
-        "button-count",
-        field="buttons",
-        check=max_buttons(10),
-        requirement="must hold at most 10 buttons",
-        source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
-        fix_hint="Remove buttons until there are at most 10.",
-    ),
-    TemplateRule(
-        "url-count",
-        field="buttons",
-        check=max_buttons(2, _URL),
-        requirement="must hold at most 2 URL buttons",
-        source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
-        fix_hint="Keep at most two buttons that open a URL.",
-    ),
-    TemplateRule(
-        "phone-count",
-        field="buttons",
-        check=max_buttons(1, _CALL),
-        requirement="must hold at most 1 PHONE_NUMBER button",
-        source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
-        fix_hint="Keep at most one button that calls.",
-    ),
-    TemplateRule(
-        "copy-code-count",
-        field="buttons",
-        check=max_buttons(1, _CODE),
-        requirement="must hold at most 1 COPY_CODE button",
-        source="operator 2.3",
-        is_operator_rule=True,
-        fix_hint="Keep at most one button that copies a code.",
-    ),
-    TemplateRule(
-        "flow-count",
-        field="buttons",
-        check=max_buttons(1, _FLOW),
-        requirement="must hold at most 1 FLOW button",
-        source="operator 2.3",
-        is_operator_rule=True,
-        fix_hint="Keep at most one button that opens a flow.",
-    ),
+    _button_count("button-count", 10, None, "Remove buttons until there are at most 10.", "operator 2.3; facts 3.3"),
+    _button_count("url-count", 2, _URL, "Keep at most two buttons that open a URL.", "operator 2.3; facts 3.3"),
+    _button_count("phone-count", 1, _CALL, "Keep at most one button that calls.", "operator 2.3; facts 3.3"),
+    _button_count("copy-code-count", 1, _CODE, "Keep at most one button that copies a code."),
+    _button_count("flow-count", 1, _FLOW, "Keep at most one button that opens a flow."),
     TemplateRule(
         "sales-button",
         field="buttons",
         check=has_no_other_button(_MPM, _CLG),
         requirement="must hold nothing beside the button of PRODUCT or CATALOG",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Remove the other buttons, or choose another type.",
     ),
     TemplateRule(
@@ -933,7 +840,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=groups_quick_replies,
         requirement="must keep all QUICK_REPLY buttons together, before or after the others",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Move the quick replies together, before or after all other buttons.",
     ),
     TemplateRule(
@@ -942,7 +848,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=max_label_length(25),
         requirement="must be at most 25 characters",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint=_HINT_SHORTER,
     ),
     TemplateRule(
@@ -951,7 +856,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=labels_exclude(_DECORATED),
         requirement="must be plain: no variables, no line breaks or tabs, no emoji, no formatting",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_LABEL,
     ),
     TemplateRule(
@@ -960,7 +864,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=has_different_labels,
         requirement="must be different from the texts of the other buttons",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Give each button a text of its own.",
     ),
     TemplateRule(
@@ -969,7 +872,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(_SECRET, labels_exclude(_LINK)),
         requirement="must not have a link",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Remove the link from the text of the button.",
     ),
     TemplateRule(
@@ -978,7 +880,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("url", has_valid_url, among=has_kind(_URL)),
         requirement=_URL_REQUIREMENT,
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint=_HINT_ADDRESS,
     ),
     TemplateRule(
@@ -987,7 +888,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("url", leads_outside, among=has_kind(_URL)),
         requirement=_OUTSIDE_REQUIREMENT,
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint=_HINT_OUTSIDE,
     ),
     TemplateRule(
@@ -996,7 +896,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("phone_number", has_valid_phone_number, among=has_kind(_CALL)),
         requirement="must be a phone number of at most 20 characters",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint=_HINT_PHONE,
     ),
     TemplateRule(
@@ -1005,7 +904,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("example", has_short_code(15), among=has_kind(_CODE)),
         requirement="must be at most 15 characters",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint=_HINT_SHORTER,
     ),
     TemplateRule(
@@ -1014,7 +912,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("flow_action", lambda button: button.flow_action in ("", "NAVIGATE", "DATA_EXCHANGE")),
         requirement="must be NAVIGATE or DATA_EXCHANGE",
         source="facts 3.1; operator 2.2",
-        is_operator_rule=True,
         fix_hint="Choose NAVIGATE or DATA_EXCHANGE, or leave the field empty.",
     ),
     TemplateRule(
@@ -1023,7 +920,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("supported_apps", max_apps(5)),
         requirement="must hold at most 5 apps",
         source="operator 2.2",
-        is_operator_rule=True,
         fix_hint="List at most five apps.",
     ),
     TemplateRule(
@@ -1032,7 +928,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_button("supported_apps", has_different_apps),
         requirement="must not hold an app twice",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Remove the second of two apps with the same package name and hash.",
     ),
     TemplateRule(
@@ -1041,7 +936,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_app("package_name", is_package_name),
         requirement=_PACKAGE,
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Enter the package name from your app's manifest, such as com.example.shop.",
     ),
     TemplateRule(
@@ -1050,7 +944,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_app("signature_hash", is_signature_hash),
         requirement="must be exactly 11 characters: letters, digits, +, / and =",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Copy the hash that your build prints: 11 characters.",
     ),
     TemplateRule(
@@ -1059,18 +952,17 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=excludes_pattern("limited_offer_text", r"\{\{|\}\}"),
         requirement="must have no variables",
         source="operator 4.2",
-        is_operator_rule=True,
         fix_hint="Write the offer in words; a message can only give the time when it ends.",
     ),
-    TemplateRule(
+    _must_be(
         "lto-marketing",
-        field="category",
-        check=applies_when(is_lto, allowed_values("category", (_MARKETING,))),
-        requirement="must be MARKETING for an LTO template",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Choose MARKETING, or turn off the limited-time offer.",
-        suppressed_by=("lto-category", "category-known", "category-given"),
+        "category",
+        (_MARKETING,),
+        is_lto,
+        "an LTO template",
+        "operator 2.2",
+        "Choose MARKETING, or turn off the limited-time offer.",
+        ("lto-category", "category-known", "category-given"),
     ),
     TemplateRule(
         "lto-content",
@@ -1078,29 +970,20 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(is_lto, max_length("content", 600)),
         requirement="must be at most 600 characters in an LTO template",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Shorten the body to 600 characters.",
         suppressed_by=("content-length",),
     ),
-    TemplateRule(
+    _not_for(
         "lto-header",
-        field="header",
-        check=applies_when(is_lto, forbidden("header")),
-        requirement="is not for LTO templates",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Remove the header.",
-        suppressed_by=("header-type", "header-category"),
+        "header",
+        is_lto,
+        "LTO templates",
+        "operator 2.2",
+        "Remove the header.",
+        ("header-type", "header-category"),
     ),
-    TemplateRule(
-        "lto-footer",
-        field="footer",
-        check=applies_when(is_lto, forbidden("footer")),
-        requirement="is not for LTO templates",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Remove the footer.",
-        suppressed_by=("footer-category",),
+    _not_for(
+        "lto-footer", "footer", is_lto, "LTO templates", "operator 2.2", "Remove the footer.", ("footer-category",)
     ),
     TemplateRule(
         "lto-buttons",
@@ -1108,7 +991,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(is_lto, starts_as_offer),
         requirement="must begin with the COPY_CODE button, if there is one, and then a URL button",
         source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Put the COPY_CODE button first, and a URL button after it.",
         suppressed_by=("expiry-copy-code",),
     ),
@@ -1118,28 +1000,25 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=applies_when(has_type(*_CAROUSEL), has_card_count(2, 10)),
         requirement="must hold 2 to 10 cards",
         source="operator 2.3; decision 0015",
-        is_operator_rule=True,
         fix_hint="Add or remove cards until there are 2 to 10.",
         suppressed_by=("cards-count",),
     ),
-    TemplateRule(
+    _not_for(
         "carousel-footer",
-        field="footer",
-        check=applies_when(has_type(*_CAROUSEL), forbidden("footer")),
-        requirement="is not for templateType CAROUSEL",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Remove the footer.",
-        suppressed_by=("footer-category",),
+        "footer",
+        has_type(*_CAROUSEL),
+        "templateType CAROUSEL",
+        "operator 2.2",
+        "Remove the footer.",
+        ("footer-category",),
     ),
-    TemplateRule(
+    _not_for(
         "carousel-buttons",
-        field="buttons",
-        check=applies_when(has_type(*_CAROUSEL), forbidden("buttons")),
-        requirement="is not for templateType CAROUSEL, whose buttons are in its cards",
-        source="operator 2.2",
-        is_operator_rule=True,
-        fix_hint="Remove these buttons; each card has its own.",
+        "buttons",
+        has_type(*_CAROUSEL),
+        "templateType CAROUSEL, whose buttons are in its cards",
+        "operator 2.2",
+        "Remove these buttons; each card has its own.",
     ),
     TemplateRule(
         "card-alike-header",
@@ -1147,7 +1026,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=same_in_all_cards("headerType", lambda card: card.header_type),
         requirement="must be the same in all cards",
         source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Choose the same type of medium for all cards.",
     ),
     TemplateRule(
@@ -1156,7 +1034,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=same_in_all_cards("body", lambda card: bool(card.body)),
         requirement="must be given in all cards or in none",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Add a text to every card, or to none.",
     ),
     TemplateRule(
@@ -1165,7 +1042,6 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=same_in_all_cards("buttons", button_kinds),
         requirement="must be of the same kinds in the same order in all cards",
         source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Use the same types of buttons in the same order on all cards.",
     ),
     TemplateRule(
@@ -1174,111 +1050,47 @@ OPERATOR_RULES: Final = (  # Source: operator's facts 2.2 to 2.5; facts 3.3
         check=each_card("buttons", lambda card: 1 <= len(card.buttons) <= 2),
         requirement="must hold 1 or 2 buttons",
         source="operator 2.3; facts 3.3",
-        is_operator_rule=True,
         fix_hint="Add one or two buttons to the card.",
     ),
+)
+
+
+def _card_rule(id: str, member: str, rule_id: str, suppressed_by: tuple[str, ...] = ()) -> TemplateRule:
+    """Return a rule for the body or the buttons of a message as one for those of a card."""
+    rule = next(rule for rule in _MESSAGE_RULES if rule.id == rule_id)
+    check = each_card_passes(member, rule.check)
+    return replace(rule, id=id, field="cards", check=check, suppressed_by=suppressed_by)
+
+
+_CARD_RULES: Final = (
     TemplateRule(
         "card-body-length",
         field="cards",
         check=each_card_passes("body", max_length("content", 160)),
         requirement="must be at most 160 characters",
         source="operator 2.3",
-        is_operator_rule=True,
         fix_hint="Shorten the card's text to 160 characters.",
     ),
-    TemplateRule(
-        "card-body-finished",
-        field="cards",
-        check=each_card_passes("body", has_closed_variables("content")),
-        requirement=_FINISHED,
-        source="operator 2.4",
-        is_operator_rule=True,
-        fix_hint=_HINT_VARIABLES,
-    ),
-    TemplateRule(
-        "card-body-numbered",
-        field="cards",
-        check=each_card_passes("body", has_numbered_variables("content")),
-        requirement=_NUMBERED,
-        source="operator 2.3, 2.4",
-        is_operator_rule=True,
-        fix_hint=_HINT_NUMBERS,
-        suppressed_by=("card-body-finished",),
-    ),
-    TemplateRule(
-        "card-body-apart",
-        field="cards",
-        check=each_card_passes("body", keeps_variables_apart("content")),
-        requirement="must have text between its variables",
-        source="operator 2.4",
-        is_operator_rule=True,
-        fix_hint="Put a word between the two variables.",
-        suppressed_by=("card-body-finished",),
-    ),
-    TemplateRule(
-        "card-sample-fits",
-        field="cards",
-        check=each_card_passes("sampleText", example_matches("content", "example")),
-        requirement=_FITS,
-        source="operator 2.4; facts 3.1",
-        is_operator_rule=True,
-        fix_hint=_HINT_VALUES,
-        suppressed_by=("card-body-finished",),
-    ),
-    TemplateRule(
-        "card-label-length",
-        field="cards",
-        check=each_card_passes("buttons", max_label_length(25)),
-        requirement="must be at most 25 characters",
-        source="operator 2.3",
-        is_operator_rule=True,
-        fix_hint=_HINT_SHORTER,
-    ),
-    TemplateRule(
-        "card-label-plain",
-        field="cards",
-        check=each_card_passes("buttons", labels_exclude(_DECORATED)),
-        requirement="must be plain: no variables, no line breaks or tabs, no emoji, no formatting",
-        source="operator 2.4",
-        is_operator_rule=True,
-        fix_hint=_HINT_LABEL,
-    ),
+    _card_rule("card-body-finished", "body", "content-finished"),
+    _card_rule("card-body-numbered", "body", "content-numbered", ("card-body-finished",)),
+    _card_rule("card-body-apart", "body", "content-apart", ("card-body-finished",)),
+    _card_rule("card-sample-fits", "sampleText", "example-fits", ("card-body-finished",)),
+    _card_rule("card-label-length", "buttons", "label-length"),
+    _card_rule("card-label-plain", "buttons", "label-plain"),
     TemplateRule(
         "card-label-different",
         field="cards",
         check=each_card_passes("buttons", has_different_labels),
         requirement="must be different from the texts of the card's other buttons",
         source="operator 2.4",
-        is_operator_rule=True,
         fix_hint="Give each button of a card a text of its own.",
     ),
-    TemplateRule(
-        "card-url-usable",
-        field="cards",
-        check=each_card_passes("buttons", each_button("url", has_valid_url, among=has_kind(_URL))),
-        requirement=_URL_REQUIREMENT,
-        source="operator 2.3",
-        is_operator_rule=True,
-        fix_hint=_HINT_ADDRESS,
-    ),
-    TemplateRule(
-        "card-url-outside",
-        field="cards",
-        check=each_card_passes("buttons", each_button("url", leads_outside, among=has_kind(_URL))),
-        requirement=_OUTSIDE_REQUIREMENT,
-        source="operator 2.4",
-        is_operator_rule=True,
-        fix_hint=_HINT_OUTSIDE,
-    ),
-    TemplateRule(
-        "card-phone-usable",
-        field="cards",
-        check=each_card_passes("buttons", each_button("phone_number", has_valid_phone_number, among=has_kind(_CALL))),
-        requirement="must be a phone number of at most 20 characters",
-        source="operator 2.3",
-        is_operator_rule=True,
-        fix_hint=_HINT_PHONE,
-    ),
+    _card_rule("card-url-usable", "buttons", "url-usable"),
+    _card_rule("card-url-outside", "buttons", "url-outside"),
+    _card_rule("card-phone-usable", "buttons", "phone-usable"),
+)
+OPERATOR_RULES: Final = tuple(  # Source: operator's facts 2.2 to 2.5; facts 3.3
+    replace(rule, is_operator_rule=True) for rule in (*_MESSAGE_RULES, *_CARD_RULES)
 )
 
 TEMPLATE_RULES: Final = (*SPEC_RULES, *OPERATOR_RULES)

@@ -1,7 +1,6 @@
 """Callback bodies of version 2: of messages, of received messages, and of accounts."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ from waypost.domain.event import AccountEvent, InboundEvent, StatusEvent
 from waypost.domain.message import MessageKind, MessageState
 from waypost.domain.phone_number import country_and_national
 from waypost.domain.postback import InboundContext
+from waypost.wire.callbacks.kinds import ACCOUNT_KINDS, INBOUND_KINDS
 
 
 def deductions(event: StatusEvent) -> dict[str, Any]:
@@ -170,23 +170,6 @@ def _pricing(pricing: dict[str, Any]) -> dict[str, Any]:
 Payload = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class InboundKind:
-    """A row of the table of inbound messages.
-
-    Attributes:
-        type: `payload.type` of the callback.
-        payload: returns the inner `payload`; None: there is none.
-        envelope_type: `type` of the callback.
-        context: returns members of `payload.context` in addition to those of a reply.
-    """
-
-    type: str
-    payload: Callable[[InboundEvent, InboundContext], Payload] | None
-    envelope_type: str = "message"
-    context: Callable[[InboundEvent], Payload] | None = None
-
-
 def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundContext) -> bytes | None:
     """Return the body of a recipient's message; None where version 2 has no format for it.
 
@@ -198,14 +181,15 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundCont
 
     Source: spec, "Events"; ledger row 36; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
     """
-    kind = V2_INBOUND_KINDS.get(event.kind)
-    if kind is None:
+    kind = INBOUND_KINDS.get(event.kind)
+    if kind is None or event.kind not in V2_INBOUND_PAYLOADS:
         return None
+    make_payload = V2_INBOUND_PAYLOADS[event.kind]
     phone = event.sender or event.sender_user_id or ""
     country_code, national = country_and_national(event.sender) if event.sender else ("", "")
-    payload: Payload = {"id": event.operator_message_id, "source": phone, "type": kind.type}
-    if kind.payload is not None:
-        payload["payload"] = kind.payload(event, context)
+    payload: Payload = {"id": event.operator_message_id, "source": phone, "type": kind.inner_type}
+    if make_payload is not None:
+        payload["payload"] = make_payload(event, context)
     names = {"phone": phone, "name": event.sender_name, "country_code": country_code, "dial_code": national}
     if app.preferences.user_ids and event.sender_user_id:
         names["userId"] = event.sender_user_id
@@ -213,13 +197,13 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundCont
     reply_context: Payload = {}
     if event.reply_to is not None or event.forwarded or event.frequently_forwarded:
         reply_context = _context(event, context)
-    if kind.context is not None:
-        reply_context |= kind.context(event)
+    if event.kind == "order":
+        reply_context |= _order_context(event)
     if reply_context:
         payload["context"] = reply_context
     if event.referral:
         payload["referral"] = event.referral
-    return envelope(app, at_ms, kind.envelope_type, payload)
+    return envelope(app, at_ms, kind.type, payload)
 
 
 def _context(event: InboundEvent, context: InboundContext) -> Payload:
@@ -256,10 +240,6 @@ def _choice(event: InboundEvent, context: InboundContext) -> Payload:
     if reply is not None and reply.postback_text is not None:
         payload["postbackText"] = reply.postback_text
     return payload
-
-
-def _list_choice(event: InboundEvent, context: InboundContext) -> Payload:
-    return {**_choice(event, context), "description": event.text("description")}
 
 
 def _medium(event: InboundEvent, context: InboundContext) -> Payload:
@@ -328,10 +308,6 @@ def _reaction(event: InboundEvent, context: InboundContext) -> Payload:
     return payload
 
 
-def _order_text(event: InboundEvent, _: InboundContext) -> Payload:
-    return {"text": event.text("text")}
-
-
 def _order_context(event: InboundEvent) -> Payload:
     """Return the products of an order. Source: ledger row 49."""
     items = [object_of(item) for item in list_of(object_of(event.content).get("product_items"))]
@@ -357,42 +333,27 @@ _ORDER_ITEM_MEMBERS: Final = {  # with the operator's names. Source: ledger row 
     "amount": "item_price",
     "quantity": "quantity",
 }
-# Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds not listed, have no format in version 2
-V2_INBOUND_KINDS: Final = {
-    # the operator's kind, `payload.type`, inner payload, `type`, more context
-    "text": InboundKind("text", _text),
-    "button": InboundKind("quick_reply", _tap),
-    "button_reply": InboundKind("button_reply", _choice),
-    "list_reply": InboundKind("list_reply", _list_choice),
-    "image": InboundKind("image", _medium),
-    "video": InboundKind("video", _medium),
-    "audio": InboundKind("audio", _medium),
-    "document": InboundKind("file", _medium),
-    "sticker": InboundKind("sticker", _medium),
-    "location": InboundKind("location", _location),
-    "contacts": InboundKind("contact", _contacts),
-    "reaction": InboundKind("reaction", _reaction),
-    "order": InboundKind("text", _order_text, "order", _order_context),
-    "request_welcome": InboundKind("request_welcome", None),
+V2_INBOUND_PAYLOADS: Final[Mapping[str, Callable[[InboundEvent, InboundContext], Payload] | None]] = {
+    # by the operator's kind; None: there is none. Source: facts 6.4; ledger rows 49, 50; a flow's reply, and other kinds
+    # not listed, have no format in version 2
+    "text": _text,
+    "button": _tap,
+    "button_reply": _choice,
+    "list_reply": lambda event, context: _choice(event, context) | {"description": event.text("description")},
+    "image": _medium,
+    "video": _medium,
+    "audio": _medium,
+    "document": _medium,
+    "sticker": _medium,
+    "location": _location,
+    "contacts": _contacts,
+    "reaction": _reaction,
+    "order": lambda event, _: {"text": event.text("text")},
+    "request_welcome": None,
 }
 
 
 AccountValue = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class AccountKind:
-    """A row of the table of account events.
-
-    Attributes:
-        type: of the callback.
-        inner_type: `payload.type`.
-        payload: returns the inner `payload`; None where version 2 has no format for the event.
-    """
-
-    type: str
-    inner_type: str
-    payload: Callable[[AccountValue, int], AccountValue | None]
 
 
 def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
@@ -400,10 +361,11 @@ def account_body(app: App, at_ms: int, event: AccountEvent) -> bytes | None:
 
     Source: facts 6.6, 6.8.
     """
-    kind = V2_ACCOUNT_KINDS.get(event.field)
-    inner = None if kind is None else kind.payload(event.members, at_ms)
-    if kind is None or inner is None:
+    make_payload = V2_ACCOUNT_PAYLOADS.get(event.field)
+    inner = None if make_payload is None else make_payload(event.members, at_ms)
+    if inner is None:
         return None
+    kind = ACCOUNT_KINDS[event.field]
     if event.field == "user_preferences" and app.preferences.user_ids:
         inner = _add_user_ids(inner, event.members)
     return account_envelope(app, at_ms, kind.type, {"type": kind.inner_type, "payload": inner})
@@ -487,13 +449,13 @@ def _capability(value: AccountValue, _: int) -> AccountValue:
 
 def _preferences(value: AccountValue, _: int) -> AccountValue:
     """Return the preferences; a user without a number is named by the user id, as the sender of a message is."""
-    preferences = [object_of(item) for item in list_of(value.get("user_preferences"))]
-    return {"user_preferences": [_preference(item) for item in preferences]}
-
-
-def _preference(item: AccountValue) -> AccountValue:
+    items = [object_of(item) for item in list_of(value.get("user_preferences"))]
     names = ("detail", "category", "value", "timestamp")
-    return {"wa_id": item.get("wa_id") or item.get("user_id"), **{name: item.get(name) for name in names}}
+    shown = [
+        {"wa_id": item.get("wa_id") or item.get("user_id"), **{name: item.get(name) for name in names}}
+        for item in items
+    ]
+    return {"user_preferences": shown}
 
 
 def _add_user_ids(inner: AccountValue, value: AccountValue) -> AccountValue:
@@ -535,12 +497,12 @@ BAN_STATES: Final = {  # the operator's ban states. Source: facts 6.6, status-ev
     "DISABLE": "DISABLE",
     "REINSTATE": "REINSTATE",
 }
-V2_ACCOUNT_KINDS: Final = {  # Source: facts 6.6, 6.8
-    # the operator's field, type, inner type, payload
-    "account_review_update": AccountKind("account-event", "review-event", _review),
-    "account_update": AccountKind("account-event", "status-event", _status),
-    "phone_number_name_update": AccountKind("account-event", "pndn-event", _display_name),
-    "phone_number_quality_update": AccountKind("account-event", "tier-event", _tier),
-    "business_capability_update": AccountKind("account-event", "capability-event", _capability),
-    "user_preferences": AccountKind("preference-event", "user_preferences", _preferences),
+V2_ACCOUNT_PAYLOADS: Final[Mapping[str, Callable[[AccountValue, int], AccountValue | None]]] = {
+    # by the operator's field; without a payload version 2 has no format for the event. Source: facts 6.6, 6.8
+    "account_review_update": _review,
+    "account_update": _status,
+    "phone_number_name_update": _display_name,
+    "phone_number_quality_update": _tier,
+    "business_capability_update": _capability,
+    "user_preferences": _preferences,
 }
