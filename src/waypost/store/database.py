@@ -22,14 +22,12 @@ EnqueueListener = Callable[[EnqueuedJobs], None]
 NotificationListener = Callable[[str, str], None]
 """Called on the loop with the subject and the content of a notification from another process."""
 
-JOBS_ENQUEUED_SUBJECT: Final = "jobs_enqueued"
-"""Subject of a notification about new jobs; its content is `queue group`."""
+JOBS_ENQUEUED_SUBJECT: Final = "jobs_enqueued"  # subject of a notification about new jobs; its content is `queue group`
 
 RETRIES_DUE_SUBJECT: Final = "retries_due"
 """Subject of a notification that what waits for another attempt is due now; its content is `queue group`."""
 
-NOTIFICATIONS_MISSED: Final = "missed"
-"""Subject after a gap, in which any notification may have been lost."""
+NOTIFICATIONS_MISSED: Final = "missed"  # subject after a gap, in which any notification may have been lost
 
 
 class Database:

@@ -28,8 +28,7 @@ from waypost.domain.templates.template import Template, TemplateEdit
 from waypost.store.sql import RowReader
 
 _read_app: Final = RowReader(App)
-decode_business_account: Final = RowReader(BusinessAccount)
-"""Return a business account from its row."""
+decode_business_account: Final = RowReader(BusinessAccount)  # return a business account from its row
 _read_operator_account: Final = RowReader(OperatorAccount)
 _read_template: Final = RowReader(Template)
 
@@ -227,8 +226,7 @@ def decode_content(kind: str, stored: bytes) -> Content:
 
 
 _LEVEL: Final = 6
-_WINDOW_BITS: Final = -11
-"""2 KiB, more than a dictionary and a usual text; negative: without a header and a checksum."""
+_WINDOW_BITS: Final = -11  # 2 KiB, more than a dictionary and a usual text; negative: without a header and a checksum
 _MEMORY_LEVEL: Final = 3
 
 

@@ -30,8 +30,7 @@ UPGRADE_LIMITS: Final = {  # of an upgrade on PostgreSQL: running processes are 
 }
 
 MAX_NAMED_TABLES: Final = 3
-MOVING_PROPERTY: Final = "moving"
-"""Property of a store that `waypost move` is filling."""
+MOVING_PROPERTY: Final = "moving"  # property of a store that `waypost move` is filling
 
 MOVED_PROPERTY: Final = "moved"
 """Property of a store that has been moved to another: if both ran, everything would be sent twice."""

@@ -31,10 +31,8 @@ class CachedTable(Generic[Id, CachedRow]):
     size: Callable[[CachedRow], int]  # returns how many characters or bytes the texts of a row have
 
 
-GroupKey = tuple[Any, str]
-"""A `QueueName`, whose package imports this module, and a concurrency group."""
-CacheKey = tuple[CachedTable[Any, Any], Any]
-"""A table and the id of a row."""
+GroupKey = tuple[Any, str]  # a `QueueName`, whose package imports this module, and a concurrency group
+CacheKey = tuple[CachedTable[Any, Any], Any]  # a table and the id of a row
 
 
 @dataclass(slots=True)

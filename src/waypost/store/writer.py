@@ -15,8 +15,7 @@ from waypost.store.contract import StoreDamaged, StoreEngine, StoreUnavailable
 from waypost.store.write_through_cache import EnqueuedJobs, WriteThroughCache, begin_recording
 
 _log = log("store")
-MAX_TRANSACTION_ATTEMPTS: Final = 5
-"""How often a transaction is run that fails only because of a concurrent one."""
+MAX_TRANSACTION_ATTEMPTS: Final = 5  # how often a transaction is run that fails only because of a concurrent one
 
 
 class Writer:

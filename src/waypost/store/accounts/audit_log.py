@@ -15,10 +15,8 @@ from waypost.base.clock import Clock
 from waypost.store.database import Database
 from waypost.store.tables import audit_log
 
-ADMIN_ACTOR: Final = "admin"
-"""The actor who holds the admin token."""
-ANONYMOUS_ACTOR: Final = "nobody"
-"""The actor of a rejected request without a valid credential."""
+ADMIN_ACTOR: Final = "admin"  # the actor who holds the admin token
+ANONYMOUS_ACTOR: Final = "nobody"  # the actor of a rejected request without a valid credential
 MAX_AUDIT_TEXT_CHARS: Final = 300
 HIDDEN_VALUE: Final = "(hidden)"
 """Stands for a value of a path that is no id: it may be a key that was given by mistake."""

@@ -20,8 +20,7 @@ from waypost.store.sql import upsert
 from waypost.store.tables import api_keys, client_secrets, console_sessions, partner_tokens, partners, universal_tokens
 
 MAX_UNIVERSAL_TOKENS: Final = 3  # active at once. Source: ledger C4
-CREDENTIAL_ID_CHARS: Final = 16
-"""How many characters of a credential's hash are its id."""
+CREDENTIAL_ID_CHARS: Final = 16  # how many characters of a credential's hash are its id
 
 
 class CredentialKind(StrEnum):

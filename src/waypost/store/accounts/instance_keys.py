@@ -28,13 +28,10 @@ from waypost.store.tables import (
     subscriptions,
 )
 
-KEY_CHANGED: Final = "instance_key_changed"
-"""Notification between processes: the store uses another instance key."""
+KEY_CHANGED: Final = "instance_key_changed"  # notification between processes: the store uses another instance key
 KEY_PROPERTY: Final = "instance_key"
-REFRESH_S: Final = 5.0
-"""How long a process may use the record it has read, if a notification was lost."""
-LIVE_MS: Final = 60_000
-"""A process that has renewed its leases within this time runs."""
+REFRESH_S: Final = 5.0  # how long a process may use the record it has read, if a notification was lost
+LIVE_MS: Final = 60_000  # a process that has renewed its leases within this time runs
 _ROWS_AT_ONCE: Final = 200
 
 

@@ -63,8 +63,7 @@ def apps_for_event(connection: Connection, operator_account_id: str, event: Acco
     return number_apps if number_apps or event.field in NUMBER_EVENT_FIELDS else account_apps
 
 
-SUBJECT_ID_CHARS: Final = 36
-"""Length of the ids of messages and templates."""
+SUBJECT_ID_CHARS: Final = 36  # length of the ids of messages and templates
 
 _IMMUTABLE_COLUMNS: Final = ("id", "partner_id", "token_serial", "token_hash", "created_on_ms")
 

@@ -23,8 +23,7 @@ from waypost.store.write_through_cache import CachedTable, cache_new_rows
 MAX_STORED_HEADERS: Final = 40
 MAX_HEADER_CHARS: Final = 300
 MAX_RESPONSE_BYTES: Final = 4096
-_MESSAGE_ID: Final = b"\0"
-"""Replaces the message's id in a stored body; JSON has no such byte."""
+_MESSAGE_ID: Final = b"\0"  # replaces the message's id in a stored body; JSON has no such byte
 _DERIVED_HEADERS: Final = {"Waypost-Callback-Id": "id", "Waypost-Sequence": "sequence", "webhook-id": "id"}
 """Headers of attempts that follow from the callback's row, with the columns: a first attempt does not store them."""
 _PACKED_HEADERS: Final = ("webhook-timestamp", "webhook-signature", "User-Agent")
@@ -292,8 +291,7 @@ _UPDATE_REPLAYED: Final = (
 )
 
 
-REPLAY_BATCH_JOBS: Final = 500
-"""How many jobs one transaction enqueues, so that no other write waits long for it."""
+REPLAY_BATCH_JOBS: Final = 500  # how many jobs one transaction enqueues, so that no other write waits long for it
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,7 @@ from waypost.store.tables import (
 
 _Select = Any  # of many columns
 
-MAX_SCANNED_CALLBACKS: Final = 20_000
-"""How many callbacks one page scans, if a filter matches few."""
+MAX_SCANNED_CALLBACKS: Final = 20_000  # how many callbacks one page scans, if a filter matches few
 
 _DELIVERY_COLUMNS: Final = (  # without the body, which a list does not show
     callbacks.c.id, callbacks.c.subscription_id, callbacks.c.subject, callbacks.c.sequence,
@@ -60,8 +59,7 @@ _STATE_CONDITIONS: Final = {
     "delivered": callbacks.c.delivered.is_(True),
     "given up": callbacks.c.delivered.is_(False),
 }
-DELIVERY_STATES: Final = tuple(_STATE_CONDITIONS)
-"""Possible states of a callback."""
+DELIVERY_STATES: Final = tuple(_STATE_CONDITIONS)  # possible states of a callback
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -379,8 +377,7 @@ def _has_few_open(connection: Connection, ids: Sequence[int], limit: int) -> boo
     return connection.execute(select(func.count()).select_from(jobs)).scalar_one() <= limit
 
 
-MAX_LOGGED_EVENTS: Final = 200
-"""Maximum events of one log; a message has about ten."""
+MAX_LOGGED_EVENTS: Final = 200  # maximum events of one log; a message has about ten
 
 
 def sent_message_events(

@@ -24,12 +24,9 @@ from waypost.store.tables import inbound_messages, messages, recipients
 
 MAX_SCANNED_ACTIVITIES: Final = 5_000
 """Sent messages, and recipients who wrote, that one request of the list examines at most."""
-MAX_FOUND_RECIPIENTS: Final = 100
-"""Of a number or an id, of whom the list shows no more."""
-MAX_UNREAD: Final = 100
-"""Unread messages are counted up to here."""
-MAX_EXAMINED_RECIPIENTS: Final = 300
-"""Recipients whose last messages one request of the list reads at most."""
+MAX_FOUND_RECIPIENTS: Final = 100  # of a number or an id, of whom the list shows no more
+MAX_UNREAD: Final = 100  # unread messages are counted up to here
+MAX_EXAMINED_RECIPIENTS: Final = 300  # recipients whose last messages one request of the list reads at most
 _ACTIVITY_BATCH: Final = 500
 _CHUNK: Final = 60
 

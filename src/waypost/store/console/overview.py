@@ -29,13 +29,10 @@ from waypost.store.tables import (
     templates,
 )
 
-MAX_COUNTED_PER_GROUP: Final = 2_000
-"""How many jobs of a group are counted; a longer one is only known to be longer."""
-MAX_DEAD_LETTERS: Final = 500
-"""How many dead letters are searched for those of an app."""
+MAX_COUNTED_PER_GROUP: Final = 2_000  # how many jobs of a group are counted; a longer one is only known to be longer
+MAX_DEAD_LETTERS: Final = 500  # how many dead letters are searched for those of an app
 MAX_PROBLEM_TEMPLATES: Final = 20
-MAX_WEBHOOKS: Final = 500
-"""How many of the newest inbound webhooks are searched for those of an operator account."""
+MAX_WEBHOOKS: Final = 500  # how many of the newest inbound webhooks are searched for those of an operator account
 MAX_CHECKED_CALLBACKS: Final = 50
 
 _BLOCKED_STATUSES: Final = ("PAUSED", "DISABLED", "FLAGGED", "LOCKED")

@@ -18,8 +18,7 @@ _TIME_COLUMNS: Final = {state: f"{state.value}_on_ms" for state in TIMED_STATES}
 _EVENT_ORDER: Final = {  # of events of one millisecond; others come later
     name: n for n, name in enumerate((SEND_ATTEMPTED, MessageState.UNCERTAIN.value, *_TIME_COLUMNS))
 }
-MAX_SCANNED_JOBS: Final = 20_000
-"""Of a group's jobs, when one is searched for by its subject: no index leads there."""
+MAX_SCANNED_JOBS: Final = 20_000  # of a group's jobs, when one is searched for by its subject: no index leads there
 
 
 def message_counts(connection: Connection) -> dict[str, int]:

@@ -33,11 +33,9 @@ from waypost.store.revision import create_or_check_schema
 
 FULL_BUDGET: Final = ConnectionBudget()
 CHANNEL: Final = "waypost"
-MAX_NOTIFICATION_BYTES: Final = 7_000
-"""Of one notification; PostgreSQL allows 8,000."""
+MAX_NOTIFICATION_BYTES: Final = 7_000  # of one notification; PostgreSQL allows 8,000
 
-MIN_NOTIFY_INTERVAL_S: Final = 0.002
-"""Minimum time between two notifications: every process has to read each."""
+MIN_NOTIFY_INTERVAL_S: Final = 0.002  # minimum time between two notifications: every process has to read each
 MAX_NOTIFY_INTERVAL_S: Final = 0.016
 """Each time that payloads already wait when the pause is over, the next pause is twice as long, up to this:
 under load each notification costs the server and this process as much as several messages do."""

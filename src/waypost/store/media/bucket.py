@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config
 
 CONNECT_TIMEOUT_S: Final = 5
-REQUEST_TIMEOUT_S: Final = 300
-"""Of one request with its body: a file has at most 100 MiB."""
+REQUEST_TIMEOUT_S: Final = 300  # of one request with its body: a file has at most 100 MiB
 RETRY_TIMEOUT_S: Final = 20
 MAX_RETRIES: Final = 3
 EVICT_EVERY_S: Final = 600

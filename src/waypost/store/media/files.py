@@ -74,8 +74,7 @@ def check_folder(connection: Connection, folder: Path | str, name: str) -> None:
 
 HEAD_BYTES: Final = 4 * 1024
 TAIL_BYTES: Final = 256 * 1024
-MIN_SWEEP_AGE_MS: Final = 60 * 60 * 1000
-"""A file received more recently may belong to a row that is not written yet."""
+MIN_SWEEP_AGE_MS: Final = 60 * 60 * 1000  # a file received more recently may belong to a row that is not written yet
 
 _WRITE_BUFFER_BYTES: Final = 512 * 1024
 _INCOMING_PREFIX: Final = "incoming-"

@@ -15,8 +15,7 @@ from sqlalchemy import Column, ColumnElement, Connection, bindparam, func, selec
 from waypost.store.sql import equals_any
 from waypost.store.tables import messages, recipients, templates
 
-MAX_PAGE_ROWS: Final = 200
-"""Maximum number of rows on a page."""
+MAX_PAGE_ROWS: Final = 200  # maximum number of rows on a page
 
 LIST_COLUMNS: Final = (  # without the content of the message, which a list does not show
     messages.c.id, messages.c.source, messages.c.destination, messages.c.kind, messages.c.template_id,
@@ -103,8 +102,7 @@ _TEMPLATE_NAMES: Final = select(templates.c.id, templates.c.element_name, templa
 
 _Select = Any  # of many columns
 
-MAX_SCANNED_ROWS: Final = 20_000
-"""Rows of an app that one request scans for rare matches: about 50 ms on either engine."""
+MAX_SCANNED_ROWS: Final = 20_000  # rows of an app that one request scans for rare matches: about 50 ms on either engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +121,7 @@ class SearchPage:
         return replace(self, before=before, at_most=min(self.at_most, MAX_PAGE_ROWS))
 
 
-FIRST_PAGE: Final = SearchPage()
-"""The first page, within the default limits."""
+FIRST_PAGE: Final = SearchPage()  # the first page, within the default limits
 
 
 @dataclass(frozen=True, slots=True)

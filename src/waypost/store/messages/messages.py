@@ -192,8 +192,7 @@ _UPDATE_STATES_AND_IDS: Final = BulkUpdate(messages, "id", *_STATE_COLUMNS, "rec
 
 
 _MESSAGE_ID_MEMBERS: Final = frozenset({"id", "gsId", "gs_id", "message_id", "msgId"})
-MAX_NAMED_MESSAGES: Final = 500
-"""Maximum number of messages that one callback may refer to."""
+MAX_NAMED_MESSAGES: Final = 500  # maximum number of messages that one callback may refer to
 _AUTHENTICATION: Final = Category.AUTHENTICATION.value
 _decode_json = msgspec.json.Decoder().decode
 

@@ -35,14 +35,12 @@ from waypost.store.schema import POSTGRESQL
 from waypost.store.sql import equals_any
 from waypost.store.tables import apps, messages, queue_jobs, recipients
 
-MAX_SCANNED_TEXTS: Final = 2_500
-"""Maximum messages scanned per request if each has to be decoded to compare its text."""
+MAX_SCANNED_TEXTS: Final = 2_500  # maximum messages scanned per request if each has to be decoded to compare its text
 MAX_SCANNED_FOR_NAME_AND_TEXT: Final = 10_000
 """Maximum messages scanned per request if both the recipient and the content of each are compared."""
 MAX_SEARCHED_RECIPIENTS: Final = 20
 """With more recipients it is faster to scan the app's messages than those of each recipient."""
-MAX_SEARCHED_NUMBERS: Final = 100_000
-"""Of an app, among which part of a number is searched for."""
+MAX_SEARCHED_NUMBERS: Final = 100_000  # of an app, among which part of a number is searched for
 MIN_NUMBER_DIGITS: Final = 4
 _BATCH: Final = 500
 MESSAGE_ORDER: Final = TimeOrder(messages.c.accepted_on_ms, messages.c.id)

@@ -27,8 +27,7 @@ from waypost.store.sql import select_row
 from waypost.store.tables import partners, queue_jobs, subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 
-MAX_SHOWN: Final = 10_000_000
-"""How many of one source or receiver are counted to be shown."""
+MAX_SHOWN: Final = 10_000_000  # how many of one source or receiver are counted to be shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,7 @@ _OLDEST_DEAD_CALLBACKS: Final = (
 )
 
 
-MAX_COUNTED_PER_QUEUE: Final = 20_000
-"""How many jobs of a queue are counted; a longer queue is only known to be longer."""
+MAX_COUNTED_PER_QUEUE: Final = 20_000  # how many jobs of a queue are counted; a longer queue is only known to be longer
 
 
 @dataclass(frozen=True, slots=True)

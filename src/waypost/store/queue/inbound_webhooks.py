@@ -29,8 +29,7 @@ CACHED_ITEMS: Final[CachedTable[int, WebhookItemRow]] = CachedTable("webhook_ite
 MIN_COMPRESSED_BYTES: Final = 1_024
 """A body of this size is compressed: it is a tenth of its size then, and a single status would save little."""
 
-NO_RECIPIENT: Final = 0
-"""Stands in for a recipient's id if a group was written to; ids begin with 1."""
+NO_RECIPIENT: Final = 0  # stands in for a recipient's id if a group was written to; ids begin with 1
 
 
 class NewItem(NamedTuple):

@@ -23,11 +23,9 @@ from waypost.store.queue.job_subjects import QueueName
 from waypost.store.sql import upsert
 from waypost.store.tables import leases, processes
 
-SHARD_COUNT: Final = 256
-"""How many shards the groups of a queue are hashed into."""
+SHARD_COUNT: Final = 256  # how many shards the groups of a queue are hashed into
 
-NO_HOLDER: Final = ""
-"""Holder of a lease that is free."""
+NO_HOLDER: Final = ""  # holder of a lease that is free
 
 PROCESS_RETENTION_MS: Final = 10 * 60 * 1000
 """How long a killed process stays in the list: far longer than a process can be suspended and continue."""

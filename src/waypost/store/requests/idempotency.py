@@ -19,8 +19,7 @@ from waypost.store.tables import idempotency_keys as keys
 
 WorkResult = TypeVar("WorkResult")
 
-KEY_RETENTION_MS: Final = 24 * 60 * 60 * 1000
-"""How long a response is retained."""
+KEY_RETENTION_MS: Final = 24 * 60 * 60 * 1000  # how long a response is retained
 KEY_LEASE_MS: Final = 120_000
 """How long a request may run before its key may be used again: four times what the slowest needs."""
 

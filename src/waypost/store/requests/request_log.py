@@ -10,10 +10,8 @@ from waypost.base.ids import uuid7_text
 from waypost.store.messages.messages import find_templates_without_codes
 from waypost.store.tables import api_keys, app_keys, apps, request_log, universal_tokens
 
-MAX_SEARCHED_ENTRIES: Final = 5_000
-"""Entries that one page looks at: a few milliseconds on either engine."""
-MAX_TRIMMED_ENTRIES: Final = 200
-"""Of one transaction."""
+MAX_SEARCHED_ENTRIES: Final = 5_000  # entries that one page looks at: a few milliseconds on either engine
+MAX_TRIMMED_ENTRIES: Final = 200  # of one transaction
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,10 +45,8 @@ from waypost.store.tables import (
     webhook_items,
 )
 
-MAX_SEARCHED_ROWS: Final = 2_000
-"""Rows that one call searches: a few milliseconds of one transaction."""
-ERASED: Final = "erased"
-"""Stands in the audit log where the number was."""
+MAX_SEARCHED_ROWS: Final = 2_000  # rows that one call searches: a few milliseconds of one transaction
+ERASED: Final = "erased"  # stands in the audit log where the number was
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +271,7 @@ _PARTS: Final[dict[str, _Scanned | _ErasePart]] = {  # in this order
     "rest": _erase_rest,
     "identity": _erase_identity,
 }
-ERASURE_PARTS: Final = tuple(_PARTS)
-"""The parts, in the order of an erasure."""
+ERASURE_PARTS: Final = tuple(_PARTS)  # the parts, in the order of an erasure
 ERASED_TABLES: Final = (*dict.fromkeys(row.column.table for row in PERSONAL_COLUMNS), sequences)
 """The tables whose free space may hold what was erased, until it is compacted; ordering keys of jobs that have ended,
 and names of expired uploads, too."""

@@ -28,10 +28,8 @@ from waypost.store.tables import (
     webhook_items,
 )
 
-MAX_WINDOW_ROWS: Final = 20_000
-"""Maximum rows among which one call searches."""
-MAX_PAGE_RECORDS: Final = 50
-"""Maximum messages, received messages or callbacks of one call."""
+MAX_WINDOW_ROWS: Final = 20_000  # maximum rows among which one call searches
+MAX_PAGE_RECORDS: Final = 50  # maximum messages, received messages or callbacks of one call
 
 
 class ExportPosition(NamedTuple):
@@ -218,5 +216,4 @@ _PARTS: Final = {  # in this order
     ),
     "request": _ExportPart(request_log, request_log.c.id, lambda person: is_mentioned(request_log, person.names)),
 }
-EXPORT_KINDS: Final = tuple(_PARTS)
-"""The kinds of records, in the order of an export."""
+EXPORT_KINDS: Final = tuple(_PARTS)  # the kinds of records, in the order of an export

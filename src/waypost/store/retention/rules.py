@@ -38,12 +38,9 @@ from waypost.store.tables import (
     webhook_items,
 )
 
-MAX_BATCH_ROWS: Final = 200
-"""Of one transaction: a few milliseconds on either engine."""
-MAX_REMEMBERED_OPEN: Final = 1_000
-"""How many open messages before the cleared position are remembered."""
-MAX_OPEN_WEBHOOKS: Final = 20_000
-"""With more open webhook items than that no item is deleted: something else is wrong."""
+MAX_BATCH_ROWS: Final = 200  # of one transaction: a few milliseconds on either engine
+MAX_REMEMBERED_OPEN: Final = 1_000  # how many open messages before the cleared position are remembered
+MAX_OPEN_WEBHOOKS: Final = 20_000  # with more open webhook items than that no item is deleted: something else is wrong
 
 
 DeleteBatch = Callable[[Connection, int, str], str | None]

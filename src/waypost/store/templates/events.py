@@ -18,8 +18,7 @@ from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import decode_template_draft
 from waypost.store.tables import apps, inbound_messages, messages, operator_accounts, template_events, webhook_items
 
-MAX_TEMPLATE_EVENTS: Final = 200
-"""Maximum events of one template that are read at once; the newest."""
+MAX_TEMPLATE_EVENTS: Final = 200  # maximum events of one template that are read at once; the newest
 
 
 class TemplateEventKind(StrEnum):
