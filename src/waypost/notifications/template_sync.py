@@ -15,12 +15,8 @@ from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.template_changes import apply_category_change, apply_quality_change, apply_status_change
 from waypost.store.accounts.partners import app_by_id
-from waypost.store.templates.templates import (
-    change_contents,
-    change_template,
-    find_operator_template,
-    store_found_template,
-)
+from waypost.store.templates.events import TemplateEventKind
+from waypost.store.templates.templates import adopt_template, change_contents, change_template, find_operator_template
 
 NAME_TAKEN_ELSEWHERE: Final = "The operator has another template of this name and language; it is listed now."
 _NEVER_ACCEPTED: Final = {TemplateStatus.REJECTED, TemplateStatus.FAILED}
@@ -118,7 +114,7 @@ def add_found_template(
         operator_template_id=found.id,
         reason=found.rejected_reason,
     )
-    store_found_template(connection, template)
+    adopt_template(connection, template, TemplateEventKind.FOUND)
 
 
 def align_template(

@@ -7,7 +7,7 @@ unchanged. The engine decides how they are sent: see `BulkStatements`.
 
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 from sqlalchemy import Boolean, Connection, Table
@@ -37,7 +37,11 @@ class BulkInsert:
         self.table = table
         self.columns = columns
         self.positions = positions
-        self.skips_existing = skips_existing
+        self._end = " ON CONFLICT DO NOTHING" if skips_existing else ""
+
+    def text(self, values: str, *more_columns: str) -> str:
+        """Return the statement of an engine that writes the rows as these values."""
+        return f"INSERT INTO {self.table.name} ({quote(*self.columns, *more_columns)}) {values}{self._end}"
 
     def run(self, connection: Connection, rows: Rows) -> Sequence[int] | None:
         """Insert the rows in order; without rows, run nothing.
@@ -48,22 +52,44 @@ class BulkInsert:
         return connection.info[BULK_STATEMENTS].insert(connection, self, rows) if rows else ()
 
 
-class BulkInsertNew:
-    """New rows of a table, except those that it has already by any unique key.
+class BulkUpsert(BulkInsert):
+    """Rows of a table that are new, or that change what it has.
+
+    Args:
+        end: what happens to a row that it has already.
+        returned: columns of the written rows.
+    """
+
+    def __init__(self, table: Table, columns: Sequence[str], end: str, returned: Sequence[str]) -> None:
+        super().__init__(table, *columns)
+        self._end = f" {end} RETURNING {', '.join(f'{table.name}.{quote(name)}' for name in returned)}"
+
+    def fetch(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
+        """Write the rows in order; return the returned columns of those that were written, in any order."""
+        return connection.info[BULK_STATEMENTS].upsert(connection, self, rows) if rows else []
+
+
+def bulk_insert_new(table: Table, *columns: str, returned: Sequence[str]) -> BulkUpsert:
+    """Return the statement for new rows of a table, except those that it has already by any unique key.
 
     Args:
         columns: those that are given, in the order of the tuples' values.
         returned: columns of the new rows: one that the table sets, and those that identify a row.
     """
+    return BulkUpsert(table, columns, "ON CONFLICT DO NOTHING", returned)
 
-    def __init__(self, table: Table, *columns: str, returned: Sequence[str]) -> None:
-        self.table = table
-        self.columns = columns
-        self.returned = tuple(returned)
 
-    def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert the rows in order; return the returned columns of those that were new, in any order."""
-        return connection.info[BULK_STATEMENTS].insert_new(connection, self, rows) if rows else []
+def bulk_count(table: Table, *columns: str) -> BulkUpsert:
+    """Return the statement that raises counters by the given numbers, or begins them there; it returns key and count.
+
+    Rows are sorted, so that two transactions cannot deadlock, and no key occurs twice.
+
+    Args:
+        columns: the primary key, then the counter.
+    """
+    *key, counter = columns
+    counted = f"{quote(counter)} = {table.name}.{quote(counter)} + excluded.{quote(counter)}"
+    return BulkUpsert(table, columns, f"ON CONFLICT ({quote(*key)}) DO UPDATE SET {counted}", columns)
 
 
 class BulkUpdate:
@@ -100,32 +126,6 @@ class BulkDelete:
         return connection.info[BULK_STATEMENTS].delete(connection, self, keys) if keys else set()
 
 
-class BulkCount:
-    """Counters that are raised, or begun at the number by which they are raised.
-
-    Args:
-        table: the table; its primary key identifies a counter.
-        key: the columns of the primary key.
-        column: the counter.
-    """
-
-    def __init__(self, table: Table, key: Sequence[str], column: str) -> None:
-        self.table = table
-        self.key = tuple(key)
-        self.column = column
-
-    def run(self, connection: Connection, rows: Rows) -> list[tuple[Any, ...]]:
-        """Raise counters; no key may occur twice.
-
-        Args:
-            rows: each has the key, and by how much it is raised; sorted, so that two transactions cannot deadlock.
-
-        Returns:
-            Each key with its new count, in any order.
-        """
-        return connection.info[BULK_STATEMENTS].count(connection, self, rows) if rows else []
-
-
 class BulkSelect(Generic[RowTuple]):
     """Rows found by lists of values, as named tuples.
 
@@ -157,8 +157,12 @@ class BulkSelect(Generic[RowTuple]):
         self.is_locked = is_locked
         self.index = index
         self._make = cast("Any", row)._make
-        flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
-        self._flags = tuple(flags)
+        self._flags = [n for n, name in enumerate(self.columns) if isinstance(table.c[name].type, Boolean)]
+
+    def text(self, conditions: list[str], index: str = "") -> str:
+        """Return the statement of an engine that has these conditions for the lists."""
+        where = " AND ".join([*conditions, *([] if self.condition is None else [quote(self.condition)])])
+        return f"SELECT {quote(*self.columns)} FROM {self.table.name}{index} WHERE {where}"  # noqa: S608
 
     def run(self, connection: Connection, *lists: Collection[Any]) -> list[RowTuple]:
         """Return the rows with a value of each list; none if a list is empty."""
@@ -188,56 +192,6 @@ class BulkFilter:
         return connection.info[BULK_STATEMENTS].filter(connection, self, members) if members else set()
 
 
-class BulkStatements(Protocol):
-    """Bulk statements of an engine, its lock for rare writes, and its clock."""
-
-    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
-        """Insert rows; return their positions where the engine returns them."""
-        ...
-
-    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert rows that are new; return their returned columns."""
-        ...
-
-    def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
-        """Update rows."""
-        ...
-
-    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
-        """Delete rows; return the keys that existed."""
-        ...
-
-    def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
-        """Raise counters; return each key with its new count."""
-        ...
-
-    def select(
-        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
-    ) -> Sequence[Sequence[Any]]:
-        """Return the rows with a value of each list, locked if the connection is the writer's."""
-        ...
-
-    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
-        """Return the members for which the condition is true."""
-        ...
-
-    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
-        """Return the shards of a queue whose lease this holder has; where it can expire, it is locked until the end."""
-        ...
-
-    def next_position(self, connection: Connection) -> int:
-        """Return the position of a new job: it is higher than all before."""
-        ...
-
-    def lock_rare_writes(self, connection: Connection) -> None:
-        """Keep other processes from running rare writes until this transaction ends."""
-        ...
-
-    def now_ms(self, connection: Connection) -> int | None:
-        """Return the store's own clock in milliseconds since the epoch; None where the caller's is as good."""
-        ...
-
-
 class SqliteBulkStatements:
     """Bulk statements of one connection to an in-process engine: a statement prepared once, run for each row.
 
@@ -252,64 +206,45 @@ class SqliteBulkStatements:
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
         """Insert rows. There is one writer, so their positions are consecutive."""
         text = self._texts.get(statement)
-        numbers_itself = statement.positions is not None and statement.table.c[statement.positions].primary_key
+        column = statement.positions
+        numbers_itself = column is not None and statement.table.c[column].primary_key
         if text is None:
-            columns = statement.columns
-            if statement.positions and not numbers_itself:
-                columns = (*columns, statement.positions)
-            names, marks = ", ".join(map(_quote, columns)), ", ".join("?" * len(columns))
-            into = f"INSERT INTO {statement.table.name} ({names})"
-            text = f"{into} VALUES ({marks}){skip_existing(statement)}"
-            self._texts[statement] = text
+            more = () if column is None or numbers_itself else (column,)
+            text = self._texts[statement] = statement.text(_marks(statement, len(more)), *more)
         driver = self.driver
-        if statement.positions is None:
+        if column is None:
             driver.executemany(text, rows)
             return None
         if numbers_itself:
             driver.executemany(text, rows)
             last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
             return range(last - len(rows) + 1, last + 1)
-        positions = _reserve_positions(driver, len(rows))
+        positions = self._reserve_positions(len(rows))
         driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
         return positions
 
-    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert rows that are new."""
+    def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
+        """Write rows; return the returned columns of those that were written."""
         text = self._texts.get(statement)
         if text is None:
-            marks = ", ".join("?" * len(statement.columns))
-            names = ", ".join(map(_quote, statement.columns))
-            text = self._texts[statement] = (
-                f"INSERT INTO {statement.table.name} ({names}) VALUES ({marks}) {return_new(statement)}"  # noqa: S608
-            )
+            text = self._texts[statement] = statement.text(_marks(statement))
         driver = self.driver
-        return [new for row in rows if (new := driver.execute(text, row).fetchone()) is not None]
+        return [written for row in rows if (written := driver.execute(text, row).fetchone()) is not None]
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
         """Update rows."""
         text = self._texts.get(statement)
         if text is None:
-            assigned = ", ".join(f"{_quote(name)} = ?" for name in statement.columns)
-            table, key = statement.table.name, _quote(statement.key)
+            assigned = ", ".join(f"{quote(name)} = ?" for name in statement.columns)
+            table, key = statement.table.name, quote(statement.key)
             text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"  # noqa: S608
         self.driver.executemany(text, rows)
 
     def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
         """Delete rows."""
-        text = f"DELETE FROM {statement.table.name} WHERE {_quote(statement.key)} = ?"  # noqa: S608
+        text = f"DELETE FROM {statement.table.name} WHERE {quote(statement.key)} = ?"  # noqa: S608
         self.driver.executemany(text, [(key,) for key in keys])
         return set(keys)
-
-    def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
-        """Raise counters."""
-        text = self._texts.get(statement)
-        if text is None:
-            text = self._texts[statement] = (
-                f"{upsert_counter(statement)} VALUES ({', '.join('?' * (len(statement.key) + 1))}) "
-                f"{raise_counter(statement)}"
-            )
-        driver = self.driver
-        return [driver.execute(text, row).fetchone() for row in rows]
 
     def select(
         self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
@@ -317,14 +252,10 @@ class SqliteBulkStatements:
         """Return rows; a writing transaction is alone, so that nothing is locked. Each list is one JSON text."""
         text = self._texts.get(statement)
         if text is None:
-            names = ", ".join(map(_quote, statement.columns))
-            conditions = [f"{_quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]  # noqa: S608
-            if statement.condition is not None:
-                conditions.append(_quote(statement.condition))
-            table = statement.table.name + (f" INDEXED BY {statement.index}" if statement.index else "")
-            where = " AND ".join(conditions)
-            text = self._texts[statement] = f"SELECT {names} FROM {table} WHERE {where}"  # noqa: S608
-        return self.driver.execute(text, [_encode_json([*values]).decode() for values in lists]).fetchall()
+            conditions = [f"{quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]  # noqa: S608
+            index = f" INDEXED BY {statement.index}" if statement.index else ""
+            text = self._texts[statement] = statement.text(conditions, index)
+        return self.driver.execute(text, [_encode_list(values) for values in lists]).fetchall()
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
         """Return the members for which the condition is true."""
@@ -332,13 +263,13 @@ class SqliteBulkStatements:
         return {value for (value,) in self.driver.execute(text, (_encode_list(members),))}
 
     def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
-        """Return the shards whose lease this holder has."""
+        """Return the shards of a queue whose lease this holder has."""
         rows = self.driver.execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
         return {shard for (shard,) in rows}
 
     def next_position(self, connection: Connection) -> int:
-        """Return the position of a new job."""
-        return _reserve_positions(self.driver, 1)[0]
+        """Return the position of a new job: it is higher than all before."""
+        return self._reserve_positions(1)[0]
 
     def lock_rare_writes(self, connection: Connection) -> None:
         """Do nothing: there is no other process."""
@@ -347,50 +278,29 @@ class SqliteBulkStatements:
         """Return None: the clock of the one process is as good."""
         return None
 
+    def _reserve_positions(self, count: int) -> range:
+        """Raise the number that `AUTOINCREMENT` keeps for `queue_jobs`; return the positions in between.
 
-def skip_existing(statement: BulkInsert) -> str:
-    """Return the end of a statement that inserts rows; both engines understand it."""
-    return " ON CONFLICT DO NOTHING" if statement.skips_existing else ""
-
-
-def return_new(statement: BulkInsertNew) -> str:
-    """Return the end of a statement that inserts new rows; both engines understand it."""
-    return f"ON CONFLICT DO NOTHING RETURNING {', '.join(map(_quote, statement.returned))}"
-
-
-def upsert_counter(statement: BulkCount) -> str:
-    """Return the beginning of a statement that raises counters, up to its rows; both engines understand it."""
-    names = ", ".join(map(_quote, (*statement.key, statement.column)))
-    return f"INSERT INTO {statement.table.name} ({names})"
+        Source: sqlite.org, "SQLite Autoincrement": the table is an ordinary one.
+        """
+        row = self.driver.execute(_RAISE_LAST_POSITION, (count,)).fetchone()
+        if row is None:  # no job has been enqueued yet
+            self.driver.execute(_SET_FIRST_POSITION, (count,))
+            row = (count,)
+        return range(row[0] - count + 1, row[0] + 1)
 
 
-def raise_counter(statement: BulkCount) -> str:
-    """Return the end of a statement that raises counters; both engines understand it."""
-    table, key, column = statement.table.name, ", ".join(map(_quote, statement.key)), _quote(statement.column)
-    return (
-        f"ON CONFLICT ({key}) DO UPDATE SET {column} = {table}.{column} + excluded.{column} "
-        f"RETURNING {', '.join(f'{table}.{_quote(name)}' for name in (*statement.key, statement.column))}"
-    )
+def _marks(statement: BulkInsert, more: int = 0) -> str:
+    return f"VALUES ({', '.join('?' * (len(statement.columns) + more))})"
 
 
-def _reserve_positions(driver: Any, count: int) -> range:
-    """Raise the number that `AUTOINCREMENT` keeps for `queue_jobs`; return the positions in between.
-
-    Source: sqlite.org, "SQLite Autoincrement": the table is an ordinary one.
-    """
-    row = driver.execute(_RAISE_LAST_POSITION, (count,)).fetchone()
-    if row is None:  # no job has been enqueued yet
-        driver.execute(_SET_FIRST_POSITION, (count,))
-        row = (count,)
-    return range(row[0] - count + 1, row[0] + 1)
-
-
-def _quote(name: str) -> str:
-    return f'"{name}"'
+def quote(*names: str) -> str:
+    """Return names of columns as both engines understand them."""
+    return ", ".join(f'"{name}"' for name in names)
 
 
 def _encode_list(values: Collection[Any]) -> str:
-    return _encode_json(list(values)).decode()
+    return _encode_json([*values]).decode()
 
 
 _encode_json = msgspec.json.Encoder().encode

@@ -25,7 +25,8 @@ from waypost.domain.partner import Partner
 from waypost.domain.session_messages import SESSION_KINDS
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template, TemplateEdit
-from waypost.store.sql import RowReader
+from waypost.store.sql import RowReader, row_values
+from waypost.store.tables import apps, operator_accounts, templates
 
 _read_app: Final = RowReader(App)
 decode_business_account: Final = RowReader(BusinessAccount)  # return a business account from its row
@@ -33,7 +34,7 @@ _read_operator_account: Final = RowReader(OperatorAccount)
 _read_template: Final = RowReader(Template)
 
 _encode_json = msgspec.json.Encoder().encode
-_decode_draft = msgspec.json.Decoder(TemplateDraft).decode
+decode_template_draft = msgspec.json.Decoder(TemplateDraft).decode
 _decode_edit = msgspec.json.Decoder(TemplateEdit).decode
 _decode_preferences = msgspec.json.Decoder(AppPreferences).decode
 _decode_fields = msgspec.json.Decoder(dict[str, str]).decode
@@ -54,39 +55,23 @@ def decode_partner(row: Row[Any]) -> Partner:
 
 def decode_app(row: Any) -> App:
     """Return an app from its row: SQLAlchemy's, or a named tuple."""
-    return _read_app(
-        row,
-        phone_number=row.phone_number or "",
-        preferences=_read_preferences(row.preferences),
-        rates=_decode_fields(row.rates),
-    )
-
-
-def _read_preferences(text: str) -> AppPreferences:
-    """Return preferences; where they do not say it, version 3 has user ids as before (decision 0105)."""
-    preferences = _decode_preferences(text)
-    return preferences if '"user_ids_v3":' in text else replace(preferences, user_ids_v3=True)
+    preferences = _decode_preferences(row.preferences)
+    if '"user_ids_v3":' not in row.preferences:  # version 3 has user ids as before (decision 0105)
+        preferences = replace(preferences, user_ids_v3=True)
+    return _read_app(row, phone_number=row.phone_number or "", preferences=preferences, rates=_decode_fields(row.rates))
 
 
 def app_columns(app: App, token_hash: str) -> dict[str, Any]:
     """Return the columns of an app."""
-    return {
-        "id": app.id,
-        "partner_id": app.partner_id,
-        "name": app.name,
-        "phone_number": app.phone_number or None,
-        "phone_number_id": app.phone_number_id,
-        "business_account_id": app.business_account_id,
-        "live": app.live,
-        "hosting": app.hosting.value,
-        "token_serial": app.token_serial,
-        "token_hash": token_hash,
-        "per_second": app.per_second,
-        "preferences": _encode_json(app.preferences).decode(),
-        "rates": _encode_json(dict(app.rates)).decode(),
-        "created_on_ms": app.created_on_ms,
-        "modified_on_ms": app.modified_on_ms,
-    }
+    return row_values(
+        apps,
+        app,
+        phone_number=app.phone_number or None,
+        hosting=app.hosting.value,
+        token_hash=token_hash,
+        preferences=_encode_json(app.preferences).decode(),
+        rates=_encode_json(dict(app.rates)).decode(),
+    )
 
 
 def decode_operator_account(row: Row[Any], unseal: Callable[[bytes, str], str]) -> OperatorAccount:
@@ -96,46 +81,23 @@ def decode_operator_account(row: Row[Any], unseal: Callable[[bytes, str], str]) 
 
 def operator_account_columns(account: OperatorAccount, seal: Callable[[str, str], bytes]) -> dict[str, Any]:
     """Return the columns of an operator account, with its secrets encrypted."""
-    return {
-        "id": account.id,
-        "kind": account.kind,
-        "base_url": account.base_url,
-        "encrypted_fields": seal(_encode_json(dict(account.fields)).decode(), account.id),
-    }
+    sealed = seal(_encode_json(dict(account.fields)).decode(), account.id)
+    return row_values(operator_accounts, account, encrypted_fields=sealed)
 
 
 def template_columns(template: Template) -> dict[str, Any]:
     """Return the columns of a template."""
-    return {
-        "id": template.id,
-        "partner_id": template.partner_id,
-        "app_id": template.app_id,
-        "business_account_id": template.business_account_id,
-        "namespace": template.namespace,
-        "element_name": template.draft.element_name,
-        "language_code": template.draft.language_code,
-        "template_type": template.draft.template_type or "",
-        "category": template.category.value,
-        "old_category": template.old_category,
-        "new_category": template.new_category,
-        "edited": template.edited,
-        "status": template.status.value,
-        "quality": template.quality,
-        "stage": template.stage,
-        "retry": template.retry,
-        "reason": template.reason,
-        "operator_template_id": template.operator_template_id,
-        "decided_on_s": template.decided_on_s,
-        "draft": _encode_json(template.draft),
-        "edit": encode_template_edit(template.edit),
-        "created_on_ms": template.created_on_ms,
-        "modified_on_ms": template.modified_on_ms,
-    }
-
-
-def encode_template_draft(draft: TemplateDraft) -> str:
-    """Return a draft as JSON."""
-    return _encode_json(draft).decode()
+    return row_values(
+        templates,
+        template,
+        element_name=template.draft.element_name,
+        language_code=template.draft.language_code,
+        template_type=template.draft.template_type or "",
+        category=template.category.value,
+        status=template.status.value,
+        draft=_encode_json(template.draft),
+        edit=encode_template_edit(template.edit),
+    )
 
 
 def encode_template_edit(edit: TemplateEdit | None) -> bytes | None:
@@ -143,15 +105,10 @@ def encode_template_edit(edit: TemplateEdit | None) -> bytes | None:
     return None if edit is None else _encode_json(edit)
 
 
-def decode_template_draft(stored: str) -> TemplateDraft:
-    """Return a draft from its JSON."""
-    return _decode_draft(stored)
-
-
 def decode_template(row: Row[Any]) -> Template:
     """Return a template from its row."""
     edit = None if row.edit is None else _decode_edit(row.edit)
-    return _read_template(row, draft=_decode_draft(row.draft), edit=edit)
+    return _read_template(row, draft=decode_template_draft(row.draft), edit=edit)
 
 
 CONTENT_KINDS: Final[dict[type[Content], str]] = {  # the names are stored
@@ -167,7 +124,7 @@ MARKETING_MESSAGE_KINDS: Final = {MARKETING_TEMPLATE, MARKETING_PASSTHROUGH}
 TEMPLATE_MESSAGE_KINDS: Final = {CONTENT_KINDS[TemplateSend], TEMPLATE_PASSTHROUGH, *MARKETING_MESSAGE_KINDS}
 """Kinds that a callback reports as a template message."""
 
-_DECODE: Final = {
+_DECODE: Final[dict[str, Callable[[bytes], Content]]] = {
     TEMPLATE_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
     MARKETING_PASSTHROUGH: msgspec.json.Decoder(Passthrough).decode,
     MARKETING_TEMPLATE: msgspec.json.Decoder(TemplateSend).decode,
@@ -185,8 +142,7 @@ def content_kind(content: Content) -> str:
         case Passthrough(type="template"):
             return TEMPLATE_PASSTHROUGH
         case _:
-            pass
-    return CONTENT_KINDS[type(content)]
+            return CONTENT_KINDS[type(content)]
 
 
 def encode_content(content: Content) -> bytes:
@@ -201,17 +157,14 @@ def encode_content(content: Content) -> bytes:
     return stored
 
 
-def _default_tails(content: Content) -> tuple[bytes, ...]:
-    """Return the ends of the JSON of a content that has only defaults after its first member, longest first.
-
-    Each begins with the comma before a member. A text within a content contains no such end: its quotes are escaped.
-    """
-    members = [b"," + _encode_json({name: value})[1:-1] for name, value in msgspec.to_builtins(content).items()]
-    return tuple(b"".join(members[n:]) + b"}" for n in range(1, len(members)))
-
-
-_DEFAULT_TAILS: Final[dict[type[Content], tuple[bytes, ...]]] = {TemplateSend: _default_tails(TemplateSend(""))}
-"""Contents with many members that most messages leave at their defaults."""
+_DEFAULT_MEMBERS: Final = [
+    b"," + _encode_json({name: value})[1:-1] for name, value in msgspec.to_builtins(TemplateSend("")).items()
+]
+_DEFAULT_TAILS: Final[dict[type[Content], tuple[bytes, ...]]] = {
+    # The ends of its JSON with only defaults after its first member, longest first. No text within a content contains
+    # one: each begins with the comma before a member, and a text's quotes are escaped.
+    TemplateSend: tuple(b"".join(_DEFAULT_MEMBERS[n:]) + b"}" for n in range(1, len(_DEFAULT_MEMBERS)))
+}
 
 
 def decode_retained_content(kind: str, content: bytes) -> Content | None:
@@ -221,8 +174,7 @@ def decode_retained_content(kind: str, content: bytes) -> Content | None:
 
 def decode_content(kind: str, stored: bytes) -> Content:
     """Return the content of a message from its columns."""
-    content: Content = _DECODE[kind](stored)
-    return content
+    return _DECODE[kind](stored)
 
 
 _LEVEL: Final = 6

@@ -8,6 +8,7 @@ same, and the engine unpacks the list.
 engines spell these alike, and SQLite's compiler reads what PostgreSQL's construct holds.
 """
 
+from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -18,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Dialect,
+    Executable,
     Integer,
     Select,
     Table,
@@ -97,6 +99,46 @@ def select_for_update(connection: Connection, statement: Select[Any], *, of: Tab
 
 
 RowValue = TypeVar("RowValue")
+
+
+def read_one(
+    connection: Connection, query: Executable, read: Callable[[Any], RowValue], **parameters: Any
+) -> RowValue | None:
+    """Return the one row of a query as a value; None if there is none."""
+    row = connection.execute(query, parameters).one_or_none()
+    return None if row is None else read(row)
+
+
+def read_all(
+    connection: Connection, query: Executable, read: Callable[[Any], RowValue], **parameters: Any
+) -> list[RowValue]:
+    """Return the rows of a query as values."""
+    return [read(row) for row in connection.execute(query, parameters)]
+
+
+def read_dicts(connection: Connection, query: Executable, **parameters: Any) -> list[dict[str, Any]]:
+    """Return the rows of a query by the names of their columns."""
+    return [dict(row) for row in connection.execute(query, parameters).mappings()]
+
+
+def row_values(table: Table, value: Any, **columns: Any) -> dict[str, Any]:
+    """Return a value as a row: a column is the attribute of its name, unless it is given, or there is none."""
+    names = [name for name in table.c.keys() if name not in columns and hasattr(value, name)]  # noqa: SIM118
+    return {name: getattr(value, name) for name in names} | columns
+
+
+def contains_escaped(column: ColumnElement[Any], part: str) -> ColumnElement[bool]:
+    """Return a condition: a text contains a part, in which no character is a placeholder."""
+    return column.contains(part, autoescape=True)
+
+
+def given(*conditions: tuple[Callable[[Any, Any], Any], ColumnElement[Any], Any]) -> list[ColumnElement[bool]]:
+    """Return the conditions of a filter whose values are given.
+
+    Args:
+        conditions: an operator such as `operator.eq`, a column, and a value; None: it is not given.
+    """
+    return [compares(column, value) for compares, column, value in conditions if value is not None]
 
 
 def select_row(table: Table, row: type[NamedTuple]) -> Select[Any]:

@@ -6,13 +6,15 @@ request, so that it cannot hold a secret.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from operator import eq, ge, lt
 from typing import Final
 
 from sqlalchemy import Connection, delete, insert, select
 
 from waypost.base.clock import Clock
 from waypost.store.database import Database
+from waypost.store.sql import contains_escaped, given, read_all
 from waypost.store.tables import audit_log
 
 ADMIN_ACTOR: Final = "admin"  # the actor who holds the admin token
@@ -76,23 +78,21 @@ class AuditLog:
         """Write an entry; return once it is on disk.
 
         Args:
-            actor: who, as of `AuditEntry`; so are the others.
-            remote_address: of the client.
-            action: method and path template.
-            partner_id: whom it concerns.
-            subject: ids by name, from the path; what is no id is hidden.
-            detail: as of `AuditEntry`.
+            subject: ids by name, from the path; what is no id is hidden. The others are as of `AuditEntry`.
 
         Raises:
             StoreUnavailable: it cannot be written.
         """
+        if not isinstance(subject, str):
+            shown = {name: str(value) if _ID.fullmatch(str(value)) else HIDDEN_VALUE for name, value in subject.items()}
+            subject = " ".join(f"{name}={value}" for name, value in shown.items())
         entry = AuditEntry(
             at_ms=self._clock.now_ms(),
             partner_id=partner_id,
             actor=_clean_text(actor),
             remote_address=_clean_text(remote_address),
             action=_clean_text(action),
-            subject=_clean_text(subject if isinstance(subject, str) else _format_ids(subject)),
+            subject=_clean_text(subject),
             status=status,
             detail=_clean_text(detail),
         )
@@ -103,71 +103,35 @@ class AuditLog:
         return await self._database.read(audit_page, query, at_most)
 
 
-def _format_ids(values: Mapping[str, object]) -> str:
-    shown = {name: str(value) if _ID.fullmatch(str(value)) else HIDDEN_VALUE for name, value in values.items()}
-    return " ".join(f"{name}={value}" for name, value in shown.items())
-
-
 def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
     """Add one entry."""
-    connection.execute(
-        insert(audit_log),
-        {
-            "at_ms": entry.at_ms,
-            "partner_id": entry.partner_id,
-            "actor": entry.actor,
-            "remote_address": entry.remote_address,
-            "action": entry.action,
-            "subject": entry.subject,
-            "status": entry.status,
-            "detail": entry.detail,
-        },
-    )
+    columns = asdict(entry)
+    del columns["id"]
+    connection.execute(insert(audit_log), columns)
 
 
 def audit_page(connection: Connection, query: AuditFilter, at_most: int) -> list[AuditEntry]:
     """Return the newest matching entries, newest first."""
     columns = audit_log.c
-    statement = select(audit_log).order_by(columns.id.desc()).limit(at_most)
-    if query.partner_id is not None:
-        statement = statement.where(columns.partner_id == query.partner_id)
-    if query.actor is not None:
-        statement = statement.where(columns.actor == query.actor)
-    if query.action is not None:
-        statement = statement.where(columns.action.contains(query.action, autoescape=True))
-    if query.rejected is not None:
-        statement = statement.where(columns.status >= 400 if query.rejected else columns.status < 400)
-    if query.since_ms is not None:
-        statement = statement.where(columns.at_ms >= query.since_ms)
-    if query.until_ms is not None:
-        statement = statement.where(columns.at_ms < query.until_ms)
-    if query.before_id is not None:
-        statement = statement.where(columns.id < query.before_id)
-    return [
-        AuditEntry(
-            at_ms=row.at_ms,
-            partner_id=row.partner_id,
-            actor=row.actor,
-            remote_address=row.remote_address,
-            action=row.action,
-            subject=row.subject,
-            status=row.status,
-            detail=row.detail,
-            id=row.id,
-        )
-        for row in connection.execute(statement)
-    ]
+    conditions = given(
+        (eq, columns.partner_id, query.partner_id),
+        (eq, columns.actor, query.actor),
+        (contains_escaped, columns.action, query.action),
+        (ge if query.rejected else lt, columns.status, None if query.rejected is None else 400),
+        (ge, columns.at_ms, query.since_ms),
+        (lt, columns.at_ms, query.until_ms),
+        (lt, columns.id, query.before_id),
+    )
+    names = (columns[field.name] for field in fields(AuditEntry))
+    newest = select(*names).where(*conditions).order_by(columns.id.desc()).limit(at_most)
+    return read_all(connection, newest, lambda row: AuditEntry(*row))
 
 
 def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete some entries older than a time; None if there are no more."""
     del after
-    oldest = (
-        select(audit_log.c.id)
-        .where(audit_log.c.at_ms < before_ms)
-        .order_by(audit_log.c.at_ms)
-        .limit(_MAX_DELETED_ENTRIES)
-    )
+    is_old = audit_log.c.at_ms < before_ms
+    oldest = select(audit_log.c.id).where(is_old).order_by(audit_log.c.at_ms).limit(_MAX_DELETED_ENTRIES)
     deleted = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
     return "more" if deleted == _MAX_DELETED_ENTRIES else None
 

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, func, ins
 from waypost.domain.app import MAX_ENDED_TOKENS, KeyStatus
 from waypost.domain.partner import Partner, PartnerCredential
 from waypost.store.encoding import decode_partner
-from waypost.store.sql import upsert
+from waypost.store.sql import read_all, read_one, upsert
 from waypost.store.tables import api_keys, client_secrets, console_sessions, partner_tokens, partners, universal_tokens
 
 MAX_UNIVERSAL_TOKENS: Final = 3  # active at once. Source: ledger C4
@@ -48,15 +48,11 @@ def add_credential(
     expires_on_ms: int | None = None,
 ) -> bool:
     """Store a credential's hash, with a name or an expiry if its kind has them; False: the hash is stored already."""
-    columns = {
-        "hash": credential_hash,
-        "partner_id": partner_id,
-        "name": name,
-        "created_on_ms": now_ms,
-        "expires_on_ms": expires_on_ms,
-    }
     table = CREDENTIAL_TABLES[kind]
-    values = {column: value for column, value in columns.items() if column in table.c}
+    values = {"hash": credential_hash, "partner_id": partner_id, "created_on_ms": now_ms}
+    values |= {
+        column: value for column, value in (("name", name), ("expires_on_ms", expires_on_ms)) if column in table.c
+    }
     return connection.execute(upsert(table).on_conflict_do_nothing(), values).rowcount == 1
 
 
@@ -101,17 +97,14 @@ def add_universal_token(
 
 def universal_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
     """Return partner and expiry of the universal token with this hash, or None; the caller checks the expiry."""
-    columns = (universal_tokens.c.partner_id, universal_tokens.c.expires_on_ms)
-    row = connection.execute(select(*columns).where(universal_tokens.c.hash == token_hash)).one_or_none()
-    return None if row is None else (row.partner_id, row.expires_on_ms)
+    query = select(universal_tokens).where(universal_tokens.c.hash == token_hash)
+    return read_one(connection, query, lambda row: (row.partner_id, row.expires_on_ms))
 
 
 def list_credentials(connection: Connection, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:
     """Return a partner's credentials of one kind, oldest first, the expired and the revoked too."""
     table = CREDENTIAL_TABLES[kind]
-    rows = connection.execute(
-        select(table).where(table.c.partner_id == partner_id).order_by(table.c.created_on_ms, table.c.hash)
-    )
+    query = select(table).where(table.c.partner_id == partner_id).order_by(table.c.created_on_ms, table.c.hash)
     return [
         PartnerCredential(
             row.hash[:CREDENTIAL_ID_CHARS],
@@ -120,17 +113,15 @@ def list_credentials(connection: Connection, kind: CredentialKind, partner_id: i
             getattr(row, "expires_on_ms", None),
             getattr(row, "revoked_on_ms", None),
         )
-        for row in rows
+        for row in connection.execute(query)
     ]
 
 
 def valid_secrets(connection: Connection, partner_id: int, now_ms: int) -> frozenset[str]:
     """Return the hashes of a partner's client secrets that have not expired."""
     ends = client_secrets.c.expires_on_ms
-    chosen = select(client_secrets.c.hash).where(
-        client_secrets.c.partner_id == partner_id, ends.is_(None) | (ends > now_ms)
-    )
-    return frozenset(connection.execute(chosen).scalars())
+    is_valid = (client_secrets.c.partner_id == partner_id) & (ends.is_(None) | (ends > now_ms))
+    return frozenset(connection.execute(select(client_secrets.c.hash).where(is_valid)).scalars())
 
 
 def partner_of_api_key(connection: Connection, key_hash: str) -> int | None:
@@ -212,11 +203,11 @@ def add_session(connection: Connection, row: SessionRow, now_ms: int) -> None:
 def session_with_partner(connection: Connection, hash: str, now_ms: int) -> tuple[SessionRow, Partner] | None:
     """Return an unexpired session and its partner."""
     query = select(console_sessions).where(console_sessions.c.hash == hash, console_sessions.c.expires_on_ms > now_ms)
-    row = connection.execute(query).one_or_none()
-    if row is None:
+    session = read_one(connection, query, lambda row: SessionRow(*row))
+    if session is None:
         return None
-    partner = connection.execute(select(partners).where(partners.c.id == row.partner_id)).one_or_none()
-    return None if partner is None else (SessionRow(*row), decode_partner(partner))
+    of_session = select(partners).where(partners.c.id == session.partner_id)
+    return read_one(connection, of_session, lambda row: (session, decode_partner(row)))
 
 
 def list_sessions_with_emails(connection: Connection, now_ms: int) -> list[tuple[SessionRow, str]]:
@@ -243,12 +234,11 @@ def restore_sessions(connection: Connection, sessions: Sequence[tuple[SessionRow
 
 def list_sessions(connection: Connection, partner_id: int, now_ms: int) -> list[SessionRow]:
     """Return a partner's unexpired sessions, newest first."""
-    query = (
-        select(console_sessions)
-        .where(console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms)
-        .order_by(console_sessions.c.created_on_ms.desc())
+    unexpired = select(console_sessions).where(
+        console_sessions.c.partner_id == partner_id, console_sessions.c.expires_on_ms > now_ms
     )
-    return [SessionRow(*row) for row in connection.execute(query)]
+    newest = unexpired.order_by(console_sessions.c.created_on_ms.desc())
+    return read_all(connection, newest, lambda row: SessionRow(*row))
 
 
 def delete_session(connection: Connection, hash: str) -> None:

@@ -1,7 +1,6 @@
 """The instance key that a store uses: its record, its use by every process, and its replacement."""
 
 import asyncio
-from base64 import b64decode, b64encode
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -179,31 +178,14 @@ class InstanceKeys:
             await asyncio.wait_for(self._changed.wait(), REFRESH_S)
 
 
-class _StoredState(msgspec.Struct):
-    fingerprint: str
-    root: str
-    old_root: str | None = None
-    old_root_until_ms: int = 0
-    rewriting: bool = False
-
-
-_decode: Final = msgspec.json.Decoder(_StoredState).decode
+_decode: Final = msgspec.json.Decoder(KeyState).decode  # bytes are base64
 
 
 def read_key_state(connection: Connection) -> KeyState | None:
     """Return the record; None if the store has none."""
     query = select(store_properties.c.value).where(store_properties.c.name == KEY_PROPERTY)
     text = connection.execute(query).scalar_one_or_none()
-    if text is None:
-        return None
-    stored = _decode(text)
-    return KeyState(
-        stored.fingerprint,
-        b64decode(stored.root),
-        None if stored.old_root is None else b64decode(stored.old_root),
-        stored.old_root_until_ms,
-        stored.rewriting,
-    )
+    return None if text is None else _decode(text)
 
 
 def add_key_state(connection: Connection, state: KeyState) -> None:
@@ -221,15 +203,7 @@ def put_key_state(connection: Connection, state: KeyState) -> None:
 
 
 def _encode(state: KeyState) -> str:
-    return msgspec.json.encode(
-        _StoredState(
-            state.fingerprint,
-            b64encode(state.root).decode(),
-            None if state.old_root is None else b64encode(state.old_root).decode(),
-            state.old_root_until_ms,
-            state.rewriting,
-        )
-    ).decode()
+    return msgspec.json.encode(state).decode()
 
 
 def put_process_key(connection: Connection, holder: str, in_use: str, known: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, bindparam, delete, false, func, insert, select, update
 
@@ -19,7 +19,7 @@ from waypost.store.encoding import (
     operator_account_columns,
     partner_columns,
 )
-from waypost.store.sql import upsert
+from waypost.store.sql import read_all, read_one, row_values, upsert
 from waypost.store.tables import (
     apps,
     business_accounts,
@@ -70,14 +70,12 @@ def add_partner(connection: Connection, partner: Partner, password_hash: str, no
 
 def partner_by_id(connection: Connection, partner_id: int) -> Partner | None:
     """Return one partner, or None."""
-    row = connection.execute(select(partners).where(partners.c.id == partner_id)).one_or_none()
-    return None if row is None else decode_partner(row)
+    return read_one(connection, select(partners).where(partners.c.id == partner_id), decode_partner)
 
 
 def partner_by_email(connection: Connection, email: str) -> Partner | None:
     """Return the partner with this e-mail address, or None."""
-    row = connection.execute(select(partners).where(partners.c.email == email.lower())).one_or_none()
-    return None if row is None else decode_partner(row)
+    return read_one(connection, select(partners).where(partners.c.email == email.lower()), decode_partner)
 
 
 def change_partner(connection: Connection, email: str, values: Mapping[str, str]) -> None:
@@ -91,7 +89,7 @@ def change_partner(connection: Connection, email: str, values: Mapping[str, str]
 
 def all_partners(connection: Connection) -> list[Partner]:
     """Return every partner, oldest first."""
-    return [decode_partner(row) for row in connection.execute(select(partners).order_by(partners.c.id))]
+    return read_all(connection, select(partners).order_by(partners.c.id), decode_partner)
 
 
 def add_partner_token(
@@ -131,10 +129,8 @@ def delete_partner_tokens(connection: Connection, partner_id: int) -> int:
 
 def partner_of_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
     """Return partner id and expiry of a partner token, or None."""
-    row = connection.execute(
-        select(partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms).where(partner_tokens.c.hash == token_hash)
-    ).one_or_none()
-    return None if row is None else (row.partner_id, row.expires_on_ms)
+    columns = (partner_tokens.c.partner_id, partner_tokens.c.expires_on_ms)
+    return read_one(connection, select(*columns).where(partner_tokens.c.hash == token_hash), _owner_and_expiry)
 
 
 def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
@@ -146,10 +142,8 @@ def partner_of_app_token(connection: Connection, token_hash: str) -> int | None:
 
 def partner_of_old_app_token(connection: Connection, token_hash: str) -> tuple[int, int] | None:
     """Return partner and expiry of an app token of before the instance key was replaced, or None."""
-    row = connection.execute(
-        select(old_app_tokens.c.partner_id, old_app_tokens.c.expires_on_ms).where(old_app_tokens.c.hash == token_hash)
-    ).one_or_none()
-    return None if row is None else (row.partner_id, row.expires_on_ms)
+    columns = (old_app_tokens.c.partner_id, old_app_tokens.c.expires_on_ms)
+    return read_one(connection, select(*columns).where(old_app_tokens.c.hash == token_hash), _owner_and_expiry)
 
 
 def replace_app_tokens(
@@ -162,9 +156,7 @@ def replace_app_tokens(
         if token_hash == row.token_hash:
             continue
         replaced += 1
-        old = {
-            "hash": row.token_hash, "partner_id": row.partner_id, "app_id": row.id, "expires_on_ms": expires_on_ms
-        }  # fmt: skip
+        old = row_values(old_app_tokens, row, hash=row.token_hash, app_id=row.id, expires_on_ms=expires_on_ms)
         connection.execute(upsert(old_app_tokens).on_conflict_do_nothing(), old)
         connection.execute(update(apps).where(apps.c.id == row.id).values(token_hash=token_hash))
     return replaced
@@ -195,8 +187,7 @@ def renew_app_token(connection: Connection, app_id: str, serial: int, token_hash
 
 def app_by_id(connection: Connection, app_id: str) -> App | None:
     """Return one app of any partner, or None; the caller compares `partner_id`."""
-    row = connection.execute(_APP_BY_ID, {"app_id": app_id}).one_or_none()
-    return None if row is None else decode_app(row)
+    return read_one(connection, _APP_BY_ID, decode_app, app_id=app_id)
 
 
 def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[str, tuple[App, str | None]]:
@@ -208,10 +199,8 @@ def apps_with_operators(connection: Connection, ids: Collection[str]) -> dict[st
 
 def app_by_source(connection: Connection, partner_id: int, source: str) -> App | None:
     """Return the partner's app with this source number, or None."""
-    row = connection.execute(
-        select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
-    ).one_or_none()
-    return None if row is None else decode_app(row)
+    query = select(apps).where(apps.c.phone_number == source, apps.c.partner_id == partner_id)
+    return read_one(connection, query, decode_app)
 
 
 def app_by_phone_number_id(connection: Connection, operator_account_id: str, phone_number_id: str) -> App | None:
@@ -228,29 +217,21 @@ def app_by_phone_number_id(connection: Connection, operator_account_id: str, pho
 
 def all_apps(connection: Connection) -> list[App]:
     """Return every app, oldest first."""
-    return [decode_app(row) for row in connection.execute(select(apps).order_by(apps.c.created_on_ms))]
+    return read_all(connection, select(apps).order_by(apps.c.created_on_ms), decode_app)
 
 
 def add_business_account(connection: Connection, account: BusinessAccount) -> bool:
     """Store a business account; return False if its id is in use."""
     if business_account_by_id(connection, account.id) is not None:
         return False
-    connection.execute(
-        insert(business_accounts),
-        {
-            "id": account.id,
-            "partner_id": account.partner_id,
-            "namespace": account.namespace,
-            "operator_account_id": account.operator_account_id,
-        },
-    )
+    connection.execute(insert(business_accounts), row_values(business_accounts, account))
     return True
 
 
 def business_account_by_id(connection: Connection, account_id: str) -> BusinessAccount | None:
     """Return one business account, or None."""
-    row = connection.execute(select(business_accounts).where(business_accounts.c.id == account_id)).one_or_none()
-    return None if row is None else decode_business_account(row)
+    query = select(business_accounts).where(business_accounts.c.id == account_id)
+    return read_one(connection, query, decode_business_account)
 
 
 def put_operator_account(connection: Connection, account: OperatorAccount, seal: Callable[[str, str], bytes]) -> None:
@@ -263,8 +244,8 @@ def operator_account_by_id(
     connection: Connection, account_id: str, unseal: Callable[[bytes, str], str]
 ) -> OperatorAccount | None:
     """Return one operator account with its secrets decrypted, or None."""
-    row = connection.execute(select(operator_accounts).where(operator_accounts.c.id == account_id)).one_or_none()
-    return None if row is None else decode_operator_account(row, unseal)
+    query = select(operator_accounts).where(operator_accounts.c.id == account_id)
+    return read_one(connection, query, lambda row: decode_operator_account(row, unseal))
 
 
 def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str], str]) -> list[OperatorAccount]:
@@ -275,8 +256,7 @@ def all_operator_accounts(connection: Connection, unseal: Callable[[bytes, str],
 
 def all_business_accounts(connection: Connection) -> list[BusinessAccount]:
     """Return every business account, in the order of ids."""
-    rows = connection.execute(select(business_accounts).order_by(business_accounts.c.id))
-    return [decode_business_account(row) for row in rows]
+    return read_all(connection, select(business_accounts).order_by(business_accounts.c.id), decode_business_account)
 
 
 def first_operator_account_id(connection: Connection) -> str | None:
@@ -287,6 +267,10 @@ def first_operator_account_id(connection: Connection) -> str | None:
 
 
 _APP_BY_ID: Final = select(apps).where(apps.c.id == bindparam("app_id"))
+
+
+def _owner_and_expiry(row: Any) -> tuple[int, int]:
+    return row.partner_id, row.expires_on_ms
 
 
 class _AppRow(NamedTuple):

@@ -14,10 +14,11 @@ from waypost.domain.event import AccountEvent, LimitEvent
 from waypost.domain.session_messages.plain import SessionMedia
 from waypost.domain.templates.template import Category
 from waypost.domain.templates.types import type_row
-from waypost.store.accounts.partners import app_by_phone_number_id
-from waypost.store.apps.keys import delete_app_keys
+from waypost.store.accounts.partners import app_by_id, app_by_phone_number_id
 from waypost.store.encoding import MARKETING_MESSAGE_KINDS, TEMPLATE_MESSAGE_KINDS, app_columns, decode_app
+from waypost.store.sql import read_all, read_one
 from waypost.store.tables import (
+    app_keys,
     app_operator_history,
     app_users,
     apps,
@@ -56,7 +57,7 @@ def apps_for_event(connection: Connection, operator_account_id: str, event: Acco
         .where(business_accounts.c.id.in_(account_ids), business_accounts.c.operator_account_id == operator_account_id)
         .order_by(apps.c.id)
     )
-    account_apps = [decode_app(row) for row in connection.execute(of_account)]
+    account_apps = read_all(connection, of_account, decode_app)
     if event.phone_number is None:
         return account_apps
     number_apps = [app for app in account_apps if app.phone_number == event.phone_number]
@@ -89,15 +90,12 @@ def list_apps(
     if phone:
         chosen = chosen.where(apps.c.phone_number.contains(phone, autoescape=True))
     chosen = chosen.order_by(apps.c.created_on_ms, apps.c.id).offset(offset)
-    if at_most is not None:
-        chosen = chosen.limit(at_most)
-    return [decode_app(row) for row in connection.execute(chosen)]
+    return read_all(connection, chosen.limit(at_most), decode_app)
 
 
 def app_by_name(connection: Connection, partner_id: int, name: str) -> App | None:
     """Return the partner's app with this name, or None."""
-    row = connection.execute(select(apps).where(apps.c.partner_id == partner_id, apps.c.name == name)).one_or_none()
-    return None if row is None else decode_app(row)
+    return read_one(connection, select(apps).where(apps.c.partner_id == partner_id, apps.c.name == name), decode_app)
 
 
 class DuplicateApp(Exception):
@@ -116,10 +114,9 @@ def change_app(connection: Connection, app_id: str, change: Callable[[App], App]
     Raises:
         DuplicateApp: another app has its name or its number.
     """
-    row = connection.execute(select(apps).where(apps.c.id == app_id)).one_or_none()
-    if row is None:
+    before = app_by_id(connection, app_id)
+    if before is None:
         return None
-    before = decode_app(row)
     app = change(before)
     duplicates = select(func.count()).where(
         apps.c.id != app.id,
@@ -155,12 +152,8 @@ def delete_app(connection: Connection, app: App, *, also_live: bool = False) -> 
     of_app = templates.c.app_id == app.id
     accounts = select(templates.c.business_account_id).where(of_app).distinct()
     for account_id in connection.execute(accounts).scalars().all():
-        heir_id = connection.execute(
-            select(apps.c.id)
-            .where(apps.c.business_account_id == account_id, apps.c.id != app.id)
-            .order_by(apps.c.id)
-            .limit(1)
-        ).scalar_one_or_none()
+        others = select(apps.c.id).where(apps.c.business_account_id == account_id, apps.c.id != app.id)
+        heir_id = connection.execute(others.order_by(apps.c.id).limit(1)).scalar_one_or_none()
         if heir_id is not None:
             of_account = of_app & (templates.c.business_account_id == account_id)
             connection.execute(update(templates).where(of_account).values(app_id=heir_id))
@@ -168,12 +161,8 @@ def delete_app(connection: Connection, app: App, *, also_live: bool = False) -> 
     template_ids = select(templates.c.id).where(of_app)
     for table in (template_operator_history, template_events):
         connection.execute(delete(table).where(table.c.template_id.in_(template_ids)))
-    connection.execute(delete(app_operator_history).where(app_operator_history.c.app_id == app.id))
-    connection.execute(delete(app_users).where(app_users.c.app_id == app.id))
-    connection.execute(delete(templates).where(of_app))
-    connection.execute(delete(subscriptions).where(subscriptions.c.app_id == app.id))
-    delete_app_keys(connection, app.id)
-    connection.execute(delete(old_app_tokens).where(old_app_tokens.c.app_id == app.id))
+    for table in (app_operator_history, app_users, templates, subscriptions, app_keys, old_app_tokens):
+        connection.execute(delete(table).where(table.c.app_id == app.id))
     connection.execute(delete(apps).where(apps.c.id == app.id))
     return True
 
@@ -219,27 +208,19 @@ def daily_usage(connection: Connection, app_id: str, *, first_day: int, last_day
     """
     from_ms, until_ms = first_day * DAY_MS, (last_day + 1) * DAY_MS
     days: dict[int, DailyUsage] = {}
-    _count_sent(connection, app_id, from_ms, until_ms, days)
-    _count_received(connection, app_id, from_ms, until_ms, days)
-    return [days[day] for day in sorted(days)]
-
-
-def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DailyUsage]) -> None:
-    sent_day = messages.c.accepted_on_ms.op("/")(DAY_MS).label("day")
+    accepted_ms, received_ms = messages.c.accepted_on_ms, inbound_messages.c.received_on_ms
+    sent_day, received_day = (at_ms.op("/")(DAY_MS).label("day") for at_ms in (accepted_ms, received_ms))
     sent = connection.execute(
         select(sent_day, messages.c.kind, messages.c.template_id, func.count().label("times"))
         .where(
-            messages.c.app_id == app_id,
-            messages.c.accepted_on_ms >= from_ms,
-            messages.c.accepted_on_ms < until_ms,
-            messages.c.state != "failed",
+            messages.c.app_id == app_id, accepted_ms >= from_ms, accepted_ms < until_ms, messages.c.state != "failed"
         )
         .group_by(sent_day, messages.c.kind, messages.c.template_id)
     ).all()
-    templates = templates_by_ids(connection, {row.template_id for row in sent if row.template_id})
+    used_templates = templates_by_ids(connection, {row.template_id for row in sent if row.template_id})
     for row in sent:
         usage = days.setdefault(row.day, DailyUsage(row.day))
-        template = templates.get(row.template_id)
+        template = used_templates.get(row.template_id)
         if row.kind not in TEMPLATE_MESSAGE_KINDS:
             is_media = row.kind == _OUTGOING_MEDIA
             usage.media += row.times if is_media else 0
@@ -252,23 +233,14 @@ def _count_sent(connection: Connection, app_id: str, from_ms: int, until_ms: int
             usage.marketing_api += row.times
         elif template is not None:
             usage.by_category[template.category] += row.times
-
-
-def _count_received(
-    connection: Connection, app_id: str, from_ms: int, until_ms: int, days: dict[int, DailyUsage]
-) -> None:
-    received_day = inbound_messages.c.received_on_ms.op("/")(DAY_MS).label("day")
     received = connection.execute(
         select(received_day, func.count().label("times"))
-        .where(
-            inbound_messages.c.app_id == app_id,
-            inbound_messages.c.received_on_ms >= from_ms,
-            inbound_messages.c.received_on_ms < until_ms,
-        )
+        .where(inbound_messages.c.app_id == app_id, received_ms >= from_ms, received_ms < until_ms)
         .group_by(received_day)
     )
     for row in received:
         days.setdefault(row.day, DailyUsage(row.day)).incoming += row.times
+    return [days[day] for day in sorted(days)]
 
 
 _encode_event: Final = msgspec.json.Encoder().encode

@@ -6,7 +6,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, delete, insert, select, update
 
 from waypost.domain.app import MAX_ENDED_TOKENS, AppKey, KeyStatus
-from waypost.store.sql import RowReader
+from waypost.store.sql import RowReader, read_all, read_one, row_values
 from waypost.store.tables import app_keys
 
 _read_app_key: Final = RowReader(AppKey)
@@ -29,9 +29,7 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
 
     Args:
         key: with an expiry, a minted token; without, an additional key. Without a name it gets one.
-        key_hash: of the secret that the partner receives.
         max_keys: how many of its kind may be active.
-        now_ms: the time, to determine which are active.
 
     Raises:
         DuplicateKeyName: an active one of its kind has its name.
@@ -50,44 +48,26 @@ def add_app_key(connection: Connection, key: AppKey, key_hash: str, *, max_keys:
     if not key.name:
         free = ("key", *(f"key {number}" for number in range(2, max_keys + 2)))
         key = replace(key, name=next(name for name in free if name not in names))
-    connection.execute(
-        insert(app_keys),
-        {
-            "id": key.id,
-            "hash": key_hash,
-            "partner_id": key.partner_id,
-            "app_id": key.app_id,
-            "name": key.name,
-            "created_on_ms": key.created_on_ms,
-            "expires_on_ms": key.expires_on_ms,
-            "ending": key.ending,
-        },
-    )
+    connection.execute(insert(app_keys), row_values(app_keys, key, hash=key_hash))
     return key
 
 
 def list_app_keys(connection: Connection, app_id: str, *, minted: bool) -> list[AppKey]:
     """Return an app's minted tokens or its additional keys, oldest first; the revoked and the expired too."""
-    rows = connection.execute(
-        select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted)).order_by(app_keys.c.id)
-    )
-    return [_read_app_key(row) for row in rows]
+    of_kind = select(app_keys).where(app_keys.c.app_id == app_id, _is_minted(minted))
+    return read_all(connection, of_kind.order_by(app_keys.c.id), _read_app_key)
 
 
 def app_key_by_hash(connection: Connection, key_hash: str) -> AppKey | None:
     """Return the credential with this hash, or None; the caller checks its status."""
-    row = connection.execute(select(app_keys).where(app_keys.c.hash == key_hash)).one_or_none()
-    return None if row is None else _read_app_key(row)
+    return read_one(connection, select(app_keys).where(app_keys.c.hash == key_hash), _read_app_key)
 
 
 def revoke_app_key(connection: Connection, app_id: str, key_id: str, now_ms: int, *, minted: bool) -> AppKey | None:
     """Revoke one of an app's credentials if it is active; return it as it was before, or None if there is none."""
     chosen = (app_keys.c.app_id == app_id) & (app_keys.c.id == key_id) & _is_minted(minted)
-    row = connection.execute(select(app_keys).where(chosen)).one_or_none()
-    if row is None:
-        return None
-    key = _read_app_key(row)
-    if key.status(now_ms) is KeyStatus.ACTIVE:
+    key = read_one(connection, select(app_keys).where(chosen), _read_app_key)
+    if key is not None and key.status(now_ms) is KeyStatus.ACTIVE:
         connection.execute(update(app_keys).where(chosen).values(revoked_on_ms=now_ms))
     return key
 
@@ -114,11 +94,6 @@ def revoke_additional_key(connection: Connection, app_id: str, key_hash: str, no
         raise LastKey(app_id)
     revoke_app_key(connection, app_id, key.id, now_ms, minted=False)
     return others
-
-
-def delete_app_keys(connection: Connection, app_id: str) -> None:
-    """Delete every credential of an app."""
-    connection.execute(delete(app_keys).where(app_keys.c.app_id == app_id))
 
 
 def _is_minted(minted: bool) -> Any:

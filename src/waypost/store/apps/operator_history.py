@@ -13,9 +13,9 @@ from sqlalchemy import Connection, case, func, literal, select, update
 
 from waypost.domain.app import App, AppRoute, BusinessAccount, OperatorAccount
 from waypost.domain.templates.template import Template, TemplateStatus
-from waypost.store.accounts.partners import operator_account_by_id
-from waypost.store.encoding import decode_app, decode_business_account, decode_template
-from waypost.store.sql import upsert
+from waypost.store.accounts.partners import business_account_by_id, operator_account_by_id
+from waypost.store.encoding import decode_app, decode_template
+from waypost.store.sql import read_all, read_one, upsert
 from waypost.store.tables import app_operator_history, apps, business_accounts, template_operator_history, templates
 
 NO_OPERATOR_TEMPLATE: Final = ""
@@ -66,7 +66,7 @@ def may_have_sent_through(connection: Connection, app_id: str, operator_account_
 
 def find_former_app(connection: Connection, operator_account_id: str, phone_number_id: str) -> tuple[App, int] | None:
     """Return the app with this number at a former operator account, and when it left that account."""
-    row = connection.execute(
+    latest = (
         select(apps, app_operator_history.c.left_ms)
         .join(app_operator_history, app_operator_history.c.app_id == apps.c.id)
         .where(
@@ -75,8 +75,8 @@ def find_former_app(connection: Connection, operator_account_id: str, phone_numb
         )
         .order_by(app_operator_history.c.left_ms.desc())
         .limit(1)
-    ).one_or_none()
-    return None if row is None else (decode_app(row), row.left_ms)
+    )
+    return read_one(connection, latest, lambda row: (decode_app(row), row.left_ms))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,10 @@ def business_account_with_apps(
     connection: Connection, business_account_id: str
 ) -> tuple[BusinessAccount, list[App]] | None:
     """Return a business account and all its apps, oldest first; None if it does not exist."""
-    row = connection.execute(
-        select(business_accounts).where(business_accounts.c.id == business_account_id)
-    ).one_or_none()
-    if row is None:
-        return None
+    account = business_account_by_id(connection, business_account_id)
     of_account = select(apps).where(apps.c.business_account_id == business_account_id)
-    app_rows = connection.execute(of_account.order_by(apps.c.created_on_ms, apps.c.id))
-    return decode_business_account(row), [decode_app(app_row) for app_row in app_rows]
+    oldest = of_account.order_by(apps.c.created_on_ms, apps.c.id)
+    return None if account is None else (account, read_all(connection, oldest, decode_app))
 
 
 class SwitchConflict(Exception):

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Row, Select, func, select
 
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.store.messages.recipients import find_names, get_or_create_recipient, link_number
-from waypost.store.sql import RowReader, select_for_update, upsert
+from waypost.store.sql import RowReader, read_all, select_for_update, upsert
 from waypost.store.tables import app_users, recipients
 
 _read_app_user: Final = RowReader(AppUser)
@@ -64,13 +64,13 @@ def list_opted_users(connection: Connection, app: App, *, offset: int, at_most: 
         .offset(offset)
         .limit(at_most)
     )
-    return [_decode_user(row) for row in connection.execute(chosen)]
+    return read_all(connection, chosen, _decode_user)
 
 
 def list_users(connection: Connection, app: App, *, offset: int, at_most: int) -> list[AppUser]:
     """Return the users that have opted in or out or were blocked, by phone number."""
     page = _select_users(app).order_by(app_users.c.phone_number).offset(offset).limit(at_most)
-    return [_decode_user(row) for row in connection.execute(page)]
+    return read_all(connection, page, _decode_user)
 
 
 def _find_users(connection: Connection, app: App, numbers: Collection[str]) -> dict[str, Row[Any]]:

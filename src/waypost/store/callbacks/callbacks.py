@@ -9,7 +9,7 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
 
 from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
-from waypost.store.bulk_statements import BulkCount, BulkInsert, BulkSelect, BulkUpdate
+from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_count
 from waypost.store.callbacks.receivers import SubscriptionFilter, receiver_failure
 from waypost.store.encoding import CALLBACK_BODIES
 from waypost.store.messages.messages import callback_holds_code
@@ -61,7 +61,7 @@ def reserve_sequence_numbers(
     Returns:
         The last number reserved for each.
     """
-    rows = _RESERVE_SEQUENCES.run(connection, [(*key, count) for key, count in sorted(counts.items())])
+    rows = _RESERVE_SEQUENCES.fetch(connection, [(*key, count) for key, count in sorted(counts.items())])
     return {(subscription_id, subject): last for subscription_id, subject, last in rows}
 
 
@@ -272,7 +272,7 @@ _FIRST_ATTEMPTS: Final = (
 )
 _CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "ids"))
 _CALLBACKS_BY_ID: Final = BulkSelect(callbacks, CallbackRow, "id")
-_RESERVE_SEQUENCES: Final = BulkCount(sequences, ("subscription_id", "subject"), "last")
+_RESERVE_SEQUENCES: Final = bulk_count(sequences, "subscription_id", "subject", "last")
 _BODY: Final = CallbackRow._fields.index("body")
 _INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields, "due_ms", positions="position")
 _INSERT_ATTEMPTS: Final = BulkInsert(

@@ -9,18 +9,14 @@ from sqlalchemy import BigInteger, Boolean, Connection, Integer, LargeBinary, Sm
 
 from waypost.store.bulk_statements import (
     IS_WRITER,
-    BulkCount,
     BulkDelete,
     BulkFilter,
     BulkInsert,
-    BulkInsertNew,
     BulkSelect,
     BulkUpdate,
+    BulkUpsert,
     Rows,
-    raise_counter,
-    return_new,
-    skip_existing,
-    upsert_counter,
+    quote,
 )
 from waypost.store.engines.postgresql_session import (
     ARRAY_TYPES,
@@ -65,13 +61,12 @@ class PostgresBulkStatements:
         """Insert rows; it returns no positions, which are defaults of their columns."""
         connection.info.setdefault(_WAITING_INSERTS, []).append((statement, rows))
 
-    def insert_new(self, connection: Connection, statement: BulkInsertNew, rows: Rows) -> list[tuple[Any, ...]]:
-        """Insert rows that are new."""
+    def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
+        """Write rows in their order; return the returned columns of those that were written."""
         prepared = self._statements.get(statement)
         if prepared is None:
             types = _types_of(statement.table, statement.columns)
-            text = f"{_insert_text(statement.table.name, statement.columns, types)} {return_new(statement)}"
-            prepared = self._statements[statement] = Statement(text, types)
+            prepared = self._statements[statement] = Statement(statement.text(_unnest(types)), types)
         return self._session(connection).fetch(prepared, prepared.encode_columns(rows))
 
     def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
@@ -85,9 +80,9 @@ class PostgresBulkStatements:
             table, key = statement.table, statement.key
             types = _types_of(table, (*statement.columns, key))
             assigned = ", ".join(f'"{name}" = v."{name}"' for name in statement.columns)
-            names = ", ".join(f'"{name}"' for name in (*statement.columns, "at"))
+            values = f"unnest({_marks(types)}) AS v({quote(*statement.columns, 'at')})"
             text = (
-                f"UPDATE {table.name} AS t SET {assigned} FROM unnest({_marks(types)}) AS v({names}) "  # noqa: S608
+                f"UPDATE {table.name} AS t SET {assigned} FROM {values} "  # noqa: S608
                 f'WHERE t."{key}" = v.at AND t."{key}" = ANY(${len(types)})'
             )
             prepared = self._statements[statement] = Statement(text, types)
@@ -104,16 +99,6 @@ class PostgresBulkStatements:
         session = self._session(connection)
         return ReturnedKeys(session, session.add(prepared, [prepared.types[0].encode(sorted(keys))]))
 
-    def count(self, connection: Connection, statement: BulkCount, rows: Rows) -> list[tuple[Any, ...]]:
-        """Raise counters, in the order of the rows."""
-        prepared = self._statements.get(statement)
-        if prepared is None:
-            types = _types_of(statement.table, (*statement.key, statement.column))
-            unnested = f"SELECT * FROM unnest({_marks(types)})"  # noqa: S608
-            text = f"{upsert_counter(statement)} {unnested} {raise_counter(statement)}"
-            prepared = self._statements[statement] = Statement(text, types)
-        return self._session(connection).fetch(prepared, prepared.encode_columns(rows))
-
     def select(
         self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
     ) -> Sequence[Sequence[Any]]:
@@ -121,15 +106,10 @@ class PostgresBulkStatements:
         is_locking = statement.is_locked and IS_WRITER in connection.info
         prepared = self._statements.get((statement, is_locking))
         if prepared is None:
-            table = statement.table
-            names = ", ".join(f'"{name}"' for name in statement.columns)
-            conditions = [f'"{key}" = ANY(${n})' for n, key in enumerate(statement.keys, 1)]
-            if statement.condition is not None:
-                conditions.append(f'"{statement.condition}"')
-            first_key = next(iter(table.primary_key.columns)).name
+            first_key = next(iter(statement.table.primary_key.columns)).name
             lock = f' ORDER BY "{first_key}" FOR UPDATE' if is_locking else ""
-            text = f"SELECT {names} FROM {table.name} WHERE {' AND '.join(conditions)}{lock}"  # noqa: S608
-            prepared = Statement(text, _types_of(table, statement.keys))
+            text = statement.text([f'"{key}" = ANY(${n})' for n, key in enumerate(statement.keys, 1)]) + lock
+            prepared = Statement(text, _types_of(statement.table, statement.keys))
             self._statements[statement, is_locking] = prepared
         arrays = [kind.encode(list(values)) for kind, values in zip(prepared.types, lists, strict=True)]
         return self._session(connection).fetch(prepared, arrays)
@@ -186,30 +166,24 @@ def _insert_statement(statements: Sequence[BulkInsert]) -> Statement:
     texts: list[str] = []
     for statement in statements:
         own = _types_of(statement.table, statement.columns)
-        text = _insert_text(statement.table.name, statement.columns, own, first=len(types) + 1)
-        texts.append(text + skip_existing(statement))
+        texts.append(statement.text(_unnest(own, first=len(types) + 1)))
         types += own
     *earlier, last = texts
     named = ", ".join(f"insert_{n} AS ({text})" for n, text in enumerate(earlier))
     return Statement(f"WITH {named} {last}" if named else last, types)
 
 
-def _insert_text(table: str, columns: Sequence[str], types: Sequence[ArrayType], first: int = 1) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    return f"INSERT INTO {table} ({names}) SELECT * FROM unnest({_marks(types, first)})"  # noqa: S608
-
-
 def postgres_type(column: Any) -> str:
     """Return PostgreSQL's name for the type of a column."""
-    column_type = column.type
-    for sqlalchemy_type, name in _POSTGRES_TYPES:
-        if isinstance(column_type, sqlalchemy_type):
-            return name
-    return "text"
+    return next((name for type_class, name in _POSTGRES_TYPES if isinstance(column.type, type_class)), "text")
 
 
 def _types_of(table: Table, columns: Sequence[str]) -> list[ArrayType]:
     return [ARRAY_TYPES[postgres_type(table.c[name])] for name in columns]
+
+
+def _unnest(types: Sequence[ArrayType], first: int = 1) -> str:
+    return f"SELECT * FROM unnest({_marks(types, first)})"  # noqa: S608
 
 
 def _marks(types: Sequence[ArrayType], first: int = 1) -> str:

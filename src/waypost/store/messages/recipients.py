@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func, insert, or_, select, union_all, update
 
 from waypost.domain.app import App
-from waypost.store.bulk_statements import BulkInsert, BulkInsertNew, BulkSelect, BulkUpdate
+from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_insert_new
 from waypost.store.sql import equals_any, upsert
 from waypost.store.tables import app_users, callbacks, inbound_messages, messages, recipients, subscriptions
 
@@ -340,7 +340,7 @@ def get_or_create_recipient(
 def _create_recipient(connection: Connection, app: App, phone_number: str | None, user_id: str | None) -> int:
     if not phone_number and not user_id:
         raise ValueError("a recipient has a number or a user id")
-    new = _INSERT_RECIPIENT.run(connection, [(app.partner_id, app.id, phone_number, user_id)])
+    new = _INSERT_RECIPIENT.fetch(connection, [(app.partner_id, app.id, phone_number, user_id)])
     # Another process may have inserted it meanwhile.
     return new[0][0] if new else get_or_create_recipient(connection, app, phone_number, user_id)
 
@@ -507,7 +507,9 @@ _BY_PHONE_NUMBER: Final = _select_by("phone_number", _RecipientRow)
 _BY_USER_ID: Final = _select_by("user_id", _RecipientRow)
 _USERS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _UserByPhoneNumber)
 _SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
-_INSERT_RECIPIENT: Final = BulkInsertNew(recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"])
+_INSERT_RECIPIENT: Final = bulk_insert_new(
+    recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"]
+)
 _NAMES_BY_ID: Final = select(recipients.c.id, recipients.c.name).where(
     equals_any(recipients.c.id, "ids"), recipients.c.name != ""
 )

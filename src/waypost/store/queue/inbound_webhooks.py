@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import Connection, delete, insert, select
 
 from waypost.domain.event import REPETITION_MS, InboundWebhook, WebhookItem
-from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkInsertNew, BulkSelect
+from waypost.store.bulk_statements import BulkFilter, BulkInsert, BulkSelect, bulk_insert_new
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
 from waypost.store.sql import upsert
@@ -76,7 +76,7 @@ def record_items(connection: Connection, new_items: Sequence[NewItem]) -> list[i
     for n, (webhook, item, _) in enumerate(new_items):
         key = _key_of_undated(connection, webhook, item) if item.is_undated else item.dedupe_key
         first.setdefault((webhook.operator_account_id, key), n)
-    rows = _INSERT_NEW_ITEMS.run(
+    rows = _INSERT_NEW_ITEMS.fetch(
         connection,
         [
             (account_id, key, webhook.id, item.path, item.payload, webhook.received_on_ms)
@@ -169,7 +169,7 @@ def record_inbound_messages(connection: Connection, rows: Sequence[dict[str, Any
 _INSERT_BODIES: Final = BulkInsert(
     inbound_webhooks, "id", "operator_account_id", "received_on_ms", "body", "compressed"
 )
-_INSERT_NEW_ITEMS: Final = BulkInsertNew(
+_INSERT_NEW_ITEMS: Final = bulk_insert_new(
     webhook_items,
     "operator_account_id",
     "dedupe_key",

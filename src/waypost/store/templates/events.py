@@ -7,7 +7,7 @@ the trace of an old message may show them. They are read for one template at a t
 from collections.abc import Collection
 from dataclasses import dataclass, fields
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import Connection, func, insert, select
@@ -16,6 +16,7 @@ from waypost.base.clock import DAY_MS
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template, TemplateStatus
 from waypost.store.encoding import decode_template_draft
+from waypost.store.sql import read_all
 from waypost.store.tables import apps, inbound_messages, messages, operator_accounts, template_events, webhook_items
 
 MAX_TEMPLATE_EVENTS: Final = 200  # maximum events of one template that are read at once; the newest
@@ -71,8 +72,7 @@ SUSPENDED_STATUSES: Final = {_S.PAUSED, _S.DISABLED, _S.FLAGGED, _S.LOCKED, _S.A
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
-class TemplateEvent:
+class TemplateEvent(NamedTuple):
     """One event. `kind` is a `TemplateEventKind`, or a value from a newer version."""
 
     id: int
@@ -85,17 +85,9 @@ def record_template_event(
     connection: Connection, template: Template, kind: TemplateEventKind, at_ms: int, **detail: str | list[str]
 ) -> None:
     """Write an event; empty details are left out."""
-    details = {name: value for name, value in detail.items() if value}
-    connection.execute(
-        insert(template_events),
-        {
-            "partner_id": template.partner_id,
-            "template_id": template.id,
-            "at_ms": at_ms,
-            "kind": kind.value,
-            "detail": msgspec.json.encode(details).decode(),
-        },
-    )
+    details = msgspec.json.encode({name: value for name, value in detail.items() if value}).decode()
+    event = {"partner_id": template.partner_id, "template_id": template.id, "at_ms": at_ms, "kind": kind.value}
+    connection.execute(insert(template_events), event | {"detail": details})
 
 
 def status_event_kind(before: TemplateStatus, after: TemplateStatus) -> TemplateEventKind:
@@ -140,9 +132,9 @@ def template_history(
         .order_by(template_events.c.id.desc())
         .limit(at_most)
     )
-    return [
-        TemplateEvent(row.id, row.at_ms, row.kind, msgspec.json.decode(row.detail)) for row in connection.execute(query)
-    ]
+    return read_all(
+        connection, query, lambda row: TemplateEvent(row.id, row.at_ms, row.kind, msgspec.json.decode(row.detail))
+    )
 
 
 _BATCH_IDS: Final = 500
@@ -161,18 +153,12 @@ class StateCount:
 def state_counts(
     connection: Connection, partner_id: int, template_ids: Collection[str], from_ms: int, until_ms: int
 ) -> list[StateCount]:
-    """Return the number of messages of these templates, by day and state.
-
-    Args:
-        template_ids: of one business account.
-        from_ms: accepted then or later.
-        until_ms: accepted before.
-    """
+    """Return the number of messages of these templates of one account, by day and state, of a range of times."""
     day = (messages.c.accepted_on_ms // DAY_MS).label("day")
     # By the partner's apps, the first column of the only index that fits: another index, by template,
     # would add a fifth to the time of accepting a template message.
     of_partner = select(apps.c.id).where(apps.c.partner_id == partner_id)
-    rows = connection.execute(
+    counted = (
         select(messages.c.template_id, day, messages.c.state, func.count().label("count"))
         .where(
             messages.c.app_id.in_(of_partner),
@@ -183,7 +169,7 @@ def state_counts(
         )
         .group_by(messages.c.template_id, day, messages.c.state)
     )
-    return [StateCount(*row) for row in rows]
+    return read_all(connection, counted, lambda row: StateCount(*row))
 
 
 def list_template_taps(

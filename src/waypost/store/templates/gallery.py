@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, func, select, update
 
 from waypost.domain.media import MEDIA_LIFE_MS
 from waypost.domain.templates.fields import TemplateDraft
@@ -12,6 +12,7 @@ from waypost.domain.templates.rendering import flatten_template
 from waypost.domain.templates.template import Category, Template, TemplateStatus, sample_references
 from waypost.domain.templates.types import find_types
 from waypost.store.encoding import decode_template
+from waypost.store.sql import read_all, read_one
 from waypost.store.tables import media, templates
 
 _BATCH: Final = 500
@@ -53,87 +54,56 @@ def gallery_page(
     Texts are rendered from the draft, so they are compared here and not by the store; an account has at most
     some thousands of templates.
     """
-    is_visible = [
-        templates.c.business_account_id == business_account_id,
-        templates.c.partner_id == partner_id,
-        templates.c.status != TemplateStatus.DELETED.value,
-    ]
-    language_query = select(templates.c.language_code).where(*is_visible).distinct()
+    is_visible = _is_visible(partner_id, business_account_id)
+    language_query = select(templates.c.language_code).where(is_visible).distinct()
     languages = sorted(connection.execute(language_query).scalars())
-    conditions = [*is_visible, *_filter_conditions(query)]
+    names = ("status", "category", "template_type", "language_code")
+    conditions = [is_visible, *(templates.c[name] == value for name in names if (value := getattr(query, name)))]
     newest = select(templates).where(*conditions).order_by(templates.c.id.desc())
     if query.text:
         matches = list(_search_texts(connection, newest, query.text))
         return GalleryPage(matches[skipped : skipped + at_most], len(matches), languages)
-    page = connection.execute(newest.limit(at_most).offset(skipped or None))
-    page_templates = [decode_template(row) for row in page]
-    count: int = connection.execute(select(func.count()).where(*conditions)).scalar_one()
-    return GalleryPage(page_templates, count, languages)
+    page = read_all(connection, newest.limit(at_most).offset(skipped or None), decode_template)
+    return GalleryPage(page, connection.execute(select(func.count()).where(*conditions)).scalar_one(), languages)
 
 
 def account_template_names(
     connection: Connection, partner_id: int, business_account_id: str, at_most: int
 ) -> list[tuple[str, str, str]]:
     """Return `(id, name, language)` of a business account's templates, newest first, without deleted ones."""
-    rows = connection.execute(
-        select(templates.c.id, templates.c.element_name, templates.c.language_code)
-        .where(
-            templates.c.business_account_id == business_account_id,
-            templates.c.partner_id == partner_id,
-            templates.c.status != TemplateStatus.DELETED.value,
-        )
-        .order_by(templates.c.id.desc())
-        .limit(at_most)
-    )
-    return [(row.id, row.element_name, row.language_code) for row in rows]
+    query = select(templates.c.id, templates.c.element_name, templates.c.language_code)
+    newest = query.where(_is_visible(partner_id, business_account_id)).order_by(templates.c.id.desc()).limit(at_most)
+    return [(row.id, row.element_name, row.language_code) for row in connection.execute(newest)]
 
 
 def template_of_account(
     connection: Connection, partner_id: int, business_account_id: str, template_id: str
 ) -> Template | None:
     """Return one template of a partner's business account, even a deleted one."""
-    row = connection.execute(
-        select(templates).where(
-            templates.c.id == template_id,
-            templates.c.partner_id == partner_id,
-            templates.c.business_account_id == business_account_id,
-        )
-    ).one_or_none()
-    return None if row is None else decode_template(row)
+    query = select(templates).where(templates.c.id == template_id, _is_own(partner_id, business_account_id))
+    return read_one(connection, query, decode_template)
 
 
 def current_templates(
     connection: Connection, partner_id: int, business_account_id: str, ids: list[str]
 ) -> list[Template]:
     """Return the current rows of templates of a partner's business account, by id."""
-    rows = connection.execute(
-        select(templates).where(
-            templates.c.id.in_(ids),
-            templates.c.partner_id == partner_id,
-            templates.c.business_account_id == business_account_id,
-        )
-    )
-    return [decode_template(row) for row in rows]
+    query = select(templates).where(templates.c.id.in_(ids), _is_own(partner_id, business_account_id))
+    return read_all(connection, query, decode_template)
 
 
 def newest_template_id(connection: Connection, partner_id: int, business_account_id: str) -> str:
     """Return the id of the newest template that is not deleted; empty if there is none."""
-    newest = select(func.max(templates.c.id)).where(
-        templates.c.business_account_id == business_account_id,
-        templates.c.partner_id == partner_id,
-        templates.c.status != TemplateStatus.DELETED.value,
-    )
+    newest = select(func.max(templates.c.id)).where(_is_visible(partner_id, business_account_id))
     return connection.execute(newest).scalar_one() or ""
 
 
-def _filter_conditions(query: GalleryFilter) -> list[ColumnElement[bool]]:
-    values = (
-        (templates.c.status, query.status),
-        (templates.c.category, query.category),
-        (templates.c.template_type, query.template_type),
-        (templates.c.language_code, query.language_code),
-    )
-    return [column == value for column, value in values if value]
+def _is_own(partner_id: int, business_account_id: str) -> ColumnElement[bool]:
+    return and_(templates.c.business_account_id == business_account_id, templates.c.partner_id == partner_id)
+
+
+def _is_visible(partner_id: int, business_account_id: str) -> ColumnElement[bool]:
+    return and_(_is_own(partner_id, business_account_id), templates.c.status != TemplateStatus.DELETED.value)
 
 
 def _search_texts(connection: Connection, statement: Select[Any], text: str) -> Iterator[Template]:

@@ -1,23 +1,27 @@
 """Templates, and the jobs that submit, edit and delete them at the operator."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from operator import eq, ge, le
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, insert, select, update
+import msgspec
+from sqlalchemy import Connection, insert, select, update
+from sqlalchemy.sql.operators import in_op
 
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template, TemplateFilter, TemplateStatus
-from waypost.store.encoding import decode_template, encode_template_draft, template_columns
+from waypost.store.encoding import decode_template, template_columns
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
-from waypost.store.sql import select_for_update
+from waypost.store.sql import given, read_all, read_one, select_for_update, select_row
 from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
 
+_NOT_DELETED: Final = templates.c.status != TemplateStatus.DELETED.value
 
-@dataclass(frozen=True, slots=True)
-class TemplateLink:
+
+class TemplateLink(NamedTuple):
     """The ids of one template: the operator's and ours."""
 
     operator_template_id: str
@@ -29,19 +33,12 @@ def template_links(
     connection: Connection, partner_id: int, operator_template_ids: Collection[str]
 ) -> list[TemplateLink]:
     """Return the partner's templates with these operator ids; deleted ones are left out."""
-    if not operator_template_ids:
-        return []
-    column = templates.c
-    query = select(column.operator_template_id, column.business_account_id, column.id).where(
-        column.partner_id == partner_id,
-        column.operator_template_id.in_(operator_template_ids),
-        column.status != TemplateStatus.DELETED.value,
+    query = select_row(templates, TemplateLink).where(
+        templates.c.partner_id == partner_id, templates.c.operator_template_id.in_(operator_template_ids), _NOT_DELETED
     )
-    return [TemplateLink(*row) for row in connection.execute(query)]
+    return read_all(connection, query, TemplateLink._make) if operator_template_ids else []
 
 
-_DELETED: Final = TemplateStatus.DELETED.value
-_NOT_DELETED: Final = templates.c.status != _DELETED
 _IS_TEMPLATE_JOB: Final = (queue_jobs.c.concurrency_group > "templates ") & (
     queue_jobs.c.concurrency_group < "templates!"
 )
@@ -60,18 +57,18 @@ def record_template(connection: Connection, template: Template) -> bool:
     return True
 
 
-def adopt_template(connection: Connection, template: Template) -> bool:
-    """Store a template that the operator has already; return False if its name exists in its language."""
+def adopt_template(
+    connection: Connection, template: Template, event: TemplateEventKind = TemplateEventKind.ADOPTED
+) -> bool:
+    """Store a template that the operator has already; return False if its name exists in its language.
+
+    Args:
+        event: why it is stored: it was adopted from the operator's library, or found there.
+    """
     if not _insert_template(connection, template):
         return False
-    record_template_event(connection, template, TemplateEventKind.ADOPTED, template.created_on_ms)
+    record_template_event(connection, template, event, template.created_on_ms)
     return True
-
-
-def store_found_template(connection: Connection, template: Template) -> None:
-    """Store a template that another tool has made at the operator; its name must not exist here in its language."""
-    connection.execute(insert(templates), template_columns(template))
-    record_template_event(connection, template, TemplateEventKind.FOUND, template.created_on_ms)
 
 
 def change_contents(connection: Connection, template: Template, draft: TemplateDraft, at_ms: int) -> Template:
@@ -80,19 +77,11 @@ def change_contents(connection: Connection, template: Template, draft: TemplateD
     if template.draft.template_type == draft.template_type:
         kept += ("example_media", "media_id", "media_url")
     names = (name for name in ("message_validity_s", "parameter_format") if getattr(draft, name) is None)
-    changed = replace(
-        template,
-        draft=replace(draft, **{name: getattr(template.draft, name) for name in (*kept, *names)}),
-        modified_on_ms=at_ms,
-    )
+    merged = replace(draft, **{name: getattr(template.draft, name) for name in (*kept, *names)})
+    changed = replace(template, draft=merged, modified_on_ms=at_ms)
     change_template(connection, template.id, **template_columns(changed))
-    record_template_event(
-        connection,
-        template,
-        TemplateEventKind.CHANGED_AT_OPERATOR,
-        at_ms,
-        fields=edited_fields(template.draft, changed.draft),
-    )
+    fields = edited_fields(template.draft, merged)
+    record_template_event(connection, template, TemplateEventKind.CHANGED_AT_OPERATOR, at_ms, fields=fields)
     return changed
 
 
@@ -123,8 +112,7 @@ def template_job(template: Template, kind: SubjectKind, *, due_ms: int) -> NewJo
 def template_by_id(connection: Connection, template_id: str) -> Template | None:
     """Return one template of any partner, even a deleted one, or None; the caller compares `partner_id`."""
     by_id = select(templates).where(templates.c.id == template_id)
-    row = connection.execute(select_for_update(connection, by_id)).one_or_none()
-    return None if row is None else decode_template(row)
+    return read_one(connection, select_for_update(connection, by_id), decode_template)
 
 
 def templates_by_ids(connection: Connection, ids: set[str]) -> dict[str, Template]:
@@ -143,42 +131,22 @@ def find_templates(
     Source: decision 0020: ids of version 7 are in the order of creation, and no two are alike, so
     pages do not shift while nothing is created.
     """
-    rows = connection.execute(
-        select(templates)
-        .where(
-            templates.c.business_account_id == business_account_id,
-            templates.c.partner_id == partner_id,
-            _NOT_DELETED,
-            *_filter_conditions(query),
-        )
-        .order_by(templates.c.id.desc())
-        .limit(query.at_most)
-        .offset(query.skipped or None)
-    )
-    return [decode_template(row) for row in rows]
-
-
-def _filter_conditions(query: TemplateFilter) -> list[ColumnElement[bool]]:
     column = templates.c
-    single_values = (
-        (column.id, query.template_id),
-        (column.element_name, query.element_name),
-        (column.language_code, query.language_code),
+    conditions = given(
+        (eq, column.id, query.template_id),
+        (eq, column.element_name, query.element_name),
+        (eq, column.language_code, query.language_code),
+        (in_op, column.template_type, query.template_types),
+        (in_op, column.status, query.statuses),
+        (in_op, column.stage, query.stages),
+        (in_op, column.category, query.categories),
+        (in_op, column.quality, query.qualities),
+        (ge, column.created_on_ms, query.from_ms),
+        (le, column.created_on_ms, query.until_ms),
     )
-    value_sets = (
-        (column.template_type, query.template_types),
-        (column.status, query.statuses),
-        (column.stage, query.stages),
-        (column.category, query.categories),
-        (column.quality, query.qualities),
-    )
-    conditions = [single_column == value for single_column, value in single_values if value is not None]
-    conditions += [set_column.in_(members) for set_column, members in value_sets if members is not None]
-    if query.from_ms is not None:
-        conditions.append(column.created_on_ms >= query.from_ms)
-    if query.until_ms is not None:
-        conditions.append(column.created_on_ms <= query.until_ms)
-    return conditions
+    is_visible = (column.business_account_id == business_account_id, column.partner_id == partner_id, _NOT_DELETED)
+    newest = select(templates).where(*is_visible, *conditions).order_by(column.id.desc())
+    return read_all(connection, newest.limit(query.at_most).offset(query.skipped or None), decode_template)
 
 
 def templates_by_name(
@@ -200,19 +168,18 @@ def find_operator_template(
     in_account = select(templates).where(templates.c.business_account_id == business_account_id)
     by_id = in_account.where(templates.c.operator_template_id == operator_template_id)
     newest = by_id.order_by(templates.c.id.desc()).limit(1)
-    row = connection.execute(select_for_update(connection, newest)).one_or_none()
-    if row is None:
-        by_name = in_account.where(
-            templates.c.element_name == element_name,
-            templates.c.language_code == language_code,
-            templates.c.operator_template_id.is_(None),
-            _NOT_DELETED,
-        )
-        row = connection.execute(select_for_update(connection, by_name)).one_or_none()
-    if row is None:
-        # Between the two queries another process may have stored its id: then neither finds it.
-        row = connection.execute(select_for_update(connection, newest)).one_or_none()
-    return None if row is None else decode_template(row)
+    by_name = in_account.where(
+        templates.c.element_name == element_name,
+        templates.c.language_code == language_code,
+        templates.c.operator_template_id.is_(None),
+        _NOT_DELETED,
+    )
+    # Again by id: between the two queries another process may have stored it, and then neither finds it.
+    for query in (newest, by_name, newest):
+        found = read_one(connection, select_for_update(connection, query), decode_template)
+        if found is not None:
+            return found
+    return None
 
 
 def change_template(connection: Connection, template_id: str, **columns: Any) -> None:
@@ -239,7 +206,7 @@ def edit_template(connection: Connection, before: Template, after: Template) -> 
         return False
     enqueue_jobs(connection, [template_job(after, SubjectKind.TEMPLATE_EDIT, due_ms=after.modified_on_ms)])
     changed_fields = edited_fields(before.draft, after.edited_version.draft)
-    approved = encode_template_draft(before.draft) if before.status in ONCE_APPROVED else ""
+    approved = msgspec.json.encode(before.draft).decode() if before.status in ONCE_APPROVED else ""
     record_template_event(
         connection, after, TemplateEventKind.EDITED, after.modified_on_ms, fields=changed_fields, approved=approved
     )
@@ -252,7 +219,7 @@ def is_id_of_deleted_template(connection: Connection, template: Template, operat
         templates.c.business_account_id == template.business_account_id,
         templates.c.operator_template_id == operator_template_id,
         templates.c.id != template.id,
-        templates.c.status == _DELETED,
+        templates.c.status == TemplateStatus.DELETED.value,
     )
     return connection.execute(query.limit(1)).one_or_none() is not None
 
