@@ -132,7 +132,9 @@ def contains_escaped(column: ColumnElement[Any], part: str) -> ColumnElement[boo
     return column.contains(part, autoescape=True)
 
 
-def given(*conditions: tuple[Callable[[Any, Any], Any], ColumnElement[Any], Any]) -> list[ColumnElement[bool]]:
+def filter_conditions(
+    *conditions: tuple[Callable[[Any, Any], Any], ColumnElement[Any], Any],
+) -> list[ColumnElement[bool]]:
     """Return the conditions of a filter whose values are given.
 
     Args:

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, delete, insert, select
 
 from waypost.base.clock import Clock
 from waypost.store.database import Database
-from waypost.store.sql import contains_escaped, given, read_all
+from waypost.store.sql import contains_escaped, filter_conditions, read_all
 from waypost.store.tables import audit_log
 
 ADMIN_ACTOR: Final = "admin"  # the actor who holds the admin token
@@ -113,7 +113,7 @@ def add_audit_entry(connection: Connection, entry: AuditEntry) -> None:
 def audit_page(connection: Connection, query: AuditFilter, at_most: int) -> list[AuditEntry]:
     """Return the newest matching entries, newest first."""
     columns = audit_log.c
-    conditions = given(
+    conditions = filter_conditions(
         (eq, columns.partner_id, query.partner_id),
         (eq, columns.actor, query.actor),
         (contains_escaped, columns.action, query.action),

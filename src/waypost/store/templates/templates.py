@@ -14,7 +14,7 @@ from waypost.domain.templates.template import Template, TemplateFilter, Template
 from waypost.store.encoding import decode_template, template_columns
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs, read_subject
-from waypost.store.sql import given, read_all, read_one, select_for_update, select_row
+from waypost.store.sql import filter_conditions, read_all, read_one, select_for_update, select_row
 from waypost.store.tables import queue_jobs, templates
 from waypost.store.templates.events import ONCE_APPROVED, TemplateEventKind, edited_fields, record_template_event
 
@@ -132,7 +132,7 @@ def find_templates(
     pages do not shift while nothing is created.
     """
     column = templates.c
-    conditions = given(
+    conditions = filter_conditions(
         (eq, column.id, query.template_id),
         (eq, column.element_name, query.element_name),
         (eq, column.language_code, query.language_code),
