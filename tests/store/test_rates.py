@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Connection, func, select, update
 
 from tests.support.store_locations import StoreLocation
-from waypost.api.limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, SharedLimiter
+from waypost.api.limits import RATES, SHARED_FROM_MS, SWEEP_EVERY_MS, Limiter
 from waypost.base.clock import ManualClock, SystemClock
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import change_rates, read_stored_rate
@@ -25,7 +25,7 @@ class Processes:
     """Two processes that share a store, on a stopped clock."""
 
     databases: list[Database]
-    limiters: list[SharedLimiter]
+    limiters: list[Limiter]
     clock: ManualClock
 
     async def spend(self, times: int = 1, name: str = "templates", of: str = "a") -> list[int]:
@@ -61,7 +61,7 @@ async def processes(store_location: StoreLocation) -> AsyncIterator[Processes]:
     databases = [Database(store_location.engine(sole=False)) for _ in range(2)]
     for database in databases:
         await database.open()
-    limiters = [SharedLimiter(clock, database) for database in databases]
+    limiters = [Limiter(clock, database) for database in databases]
     yield Processes(databases, limiters, clock)
     await asyncio.gather(*(database.close() for database in databases))
 
@@ -173,7 +173,7 @@ async def test_idle_windows_are_deleted(processes: Processes) -> None:
 
 
 async def test_disabled_limits_allow_everything_and_write_nothing(processes: Processes) -> None:
-    limiter = SharedLimiter(processes.clock, processes.databases[0], on=False)
+    limiter = Limiter(processes.clock, processes.databases[0], on=False)
 
     for _ in range(2 * LIMIT):
         at_ms = await limiter.spend("templates", "a")
@@ -184,7 +184,7 @@ async def test_disabled_limits_allow_everything_and_write_nothing(processes: Pro
 
 async def test_changed_rate_is_shared_by_both_processes(processes: Processes) -> None:
     rates = change_rates(["templates=3/2m"])
-    one, two = (SharedLimiter(processes.clock, database, rates=rates) for database in processes.databases)
+    one, two = (Limiter(processes.clock, database, rates=rates) for database in processes.databases)
     for limiter in (one, two, one):
         await limiter.spend("templates", "a")
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, update
 
 from tests.support.builders import INSTANCE_KEY
 from tests.support.fast_passwords import hash_with_low_cost
-from waypost.api.limits import RATES, LocalLimiter, LoginLimits
+from waypost.api.limits import RATES, Limiter, LoginLimits
 from waypost.assembly.service import Waypost
 from waypost.base.clock import ManualClock
 from waypost.base.ids import RandomIds
@@ -94,7 +94,7 @@ async def test_guesses_from_one_address_do_not_lock_out_another(waypost: Waypost
 
 async def test_successful_logins_never_count_as_failures(tmp_path: Path) -> None:
     clock = ManualClock()
-    limits = LoginLimits(LocalLimiter(clock))
+    limits = LoginLimits(Limiter(clock))
 
     for _ in range(500):
         await (await limits.spend(EMAIL, HERE)).refund()
@@ -104,7 +104,7 @@ async def test_successful_logins_never_count_as_failures(tmp_path: Path) -> None
 
 async def test_failures_for_an_email_from_everywhere_have_a_wide_limit() -> None:
     clock = ManualClock()
-    limits = LoginLimits(LocalLimiter(clock))
+    limits = LoginLimits(Limiter(clock))
     wide = RATES["login_failures_email"].at_most
 
     for number in range(wide):
@@ -117,7 +117,7 @@ async def test_failures_for_an_email_from_everywhere_have_a_wide_limit() -> None
 
 
 async def test_one_address_cannot_fill_the_window_of_an_email() -> None:
-    limits = LoginLimits(LocalLimiter(ManualClock()))
+    limits = LoginLimits(Limiter(ManualClock()))
     rejected = 0
     for _ in range(1000):
         try:
@@ -130,7 +130,7 @@ async def test_one_address_cannot_fill_the_window_of_an_email() -> None:
 
 
 async def test_failures_of_one_address_have_a_limit_over_all_emails() -> None:
-    limits = LoginLimits(LocalLimiter(ManualClock()))
+    limits = LoginLimits(Limiter(ManualClock()))
     most = RATES["login_failures_address"].at_most
     for number in range(most):
         await limits.spend(f"somebody{number}@acme.test", HERE)

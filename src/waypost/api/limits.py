@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from waypost.base.clock import Clock
 from waypost.base.telemetry.counters import LimitedRequests
@@ -27,14 +27,34 @@ SHARED_FROM_MS: Final = 60_000
 _MAX_SWEPT: Final = 1000
 
 
-class Limiter(Protocol):
+class Limiter:
     """Sliding windows. Requests that end in an error do not count: what they spent is refunded.
+
+    Windows are in memory, of this process alone. If several processes share a store, long ones are rows of it
+    (decision 0045). One of those that this process knows to be exhausted is first checked by a read, so that a client
+    that keeps sending does not slow down the others' writes.
+
+    Args:
+        clock: the clock of the windows, if the store has no clock of its own.
+        database: the store that the processes share; None: there is one process.
+        on: False disables all rates.
+        rates: the rows of the table of rates, with those that a setting changes.
 
     Attributes:
         limited: counts the requests of apps that it has limited.
     """
 
-    limited: LimitedRequests
+    def __init__(
+        self, clock: Clock, database: Database | None = None, *, on: bool = True, rates: Mapping[str, Rate] = RATES
+    ) -> None:
+        self._clock = clock
+        self._database = database
+        self._on = on
+        self._rates = rates
+        self.limited = LimitedRequests(clock)
+        self._windows: dict[tuple[str, str], _LocalWindow] = {}
+        self._exhausted: dict[tuple[str, str], _ExhaustedWindow] = {}
+        self._swept_ms = clock.now_ms()
 
     async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
         """Spend one request of a rate.
@@ -50,46 +70,14 @@ class Limiter(Protocol):
         Raises:
             ApiError: the rate is used up; with the seconds to wait.
         """
-        ...
-
-    async def check(self, name: str, owner: str) -> None:
-        """Check that the rate is not used up; spend nothing.
-
-        Raises:
-            ApiError: it is used up.
-        """
-        ...
-
-    async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
-        """Return the request spent at that time, with the same numbers: it ended in another error."""
-        ...
-
-
-class LocalLimiter:
-    """Windows in memory, of this process alone.
-
-    Args:
-        clock: the clock of the windows.
-        on: False disables all rates.
-        rates: the rows of the table of rates, with those that a setting changes.
-    """
-
-    def __init__(self, clock: Clock, *, on: bool = True, rates: Mapping[str, Rate] = RATES) -> None:
-        self._clock = clock
-        self._on = on
-        self._rates = rates
-        self.limited = LimitedRequests(clock)
-        self._windows: dict[tuple[str, str], _LocalWindow] = {}
-        self._swept_ms = clock.now_ms()
-
-    async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
-        """See `Limiter`. Does not block."""
         if not self._on:
             return 0
-        rate = own_rate or self._rates[name]
-        now_ms = self._clock.now_ms()
+        rate, now_ms = own_rate or self._rates[name], self._clock.now_ms()
         if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
-            self._sweep(now_ms)
+            await self._sweep(now_ms)
+        database = self._database_of(rate)
+        if database is not None:
+            return await self._spend_in_store(database, name, owner, rate, now_ms)
         window = self._windows.get((name, owner))
         if window is None:
             window = self._windows[name, owner] = _LocalWindow()
@@ -101,28 +89,63 @@ class LocalLimiter:
         times.append(now_ms)
         return now_ms
 
+    async def _spend_in_store(self, database: Database, name: str, owner: str, rate: Rate, now_ms: int) -> int:
+        spending = RateRequest(name, owner, rate.at_most, rate.within_ms, now_ms)
+        full = self._exhausted.get((name, owner))
+        if full is not None and now_ms < full.until_ms:
+            wait_ms = await database.read(rate_wait_ms, replace(spending, at_ms=now_ms + full.ahead_ms))
+            if wait_ms:
+                raise _rate_exceeded_error(rate, wait_ms)
+        spent = await database.join_from_request(count_rate_requests, spending)
+        if spent.wait_ms:
+            self._exhausted[name, owner] = _ExhaustedWindow(now_ms + spent.wait_ms, spent.at_ms - now_ms)
+            raise _rate_exceeded_error(rate, spent.wait_ms)
+        self._exhausted.pop((name, owner), None)
+        return spent.at_ms
+
     async def check(self, name: str, owner: str) -> None:
-        """See `Limiter`. Does not block."""
+        """Check that the rate is not used up; spend nothing. Uses our clock, which is close to the store's.
+
+        Raises:
+            ApiError: it is used up.
+        """
+        if not self._on:
+            return
         rate, now_ms = self._rates[name], self._clock.now_ms()
-        window = self._windows.get((name, owner))
-        alive = [at_ms for at_ms in (window.times if window else ()) if at_ms > now_ms - rate.within_ms]
-        if self._on and len(alive) >= rate.at_most:
-            raise _rate_exceeded_error(rate, alive[0] + rate.within_ms - now_ms)
+        database, wait_ms = self._database_of(rate), 0
+        if database is not None:
+            spending = RateRequest(name, owner, rate.at_most, rate.within_ms, now_ms)
+            wait_ms = await database.read(rate_wait_ms, spending)
+        elif window := self._windows.get((name, owner)):
+            alive = [at_ms for at_ms in window.times if at_ms > now_ms - rate.within_ms]
+            wait_ms = alive[0] + rate.within_ms - now_ms if len(alive) >= rate.at_most else 0
+        if wait_ms:
+            raise _rate_exceeded_error(rate, wait_ms)
 
     async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
-        """See `Limiter`. Does not block."""
-        window = self._windows.get((name, owner))
-        if window and at_ms in window.times:
+        """Return the request spent at that time, with the same numbers: it ended in another error."""
+        rate = own_rate or self._rates[name]
+        database = self._database_of(rate)
+        if self._on and database is not None:
+            await database.join_from_request(refund_rates, RateRefund(name, owner, rate.within_ms, at_ms))
+        elif (window := self._windows.get((name, owner))) and at_ms in window.times:
             window.times.remove(at_ms)
 
-    def _sweep(self, now_ms: int) -> None:
+    def _database_of(self, rate: Rate) -> Database | None:
+        """Return the store that has the windows of a rate; None if they are in memory."""
+        return self._database if rate.within_ms >= SHARED_FROM_MS else None
+
+    async def _sweep(self, now_ms: int) -> None:
+        """Delete empty windows."""
         self._swept_ms = now_ms
-        for key in [
-            key
+        self._windows = {
+            key: window
             for key, window in self._windows.items()
-            if not window.times or window.times[-1] <= now_ms - window.within_ms
-        ]:
-            del self._windows[key]
+            if window.times and window.times[-1] > now_ms - window.within_ms
+        }
+        self._exhausted = {key: full for key, full in self._exhausted.items() if full.until_ms > now_ms}
+        if self._database is not None:
+            await self._database.write(delete_idle_windows, now_ms, _MAX_SWEPT)
 
 
 @dataclass(slots=True)
@@ -131,76 +154,6 @@ class _LocalWindow:
 
     times: deque[int] = field(default_factory=deque[int])
     within_ms: int = 0
-
-
-class SharedLimiter:
-    """Long windows as rows of a store that several processes share, short ones in memory (decision 0045).
-
-    A window that this process knows to be exhausted is first checked by a read, so that a client that
-    keeps sending does not slow down the others' writes.
-
-    Args:
-        clock: the clock of the windows, if the store has no clock of its own.
-        database: the store that the processes share.
-        on: False disables all rates.
-        rates: the rows of the table of rates, with those that a setting changes.
-    """
-
-    def __init__(self, clock: Clock, database: Database, *, on: bool = True, rates: Mapping[str, Rate] = RATES) -> None:
-        self._clock = clock
-        self._database = database
-        self._on = on
-        self._rates = rates
-        self._local = LocalLimiter(clock, on=on, rates=rates)
-        self.limited = self._local.limited
-        self._exhausted: dict[tuple[str, str], _ExhaustedWindow] = {}
-        self._swept_ms = clock.now_ms()
-
-    async def spend(self, name: str, owner: str, own_rate: Rate | None = None) -> int:
-        """See `Limiter`."""
-        rate = own_rate or self._rates[name]
-        if not self._on or rate.within_ms < SHARED_FROM_MS:
-            return await self._local.spend(name, owner, own_rate)
-        now_ms = self._clock.now_ms()
-        if now_ms - self._swept_ms >= SWEEP_EVERY_MS:
-            await self._sweep(now_ms)
-        spending = RateRequest(name, owner, rate.at_most, rate.within_ms, now_ms)
-        full = self._exhausted.get((name, owner))
-        if full is not None and now_ms < full.until_ms:
-            by_store = replace(spending, at_ms=now_ms + full.ahead_ms)
-            wait_ms = await self._database.read(rate_wait_ms, by_store)
-            if wait_ms:
-                raise _rate_exceeded_error(rate, wait_ms)
-        spent = await self._database.join_from_request(count_rate_requests, spending)
-        if spent.wait_ms:
-            self._exhausted[name, owner] = _ExhaustedWindow(now_ms + spent.wait_ms, spent.at_ms - now_ms)
-            raise _rate_exceeded_error(rate, spent.wait_ms)
-        self._exhausted.pop((name, owner), None)
-        return spent.at_ms
-
-    async def check(self, name: str, owner: str) -> None:
-        """See `Limiter`. Uses our clock, which is close to the store's."""
-        rate = self._rates[name]
-        if not self._on or rate.within_ms < SHARED_FROM_MS:
-            await self._local.check(name, owner)
-            return
-        spending = RateRequest(name, owner, rate.at_most, rate.within_ms, self._clock.now_ms())
-        wait_ms = await self._database.read(rate_wait_ms, spending)
-        if wait_ms:
-            raise _rate_exceeded_error(rate, wait_ms)
-
-    async def refund(self, name: str, owner: str, at_ms: int, own_rate: Rate | None = None) -> None:
-        """See `Limiter`."""
-        rate = own_rate or self._rates[name]
-        if not self._on or rate.within_ms < SHARED_FROM_MS:
-            await self._local.refund(name, owner, at_ms, own_rate)
-            return
-        await self._database.join_from_request(refund_rates, RateRefund(name, owner, rate.within_ms, at_ms))
-
-    async def _sweep(self, now_ms: int) -> None:
-        self._swept_ms = now_ms
-        self._exhausted = {key: full for key, full in self._exhausted.items() if full.until_ms > now_ms}
-        await self._database.write(delete_idle_windows, now_ms, _MAX_SWEPT)
 
 
 @dataclass(frozen=True, slots=True)

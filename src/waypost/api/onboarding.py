@@ -21,7 +21,7 @@ from waypost.api.apps.apps import (
 from waypost.api.apps.settings import set_preferences
 from waypost.api.authorisation import Credential, is_token_of
 from waypost.api.fields import Field, keep_text, omit_empty
-from waypost.api.operation import APP, AppCall, Operations, OwnPartnerCall, PartnerCall, call_operator
+from waypost.api.operation import APP, AppCall, Operations, OwnPartnerCall, PartnerCall
 from waypost.api.requests import ApiResponse
 from waypost.api.route import Success, success
 from waypost.api.services import Services
@@ -391,7 +391,7 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
     taken = await services.database.read(partial(_find_taken, app=app))
     if taken is not None:
         return taken
-    number = await _find_number(services, app)
+    number = await _find_number(AppCall(services, call.request, app))
     is_callback_valid = not fields.callback_url or _is_url(fields.callback_url)
     preferences = replace(
         app.preferences,
@@ -426,14 +426,14 @@ def _find_taken(connection: Connection, app: App) -> ApiResponse | None:
     return None
 
 
-async def _find_number(services: Services, app: App) -> OperatorNumber:
+async def _find_number(call: AppCall) -> OperatorNumber:
     """Return the app's number as the operator lists it.
 
     Raises:
-        ApiError: the account has no such number; or as `call_operator`.
+        ApiError: the account has no such number; or as `AppCall.operator`.
     """
-    for number in await call_operator(services, app, ListNumbers(app.business_account_id)):
-        if read_phone_number(number.display_number) == app.phone_number:
+    for number in await call.operator(ListNumbers(call.account)):
+        if read_phone_number(number.display_number) == call.app.phone_number:
             return number
     raise ApiError(ErrorCode.WRONG_BUSINESS_ACCOUNT, _NOT_OF_ACCOUNT)
 

@@ -7,7 +7,7 @@ read or set something at the operator, share one time limit.
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import wraps
 from types import GenericAlias, UnionType
@@ -33,103 +33,8 @@ _NONE_YET: Final = "The app has no number at the operator yet; its administrator
 _log = log("api")
 
 
-def number_of(app: App) -> str:
-    """Return the operator's id of the app's number.
-
-    Raises:
-        ApiError: the app has no number yet.
-    """
-    if not app.phone_number_id:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
-    return app.phone_number_id
-
-
-def account_of(app: App) -> str:
-    """Return the id of the app's business account.
-
-    Raises:
-        ApiError: the app has no business account yet.
-    """
-    if not app.business_account_id:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
-    return app.business_account_id
-
-
-async def call_operator(services: Services, app: App, request: OperatorCall[Response]) -> Response:
-    """Make a direct call to the operator behind an app.
-
-    Raises:
-        ApiError: the app has no business account; the operator returns an error, whose text is passed on; or
-            503, it sends no response, because then it is unknown whether it carried out the call.
-
-    Source: decision 0026.
-    """
-    account = await _operator_account_of(services, app)
-    response = await services.operators.adapter(account).call(account, request)
-    return _response_or_error(app, type(request).__name__, response)
-
-
-async def _operator_account_of(services: Services, app: App) -> OperatorAccount:
-    account = await services.directory.operator_account_of(app)
-    if account is None:
-        raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
-    return account
-
-
-async def graph_of(services: Services, app: App) -> tuple[OperatorAccount, GraphClient]:
-    """Return the operator account behind an app, and the Graph API there.
-
-    Raises:
-        ApiError: the app has no business account; or the operator has no Graph API.
-    """
-    account = await _operator_account_of(services, app)
-    graph = services.operators.adapter(account).graph
-    if graph is None:
-        raise ApiError(ErrorCode.OPERATOR_REJECTED, "This operator does not offer this operation.")
-    return account, graph
-
-
-def _response_or_error(app: App, call_name: str, response: Response | CallFailure) -> Response:
-    match response:
-        case OperatorRejected(text=text, code=code):
-            raise ApiError(ErrorCode.OPERATOR_REJECTED, text, operator_code=code)
-        case CallNotOffered(text=text):
-            raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
-        case OperatorUnavailable(text=text) | OutcomeUncertain(text=text):
-            raise unavailable_error(app, call_name, text)
-        case _:
-            return response
-
-
-def unavailable_error(app: App, call_name: str, reason: str) -> ApiError:
-    """Return the error for a direct call without a response; the reason goes to our log, not to the partner."""
-    _log.warning("a direct call got no response", call=call_name, app=app.id, reason=reason)
-    return ApiError(
-        ErrorCode.OPERATOR_UNAVAILABLE, "The operator is unavailable now; try again later.", retry_after_s=RETRY_AFTER_S
-    )
-
-
 DIRECT_CALL_TIMEOUT_S: Final = 10
 """For all direct calls of one request together. Source: decision 0026."""
-
-
-@asynccontextmanager
-async def direct_call_deadline(app: App, call_name: str) -> AsyncGenerator[None]:
-    """Limit the time of the direct calls made inside the `async with` block.
-
-    Args:
-        app: the app whose request it is.
-        call_name: the call's name, for our log.
-
-    Raises:
-        ApiError: 503, as if the operator had sent no response.
-    """
-    try:
-        async with asyncio.timeout(DIRECT_CALL_TIMEOUT_S):
-            yield
-    except TimeoutError as error:
-        raise unavailable_error(app, call_name, f"it took longer than {DIRECT_CALL_TIMEOUT_S} s in all") from error
-
 
 APP: Final = "/partner/app/{app_id}"
 KEY_APP: Final = "/wa/app/{app_id}"
@@ -160,18 +65,66 @@ class AppCall(NamedTuple):
 
     @property
     def number(self) -> str:
-        """The operator's id of the app's number."""
-        return number_of(self.app)
+        """The operator's id of the app's number.
+
+        Raises:
+            ApiError: the app has no number yet.
+        """
+        if not self.app.phone_number_id:
+            raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
+        return self.app.phone_number_id
 
     @property
     def account(self) -> str:
-        """The id of the app's business account."""
-        return account_of(self.app)
+        """The id of the app's business account.
+
+        Raises:
+            ApiError: the app has no business account yet.
+        """
+        if not self.app.business_account_id:
+            raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
+        return self.app.business_account_id
 
     @property
     def was_begun_before(self) -> bool:
         """True if the same request was begun before under its idempotency key, and may have been carried out."""
         return self.request.idempotency is not None and self.request.idempotency.begun_before
+
+    async def operator_account(self) -> OperatorAccount:
+        """Return the operator account behind the app.
+
+        Raises:
+            ApiError: the app has no business account yet.
+        """
+        account = await self.services.directory.operator_account_of(self.app)
+        if account is None:
+            raise ApiError(ErrorCode.APP_NOT_APPROVED, _NONE_YET)
+        return account
+
+    async def operator(self, request: OperatorCall[Response]) -> Response:
+        """Make a direct call to the operator.
+
+        Raises:
+            ApiError: the app has no business account; the operator returns an error, whose text is passed on; or
+                503, it sends no response, because then it is unknown whether it carried out the call.
+
+        Source: decision 0026.
+        """
+        account = await self.operator_account()
+        response = await self.services.operators.adapter(account).call(account, request)
+        return self._response_or_error(type(request).__name__, response)
+
+    async def graph_client(self) -> tuple[OperatorAccount, GraphClient]:
+        """Return the operator account behind the app, and the Graph API there.
+
+        Raises:
+            ApiError: the app has no business account; or the operator has no Graph API.
+        """
+        account = await self.operator_account()
+        graph = self.services.operators.adapter(account).graph
+        if graph is None:
+            raise ApiError(ErrorCode.OPERATOR_REJECTED, "This operator does not offer this operation.")
+        return account, graph
 
     async def graph(
         self,
@@ -186,11 +139,11 @@ class AppCall(NamedTuple):
         """Call the operator's Graph API, and return the object of its response.
 
         Raises:
-            ApiError: as `call_operator`; or the operator has no Graph API.
+            ApiError: as `operator`; or the operator has no Graph API.
         """
-        account, graph = await graph_of(self.services, self.app)
+        account, graph = await self.graph_client()
         request = GraphRequest(method, path, body, query, files, self._business(path), is_message)
-        return _response_or_error(self.app, f"{method} {path}", await graph.request(account, request))
+        return self._response_or_error(f"{method} {path}", await graph.request(account, request))
 
     async def graph_list(self, path: str, name: str) -> list[Any]:
         """Return all pages of a list as one; `name` is what the log calls it.
@@ -198,14 +151,9 @@ class AppCall(NamedTuple):
         Raises:
             ApiError: as `graph`.
         """
-        account, graph = await graph_of(self.services, self.app)
+        account, graph = await self.graph_client()
         items = await graph.list_all(account, GraphRequest("GET", path, business=self._business(path)), name)
-        return _response_or_error(self.app, f"GET {path}", items)
-
-    def _business(self, path: str) -> str:
-        """Return the business account that a path names, whose limits the call counts toward; empty if none."""
-        owner = path.partition("/")[0]
-        return owner if owner == self.app.business_account_id else ""
+        return self._response_or_error(f"GET {path}", items)
 
     async def graph_page(self, path: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return one page of a list.
@@ -219,12 +167,42 @@ class AppCall(NamedTuple):
         return page
 
     def unavailable(self, call_name: str, reason: str) -> ApiError:
-        """Return the error for a call whose response says nothing; the reason goes to our log."""
-        return unavailable_error(self.app, call_name, reason)
+        """Return the error for a call without a useful response; the reason goes to our log, not to the partner."""
+        _log.warning("a direct call got no response", call=call_name, app=self.app.id, reason=reason)
+        return ApiError(
+            ErrorCode.OPERATOR_UNAVAILABLE,
+            "The operator is unavailable now; try again later.",
+            retry_after_s=RETRY_AFTER_S,
+        )
 
-    def deadline(self, call_name: str) -> AbstractAsyncContextManager[None]:
-        """Limit the time of all calls in the block."""
-        return direct_call_deadline(self.app, call_name)
+    @asynccontextmanager
+    async def deadline(self, call_name: str) -> AsyncGenerator[None]:
+        """Limit the time of all direct calls in the block; `call_name` is what the log calls them.
+
+        Raises:
+            ApiError: 503, as if the operator had sent no response.
+        """
+        try:
+            async with asyncio.timeout(DIRECT_CALL_TIMEOUT_S):
+                yield
+        except TimeoutError as error:
+            raise self.unavailable(call_name, f"it took longer than {DIRECT_CALL_TIMEOUT_S} s in all") from error
+
+    def _business(self, path: str) -> str:
+        """Return the business account that a path names, whose limits the call counts toward; empty if none."""
+        owner = path.partition("/")[0]
+        return owner if owner == self.app.business_account_id else ""
+
+    def _response_or_error(self, call_name: str, response: Response | CallFailure) -> Response:
+        match response:
+            case OperatorRejected(text=text, code=code):
+                raise ApiError(ErrorCode.OPERATOR_REJECTED, text, operator_code=code)
+            case CallNotOffered(text=text):
+                raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
+            case OperatorUnavailable(text=text) | OutcomeUncertain(text=text):
+                raise self.unavailable(call_name, text)
+            case _:
+                return response
 
 
 class NamedAppCall(AppCall):

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit
 
@@ -150,84 +150,6 @@ def _detect_by_library(head: bytes) -> tuple[str, ...]:
     return tuple(dict.fromkeys(mime_types or [str(match.mime_type) for match in named[:1]]))
 
 
-class UploadInProgress:
-    """One upload in progress, as counted against the quota."""
-
-    def __init__(self, quota: "MediaQuota", partner_id: int) -> None:
-        self._quota = quota
-        self._partner_id = partner_id
-        self._stored_bytes = 0
-        self.size_bytes = 0
-
-    async def refresh(self) -> None:
-        """Read again how much the partner has stored, and check it.
-
-        Raises:
-            ApiError: the quota would be exceeded.
-        """
-        self._stored_bytes = await self._quota.read_stored_bytes(self._partner_id)
-        self.add(0)
-
-    def add(self, size_bytes: int) -> None:
-        """Count received bytes.
-
-        Raises:
-            ApiError: the quota would be exceeded.
-        """
-        self.size_bytes += size_bytes
-        coming = self._quota.incoming_bytes
-        coming[self._partner_id] += size_bytes
-        self._quota.check(self._stored_bytes + coming[self._partner_id])
-
-
-class MediaQuota:
-    """The quota of every partner.
-
-    Args:
-        max_bytes: 0: no limit.
-
-    Attributes:
-        incoming_bytes: bytes of uploads in progress by partner, in this process.
-    """
-
-    def __init__(self, database: Database, clock: Clock, *, max_bytes: int) -> None:
-        self._database = database
-        self._clock = clock
-        self._max_bytes = max_bytes
-        self.incoming_bytes: Counter[int] = Counter()
-
-    @asynccontextmanager
-    async def track_upload(self, partner_id: int) -> AsyncGenerator[UploadInProgress]:
-        """Count a file from its first byte until its row is written or it is rejected."""
-        arriving = UploadInProgress(self, partner_id)
-        await arriving.refresh()
-        try:
-            yield arriving
-        finally:
-            self.incoming_bytes[partner_id] -= arriving.size_bytes
-            if not self.incoming_bytes[partner_id]:
-                del self.incoming_bytes[partner_id]
-
-    async def read_stored_bytes(self, partner_id: int) -> int:
-        """Return how many bytes a partner has stored; 0 without a query if there is no limit."""
-        if not self._max_bytes:
-            return 0
-        return await self._database.read(stored_bytes, partner_id, self._clock.now_ms())
-
-    def check(self, size_bytes: int) -> None:
-        """Check a size against the quota.
-
-        Raises:
-            ApiError: it exceeds the quota.
-        """
-        if self._max_bytes and size_bytes > self._max_bytes:
-            raise ApiError(
-                ErrorCode.MEDIA_QUOTA,
-                f"The quota of stored media is {self._max_bytes} bytes for each partner, and this file "
-                f"would make it {size_bytes} or more; delete media, or wait until some have expired.",
-            )
-
-
 MAX_OVERHEAD_BYTES: Final = 1024 * 1024
 """The limit of a body's bytes without the file."""
 MAX_UPLOAD_FIELD_BYTES: Final = 4096
@@ -237,28 +159,18 @@ RecordUpload = Callable[[UploadedMedia], Awaitable[bool]]
 """Writes an upload's row, and possibly more in the same transaction; False: its id or handle is in use."""
 
 
-@dataclass(slots=True)
-class _UploadParts:
-    """The file's head and declared type, from a request's parts."""
-
-    declared: str = ""
-    file: PartHead | None = None
-
-
 class PartnerUploads:
-    """Stores files that partners upload or name by URL."""
+    """Stores files that partners upload or name by URL.
+
+    Args:
+        quota_bytes: of the stored media of each partner; 0: no limit.
+    """
 
     def __init__(
-        self,
-        *,
-        files: MediaFiles,
-        database: Database,
-        outbound: VettedClient,
-        clock: Clock,
-        ids: Ids,
-        quota: MediaQuota,
+        self, *, files: MediaFiles, database: Database, outbound: VettedClient, clock: Clock, ids: Ids, quota_bytes: int
     ) -> None:
-        self._quota = quota
+        self._quota_bytes = quota_bytes
+        self._arriving_bytes: Counter[int] = Counter()  # by partner, in this process
         self._files = files
         self._database = database
         self._outbound = outbound
@@ -328,55 +240,47 @@ class PartnerUploads:
             OSError: our disk fails.
         """
         check_media_url(url, field)
-        async with self._open_upload(app) as (incoming, arriving):
-            guard = _UploadGuard(incoming, arriving, for_handle=for_handle)
-            response = await self._outbound.get(url, guard.write)
+        async with self._open_upload(app, for_handle=for_handle) as upload:
+            response = await self._outbound.get(url, upload.write)
             if response.status != 200:
                 reason = response.error or f"it responded with {response.status}"
                 raise fetch_error(field, reason)
-            await arriving.refresh()
             hint = (response.headers or {}).get("content-type", "")
-            return await self._store(
-                app, incoming, read_type(declared), read_type(hint), _file_name_of(url), for_handle, record
-            )
+            name = unquote(urlsplit(url).path).rpartition("/")[2]
+            name = "".join(char for char in name if char.isprintable())[:MAX_FILE_NAME_CHARS]
+            return await self._store(upload, read_type(declared), read_type(hint), name, record)
 
     async def _store_from_parts(
         self, app: App, request: Request, record: RecordUpload | None, names: tuple[str, ...], *, for_handle: bool
     ) -> UploadedMedia:
-        _check_length(request)
-        async with self._open_upload(app) as (incoming, arriving):
-            guard = _UploadGuard(incoming, arriving, for_handle=for_handle)
-            parts = await _read_upload_parts(request, names, guard)
-            file = parts.file
-            if file is None or not incoming.size_bytes:
+        length = request.header(b"content-length") or ""
+        if length.isdecimal() and int(length[:20]) > MAX_UPLOAD_BYTES + MAX_OVERHEAD_BYTES:
+            raise file_too_large(MAX_UPLOAD_BYTES, "any type")
+        async with self._open_upload(app, for_handle=for_handle) as upload:
+            file, declared = await _read_upload_parts(request, names, upload)
+            if file is None or not upload.incoming.size_bytes:
                 raise missing_parameter("file", "a file, or the public address of one", "MultipartFile")
-            url = _find_url(file, incoming)
+            url = _find_url(file, upload.incoming)
             if url is None:
-                await arriving.refresh()
-                declared, hint = read_type(parts.declared), read_type(file.content_type)
-                return await self._store(app, incoming, declared, hint, file.file_name or "", for_handle, record)
-        return await self.store_from_url(app, url, record, for_handle=for_handle, declared=parts.declared)
+                hint = read_type(file.content_type)
+                return await self._store(upload, read_type(declared), hint, file.file_name or "", record)
+        return await self.store_from_url(app, url, record, for_handle=for_handle, declared=declared)
 
     async def _store(
-        self,
-        app: App,
-        incoming: IncomingFile,
-        declared: str,
-        hint: str,
-        file_name: str,
-        for_handle: bool,
-        record: RecordUpload | None,
+        self, upload: "_Upload", declared: str, hint: str, file_name: str, record: RecordUpload | None
     ) -> UploadedMedia:
+        await upload.refresh_quota()
+        app, incoming = upload.app, upload.incoming
         if not incoming.size_bytes:
             raise ApiError(ErrorCode.FIELD_BROKEN, "file must have at least one byte.")
         types = types_of(incoming.head, await incoming.tail())
-        mime_type = choose_type(types, declared, hint, for_handle=for_handle)
+        mime_type = choose_type(types, declared, hint, for_handle=upload.for_handle)
         most_bytes = ACCEPTED_TYPES[mime_type].max_bytes
         if incoming.size_bytes > most_bytes:
             raise file_too_large(most_bytes, mime_type)
         size_bytes = incoming.size_bytes
         sha256 = await incoming.commit()
-        upload = UploadedMedia(
+        media = UploadedMedia(
             id="",
             partner_id=app.partner_id,
             app_id=app.id,
@@ -388,7 +292,7 @@ class PartnerUploads:
             created_on_ms=0,
             expires_on_ms=0,
         )
-        return await self._record_upload(upload, record or self._insert_row, for_handle=for_handle)
+        return await self._record_upload(media, record or self._insert_row, for_handle=upload.for_handle)
 
     async def add_handle(self, media: UploadedMedia) -> UploadedMedia:
         """Store another upload of the same bytes with a handle: for a template whose sample is a media id.
@@ -426,33 +330,81 @@ class PartnerUploads:
                 return media
         raise RuntimeError("no free media id was found")
 
+    async def read_stored_bytes(self, partner_id: int) -> int:
+        """Return how many bytes a partner has stored; 0 without a query if there is no limit."""
+        if not self._quota_bytes:
+            return 0
+        return await self._database.read(stored_bytes, partner_id, self._clock.now_ms())
+
+    def count_arriving(self, partner_id: int, size_bytes: int, stored_bytes: int) -> None:
+        """Count bytes that have arrived, in addition to those that the partner has stored.
+
+        Raises:
+            ApiError: the quota would be exceeded.
+        """
+        self._arriving_bytes[partner_id] += size_bytes
+        needed_bytes = stored_bytes + self._arriving_bytes[partner_id]
+        if self._quota_bytes and needed_bytes > self._quota_bytes:
+            raise ApiError(
+                ErrorCode.MEDIA_QUOTA,
+                f"The quota of stored media is {self._quota_bytes} bytes for each partner, and this file "
+                f"would make it {needed_bytes} or more; delete media, or wait until some have expired.",
+            )
+
     @asynccontextmanager
-    async def _open_upload(self, app: App) -> AsyncGenerator[tuple[IncomingFile, UploadInProgress]]:
-        """Open a file, counted against disk space and quota, until its row is written.
+    async def _open_upload(self, app: App, *, for_handle: bool) -> AsyncGenerator["_Upload"]:
+        """Open a file, counted against disk space and quota until its row is written or it is rejected.
 
         Raises:
             ApiError: the disk is full, or the partner's quota is used up.
         """
-        async with self._quota.track_upload(app.partner_id) as arriving:
+        counted_bytes = await self.read_stored_bytes(app.partner_id)
+        self.count_arriving(app.partner_id, 0, counted_bytes)
+        upload: _Upload | None = None
+        try:
+            incoming = await self._files.begin()
+            upload = _Upload(self, app, incoming, counted_bytes, for_handle=for_handle)
             try:
-                incoming = await self._files.begin()
-                try:
-                    yield incoming, arriving
-                finally:
-                    await incoming.discard()
-            except NotEnoughSpace as error:
-                raise disk_full_error() from error
+                yield upload
+            finally:
+                await incoming.discard()
+        except NotEnoughSpace as error:
+            raise disk_full_error() from error
+        finally:
+            self._arriving_bytes[app.partner_id] -= 0 if upload is None else upload.counted_bytes
+            if not self._arriving_bytes[app.partner_id]:
+                del self._arriving_bytes[app.partner_id]
 
 
-class _UploadGuard:
-    """Accepts bytes as long as they can still become a file of an accepted type and size."""
+class _Upload:
+    """A file that arrives: bytes are accepted while they can still become one of an accepted type and size.
 
-    def __init__(self, incoming: IncomingFile, arriving: UploadInProgress, *, for_handle: bool) -> None:
+    Attributes:
+        incoming: what has arrived.
+        counted_bytes: how many bytes are counted against the quota.
+    """
+
+    def __init__(
+        self, uploads: PartnerUploads, app: App, incoming: IncomingFile, stored_bytes: int, *, for_handle: bool
+    ) -> None:
+        self.app = app
+        self.for_handle = for_handle
         self.incoming = incoming
-        self._arriving = arriving
+        self.counted_bytes = 0
+        self._uploads = uploads
+        self._stored_bytes = stored_bytes
         self._accepted = accepted_types(for_handle=for_handle)
         self._max_bytes = MAX_UPLOAD_BYTES
         self._sniffed = False
+
+    async def refresh_quota(self) -> None:
+        """Read again how much the partner has stored, and check it.
+
+        Raises:
+            ApiError: the quota would be exceeded.
+        """
+        self._stored_bytes = await self._uploads.read_stored_bytes(self.app.partner_id)
+        self._uploads.count_arriving(self.app.partner_id, 0, self._stored_bytes)
 
     async def write(self, part: bytes) -> None:
         """Write bytes.
@@ -460,7 +412,8 @@ class _UploadGuard:
         Raises:
             ApiError: the file is too large for its type, of no accepted type, or exceeds the quota.
         """
-        self._arriving.add(len(part))
+        self.counted_bytes += len(part)
+        self._uploads.count_arriving(self.app.partner_id, len(part), self._stored_bytes)
         try:
             await self.incoming.add(part)
         except NotEnoughSpace as error:  # kept apart from an OSError of the sender's connection
@@ -476,9 +429,9 @@ class _UploadGuard:
             raise file_too_large(self._max_bytes, "a file of its type, which its first bytes show")
 
 
-async def _read_upload_parts(request: Request, names: tuple[str, ...], guard: _UploadGuard) -> _UploadParts:
-    """Read the parts; the file's bytes go to the guard as they arrive, other fields are short."""
-    parts = _UploadParts()
+async def _read_upload_parts(request: Request, names: tuple[str, ...], upload: _Upload) -> tuple[PartHead | None, str]:
+    """Write the file's bytes as they arrive; return its head and its declared type."""
+    file: PartHead | None = None
     field, field_bytes, around_bytes = "", bytearray(), 0
     fields: dict[str, bytes] = {}
     async for part in read_parts(request):
@@ -486,13 +439,13 @@ async def _read_upload_parts(request: Request, names: tuple[str, ...], guard: _U
             fields[field] = bytes(field_bytes)
             field, field_bytes = part.name, bytearray()
             if part.name in names:
-                if parts.file is not None:
+                if file is not None:
                     raise ApiError(
                         ErrorCode.FIELD_BROKEN, f"{names[0]} must be sent once; the form has more than one file."
                     )
-                parts.file = part
+                file = part
         elif field in names:
-            await guard.write(part)
+            await upload.write(part)
         else:
             around_bytes += len(part)
             if around_bytes > MAX_OVERHEAD_BYTES:
@@ -500,16 +453,7 @@ async def _read_upload_parts(request: Request, names: tuple[str, ...], guard: _U
             if len(field_bytes) < MAX_UPLOAD_FIELD_BYTES:
                 field_bytes += part
     fields[field] = bytes(field_bytes)
-    parts.declared = fields.get("file_type", b"").decode("utf-8", "replace")
-    return parts
-
-
-def _check_length(request: Request) -> None:
-    """Reject a body at once if its Content-Length is too large."""
-    length = request.header(b"content-length") or ""
-    most_bytes = MAX_UPLOAD_BYTES + MAX_OVERHEAD_BYTES
-    if length.isdecimal() and int(length[:20]) > most_bytes:
-        raise file_too_large(MAX_UPLOAD_BYTES, "any type")
+    return file, fields.get("file_type", b"").decode("utf-8", "replace")
 
 
 def _find_url(file: PartHead, incoming: IncomingFile) -> str | None:
@@ -518,9 +462,3 @@ def _find_url(file: PartHead, incoming: IncomingFile) -> str | None:
         return None
     text = incoming.head.decode("utf-8", "replace").strip()
     return text if is_url(text) else None
-
-
-def _file_name_of(url: str) -> str:
-    """Return the last segment of a URL's path as a file name."""
-    name = unquote(urlsplit(url).path).rpartition("/")[2]
-    return "".join(char for char in name if char.isprintable())[:MAX_FILE_NAME_CHARS]

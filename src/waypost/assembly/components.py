@@ -13,13 +13,13 @@ from waypost.admin.provisioning import AdminContext
 from waypost.admin.routes import make_admin_routes
 from waypost.api.access_log import TrustedProxies
 from waypost.api.backlog_quotas import BacklogQuotas
-from waypost.api.limits import Limiter, LocalLimiter, LoginLimits, RejectionBudgets, SharedLimiter
+from waypost.api.limits import Limiter, LoginLimits, RejectionBudgets
 from waypost.api.onboarding import ONBOARDING_PATH
 from waypost.api.passwords import Argon2Hasher
 from waypost.api.public_files import PublicMediaEndpoint
 from waypost.api.request_recorder import RequestRecorder
 from waypost.api.services import Services
-from waypost.api.uploads import MediaQuota, PartnerUploads
+from waypost.api.uploads import PartnerUploads
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
@@ -186,7 +186,7 @@ def make_services(base: Foundation, limiter: Limiter, login_limits: LoginLimits)
             outbound=base.outbound,
             clock=base.clock,
             ids=base.ids,
-            quota=MediaQuota(base.database, base.clock, max_bytes=settings.media_quota_mb * 1_000_000),
+            quota_bytes=settings.media_quota_mb * 1_000_000,
         ),
         strict=settings.strict,
         audit=base.audit,
@@ -316,9 +316,8 @@ def make_callbacks(base: Foundation) -> CallbackSender:
 
 def make_limiter(base: Foundation, *, on: bool) -> Limiter:
     """Return the rate limits of this process, or those that it shares with others."""
-    if base.database.is_exclusive:
-        return LocalLimiter(base.clock, on=on, rates=base.rates)
-    return SharedLimiter(base.clock, base.database, on=on, rates=base.rates)
+    shared = None if base.database.is_exclusive else base.database
+    return Limiter(base.clock, shared, on=on, rates=base.rates)
 
 
 def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder | None:

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from waypost.api.limits import RATES, SWEEP_EVERY_MS, Limiter, LocalLimiter
+from waypost.api.limits import RATES, SWEEP_EVERY_MS, Limiter
 from waypost.base.clock import ManualClock
 from waypost.config import Settings
 from waypost.domain.errors import ApiError, ErrorCode
@@ -24,7 +24,7 @@ async def spend(limiter: Limiter, times: int = 1, name: str = "templates", of: s
 
 @pytest.mark.parametrize("name", RATES)
 async def test_every_rate_allows_its_number_and_rejects_the_next(clock: ManualClock, name: str) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     await spend(limiter, RATES[name].at_most, name)
 
     with pytest.raises(ApiError) as raised:
@@ -40,7 +40,7 @@ def test_every_rate_names_its_source(name: str) -> None:
 
 
 async def test_window_moves(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     await spend(limiter, 5)
     clock.advance(ms=30_000)
     await spend(limiter, 5)
@@ -57,7 +57,7 @@ async def test_window_moves(clock: ManualClock) -> None:
 
 
 async def test_rejected_requests_do_not_extend_the_wait(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     await spend(limiter, 10)
     for _ in range(50):
         with pytest.raises(ApiError):
@@ -69,7 +69,7 @@ async def test_rejected_requests_do_not_extend_the_wait(clock: ManualClock) -> N
 
 
 async def test_each_name_and_holder_has_its_own_window(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     await spend(limiter, 10, of="a")
 
     await spend(limiter, 10, of="b")
@@ -77,7 +77,7 @@ async def test_each_name_and_holder_has_its_own_window(clock: ManualClock) -> No
 
 
 async def test_refund_may_be_spent_again(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     *_, last_ms = await spend(limiter, 10)
 
     await limiter.refund("templates", "a", last_ms)
@@ -88,7 +88,7 @@ async def test_refund_may_be_spent_again(clock: ManualClock) -> None:
 
 
 async def test_refund_of_what_was_not_spent_changes_nothing(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
 
     await limiter.refund("templates", "a", clock.now_ms())
 
@@ -98,7 +98,7 @@ async def test_refund_of_what_was_not_spent_changes_nothing(clock: ManualClock) 
 
 
 async def test_disabled_limits_allow_everything(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock, on=False)
+    limiter = Limiter(clock, on=False)
 
     await spend(limiter, 1000)
 
@@ -136,7 +136,7 @@ async def test_a_changed_rate_allows_its_number_and_rejects_the_next(clock: Manu
     assert {other: rate for other, rate in rates.items() if other != name} == {
         other: rate for other, rate in RATES.items() if other != name
     }
-    limiter = LocalLimiter(clock, rates=rates)
+    limiter = Limiter(clock, rates=rates)
     await spend(limiter, min(at_most, 60), name)
     if at_most < 60:
         with pytest.raises(ApiError, match=f"At most {at_most} requests in {within_ms // 1000} s"):
@@ -162,7 +162,7 @@ def test_start_says_which_rates_apply() -> None:
 
 
 async def test_own_rate_of_a_window_replaces_that_of_the_table(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     low, high, long = (read_stored_rate("templates", text) for text in ("2/60s", "12/60s", "2/1h"))
     await spend(limiter, 10)
     with pytest.raises(ApiError, match="At most 2 requests in 60 s per app"):
@@ -183,7 +183,7 @@ async def test_own_rate_of_a_window_replaces_that_of_the_table(clock: ManualCloc
 
 
 async def test_idle_windows_are_deleted(clock: ManualClock) -> None:
-    limiter = LocalLimiter(clock)
+    limiter = Limiter(clock)
     for number in range(10):
         await spend(limiter, of=f"old{number}")
     clock.advance(ms=60_001)

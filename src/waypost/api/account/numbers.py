@@ -8,16 +8,7 @@ from msgspec import Struct
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
-from waypost.api.operation import (
-    APP,
-    KEY_APP,
-    OLDER_API_ENDED_S,
-    AppCall,
-    Operations,
-    PartnerCall,
-    account_of,
-    call_operator,
-)
+from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
 from waypost.api.route import Confirmation, response, success
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
@@ -134,7 +125,7 @@ async def show_ratings(call: AppCall) -> dict[str, Any]:
     if event is None:
         return {"status": "success", "message": "no event update available"}
     try:
-        quality = (await call_operator(call.services, call.app, GetNumber(call.number))).quality
+        quality = (await call.operator(GetNumber(call.number))).quality
     except ApiError:
         quality = ""
     return ratings_object(event, quality)
@@ -149,8 +140,8 @@ async def show_business_account(call: AppCall) -> dict[str, Any]:
 
 
 async def _fetch_statuses(call: AppCall) -> tuple[NumberStatus, BusinessStatus]:
-    number = await call_operator(call.services, call.app, GetNumber(call.number))
-    return number, await call_operator(call.services, call.app, GetBusinessStatus(account_of(call.app)))
+    number = await call.operator(GetNumber(call.number))
+    return number, await call.operator(GetBusinessStatus(call.account))
 
 
 _STATUSES: Final = {True: "ENABLED", False: "DISABLED"}

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 from msgspec import Struct, to_builtins
 
 from waypost.api.fields import Field
-from waypost.api.operation import APP, AppCall, Operations, unavailable_error
+from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.route import BodyFormat, response, success
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
@@ -227,7 +227,7 @@ async def change_photo(call: AppCall) -> dict[str, Any]:
             case OperatorRejected(text=text):
                 raise ApiError(ErrorCode.OPERATOR_REJECTED, text)
             case OperatorUnavailable(text=text):
-                raise unavailable_error(app, "business photo", text)
+                raise call.unavailable("business photo", text)
     return {"status": "success", "message": "profile picture updated successfully"}
 
 

@@ -12,7 +12,7 @@ from waypost.api.fields import Field, omit_empty
 from waypost.api.idempotency import record_message
 from waypost.api.messages.send import build_message, trace_accepted
 from waypost.api.messages.status import mark_read
-from waypost.api.operation import APP, AppCall, Operations, call_operator, graph_of
+from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
 from waypost.api.route import IdempotencyMode, Success, success
 from waypost.api.services import Services
@@ -182,7 +182,7 @@ async def send_passthrough(call: AppCall) -> dict[str, Any] | ApiResponse:
     """
     parsed = read_passthrough(call.request.members())
     if isinstance(parsed, ReadReceipt):
-        await mark_read(call.services, call.app, parsed)
+        await mark_read(call, parsed)
         return {"success": True}
     return await accept_passthrough(call, parsed)
 
@@ -266,7 +266,7 @@ async def enable_marketing_messages(call: AppCall) -> Success:
 
     Source: ledger 1.7, `mmlite/msg/enable`; facts 11.
     """
-    status = await call_operator(call.services, call.app, GetBusinessStatus(call.account))
+    status = await call.operator(GetBusinessStatus(call.account))
     if status.marketing_messages != _ONBOARDED:
         raise ApiError(
             ErrorCode.MM_LITE_OFF,
@@ -303,7 +303,7 @@ async def show_marketing_link(call: AppCall, query: TermsLanguage) -> dict[str, 
             "The app must be live; the administrator makes it live with `waypost app connect`.",
         )
     parameters = omit_empty({"asset_id": call.account, "locale": query.lang.strip()})
-    _, graph = await graph_of(call.services, call.app)
+    _, graph = await call.graph_client()
     return {"link": f"{graph.marketing_terms}?{urlencode(parameters)}", "status": "success"}
 
 

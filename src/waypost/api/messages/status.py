@@ -7,10 +7,8 @@ from msgspec import UNSET, Struct, UnsetType
 
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
-from waypost.api.operation import APP, KEY_APP, AppCall, Operations, call_operator, number_of
+from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.route import BodyFormat, Success, success
-from waypost.api.services import Services
-from waypost.domain.app import App
 from waypost.domain.direct_calls import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.conversations import mark_conversation_read
@@ -67,7 +65,7 @@ class MessageRecord(Struct, rename="camel"):
 )
 async def put_message_read(call: AppCall) -> Success:
     """Mark an inbound message as read. Source: facts 9.1, read receipts."""
-    await mark_read(call.services, call.app, ReadReceipt(call.request.path["message_id"]))
+    await mark_read(call, ReadReceipt(call.request.path["message_id"]))
     return Success()
 
 
@@ -97,7 +95,7 @@ async def post_event(call: AppCall) -> Success:
         body = omit_empty({"messaging_product": "whatsapp", **asdict(event)})
         await call.graph("POST", f"{call.number}/calls", body, is_message=True)
     else:
-        await mark_read(call.services, call.app, event)
+        await mark_read(call, event)
     return Success()
 
 
@@ -127,17 +125,18 @@ async def show_message(call: AppCall) -> dict[str, Any]:
     return {"status": "success", "message": received_record(received, app.phone_number)}
 
 
-async def mark_read(services: Services, app: App, receipt: ReadReceipt) -> None:
+async def mark_read(call: AppCall, receipt: ReadReceipt) -> None:
     """Mark an inbound message as read at the operator, and what its sender wrote before as read here.
 
     Raises:
         ApiError: the app has received no such message, or the operator returned an error or no response.
     """
-    received = await services.database.read(find_inbound_message, app.id, receipt.message_id)
+    database, app = call.services.database, call.app
+    received = await database.read(find_inbound_message, app.id, receipt.message_id)
     if received is None:
         raise ApiError(
             ErrorCode.MESSAGE_DOES_NOT_EXIST,
             "The id must be that of a message that the app has received, as its callback names it.",
         )
-    await call_operator(services, app, MarkRead(number_of(app), receipt.message_id, receipt.typing))
-    await services.database.write(mark_conversation_read, app.id, received.recipient_id, received.received_on_ms)
+    await call.operator(MarkRead(call.number, receipt.message_id, receipt.typing))
+    await database.write(mark_conversation_read, app.id, received.recipient_id, received.received_on_ms)

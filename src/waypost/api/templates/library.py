@@ -191,9 +191,7 @@ async def _create_at_operator(
     except ApiError as error:
         if error.code is not ErrorCode.OPERATOR_REJECTED:
             raise
-        for listed in await list_operator_templates(
-            services, call.app, ListTemplates(account_id, TemplateDetail.TEXTS, name)
-        ):
+        for listed in await list_operator_templates(call, ListTemplates(account_id, TemplateDetail.TEXTS, name)):
             is_requested = (
                 (listed.name, listed.language) == (name, body["language"])
                 and not listed.is_being_deleted

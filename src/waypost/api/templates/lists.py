@@ -9,17 +9,7 @@ from sqlalchemy import Connection
 
 from waypost.api.authorisation import Credential, authorise_app
 from waypost.api.fields import Field
-from waypost.api.operation import (
-    APP,
-    KEY_APP,
-    OLDER_API_ENDED_S,
-    AppCall,
-    NamedAppCall,
-    Operations,
-    account_of,
-    call_operator,
-    direct_call_deadline,
-)
+from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
 from waypost.api.requests import ApiResponse, Request
 from waypost.api.route import Success, success
 from waypost.api.services import Services
@@ -248,9 +238,9 @@ async def sync_templates(call: SyncCall) -> Success:
     Source: facts 3.6: 202, once an hour, 401 `Unauthorized Access`; decision 0026.
     """
     services, app = call.services, call.app
-    account_id = account_of(app)
+    account_id = call.account
     known = await services.database.read(find_templates, app.partner_id, account_id, TemplateFilter())
-    listed = await list_operator_templates(services, app, ListTemplates(account_id, TemplateDetail.CONTENTS))
+    listed = await list_operator_templates(call, ListTemplates(account_id, TemplateDetail.CONTENTS))
     business = await services.directory.business_account(account_id)
     namespace = "" if business is None else business.namespace
     now_ms = services.clock.now_ms()
@@ -259,14 +249,14 @@ async def sync_templates(call: SyncCall) -> Success:
     return Success()
 
 
-async def list_operator_templates(services: Services, app: App, request: ListTemplates) -> Sequence[OperatorTemplate]:
+async def list_operator_templates(call: AppCall, request: ListTemplates) -> Sequence[OperatorTemplate]:
     """Return the operator's complete list of templates.
 
     Raises:
         ApiError: 503, the list is not complete within 10 s.
     """
-    async with direct_call_deadline(app, "ListTemplates"):
-        return await call_operator(services, app, request)
+    async with call.deadline("ListTemplates"):
+        return await call.operator(request)
 
 
 def _align_with_operator(
