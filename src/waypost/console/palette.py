@@ -19,7 +19,7 @@ from waypost.console.messages.list_rows import read_list_rows
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.view_models import apps_by_number_id, number_ids_query
 from waypost.console.route import Command
-from waypost.console.simulator.rules import RULES_PATH, SIMULATOR_RULES
+from waypost.console.simulator.rules import RULES_PATH
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
@@ -61,17 +61,16 @@ async def list_commands(tools: PageTools, page_request: PageRequest) -> Response
     for app_of_partner in page_request.apps:
         hint = f"App, {app_of_partner.phone_number or 'no phone number'}"
         offered.add(app_of_partner.name, hint, f"/apps/{app_of_partner.id}")
-    for name, number in await _phones(tools, page_request):
-        offered.add(name, f"Phone, {number}", f"/phones?show={number}")
+    phones, rules = await _simulator_lists(tools, page_request)
+    for phone in phones:
+        offered.add(phone["name"] or phone["phone"], f"Phone, {phone['phone']}", f"/phones?show={phone['phone']}")
     if app is not None and app.business_account_id:
         for template_id, name, language in await tools.services.database.read(
             account_template_names, page_request.partner.id, app.business_account_id, MAX_PALETTE_TEMPLATES
         ):
             offered.add(name, f"Template, {language}", f"/apps/{app.id}/templates/{template_id}")
-    if tools.services.apis.control is not None:
-        for group, rules in SIMULATOR_RULES:
-            for rule in rules:
-                offered.add(rule.label, f"Simulator rule, {group.lower()}", f"{RULES_PATH}#r-{rule.name}")
+    for rule in rules:
+        offered.add(rule["title"], f"Simulator rule, {rule['group'].lower()}", f"{RULES_PATH}#r-{rule['name']}")
     return JSONResponse({"commands": offered.commands})
 
 
@@ -83,17 +82,22 @@ def _available_commands(commands: Sequence[Command], app: App | None, *, has_sim
         yield command
 
 
-async def _phones(tools: PageTools, page_request: PageRequest) -> list[tuple[str, str]]:
-    """Return `(name, number)` of phones that have chats with the partner's numbers, newest first."""
+async def _simulator_lists(
+    tools: PageTools, page_request: PageRequest
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the phones that have chats with the partner's numbers, newest first, and the simulator's rules."""
     control, numbers = tools.services.apis.control, list(apps_by_number_id(page_request))
-    if control is None or not numbers:
-        return []
+    if control is None:
+        return [], []
     try:
         async with asyncio.timeout(PALETTE_PHONES_TIMEOUT_S):
+            rules = (await control.get("/control/declarations"))["settings"]
+            if not numbers:
+                return [], rules
             chats = await control.get(f"/control/chats?{number_ids_query(numbers)}&limit={MAX_PALETTE_PHONES}")
     except (ApiResponseError, ApiUnreachable, TimeoutError):
-        return []
-    return [(phone["name"] or phone["phone"], phone["phone"]) for phone in chats["phones"]]
+        return [], []
+    return chats["phones"], rules
 
 
 MIN_SEARCHED_CHARS: Final = 2

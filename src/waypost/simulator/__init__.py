@@ -9,7 +9,7 @@ from waypost.simulator.dev_interfaces import (
     SnapshotStore,
     UnknownSnapshot,
 )
-from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings, StatusesVersion
+from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.store import FILE_REVISION, DamagedFile, IncompatibleFile
 
@@ -31,7 +31,6 @@ __all__ = [
     "SnapshotBusy",
     "SnapshotError",
     "SnapshotStore",
-    "StatusesVersion",
     "UnknownSnapshot",
     "read_scenario",
 ]

@@ -1,7 +1,6 @@
 """Settings of the simulator: set at the start, and changed by the control API while it runs."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -14,15 +13,8 @@ from waypost.simulator.keyed_store import CachedKeyedValues
 from waypost.simulator.store import Store
 from waypost.simulator.tables.updates import WEBHOOK_FIELDS
 
-
-class StatusesVersion(StrEnum):
-    """Format of status webhooks.
-
-    Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not.
-    """
-
-    V23 = "v23"
-    V24 = "v24"
+StatusesVersion = Literal["v23", "v24"]
+"""Format of status webhooks. Source: facts 7.3: v23 and older have `conversation`, v24 and newer do not."""
 
 
 class ChangeableSettings(Struct, frozen=True, kw_only=True):
@@ -55,7 +47,7 @@ class ChangeableSettings(Struct, frozen=True, kw_only=True):
     limits: Annotated[
         bool, Meta(description="Apply pair rate, throughput and edit limits, and the 1,000 sends of a comparison.")
     ] = True
-    statuses_version: Annotated[StatusesVersion, Meta(description="Format of status webhooks.")] = StatusesVersion.V24
+    statuses_version: Annotated[StatusesVersion, Meta(description="Format of status webhooks.")] = "v24"
     check_references: Annotated[
         bool,
         Meta(description="Reject templates and messages that refer to unknown upload handles, media ids or flows."),

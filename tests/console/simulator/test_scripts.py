@@ -8,17 +8,8 @@ from playwright.async_api import Page
 
 from tests.console.conftest import LOOP, ConsoleClient, Tabs
 from waypost.assembly.dev import demo
-from waypost.console.simulator.scripts import (
-    MAX_SCRIPT_ROWS,
-    SCRIPT_PRESETS,
-    STEP_EFFECTS,
-    STEP_EVENTS,
-    STEP_OPTIONS,
-    describe_step,
-    format_rows,
-    parse_rows,
-)
-from waypost.simulator.phones.script_steps import MAX_SCRIPT_STEPS, STEP_ACTIONS, STEP_TRIGGERS
+from waypost.console.simulator.scripts import SCRIPT_PRESETS, describe_step, format_rows, parse_rows
+from waypost.simulator.control.declarations import declare_steps
 
 pytestmark = pytest.mark.asyncio(loop_scope=LOOP)
 
@@ -32,15 +23,6 @@ async def read_script(console: ConsoleClient) -> list[dict[str, Any]]:
     return (await console.control.json("GET", f"/control/phones/{ANN}?limit=0"))["script"]
 
 
-async def test_form_offers_what_the_simulator_knows() -> None:
-    options = {(option.effect, option.member) for option in STEP_OPTIONS}
-
-    assert [name for name, _ in STEP_EVENTS] == list(STEP_TRIGGERS)
-    assert [name for name, _ in STEP_EFFECTS] == list(STEP_ACTIONS)
-    assert options == {(name, member) for name, (must, may) in STEP_ACTIONS.items() for member in (*must, *may)}
-    assert MAX_SCRIPT_ROWS == MAX_SCRIPT_STEPS
-
-
 async def test_every_step_is_the_same_after_the_form() -> None:
     steps = [step for preset in SCRIPT_PRESETS for step in preset.steps] + [
         {"on": "template", "do": "tap", "text": "Yes please", "index": 1, "card": 2, "times": 3},
@@ -48,12 +30,14 @@ async def test_every_step_is_the_same_after_the_form() -> None:
         {"on": "session", "do": "react", "text": "❤️", "probability": 0.25},
     ]
 
-    returned = parse_rows(format_rows(steps))
+    declared = declare_steps()
+
+    returned = parse_rows(format_rows(steps, declared), declared)
 
     assert [{**step, "after_ms": step.get("after_ms", 0)} for step in returned] == [
         {**step, "after_ms": step.get("after_ms", 0)} for step in steps
     ]
-    assert describe_step(steps[-3]) == (
+    assert describe_step(steps[-3], declared) == (
         "When a template arrives, tap a button (text Yes please, index 1, card 2), at most 3 times."
     )
 

@@ -7,7 +7,6 @@ import pytest
 from tests.support.builders import ANN, APP, BEN, is_event
 from tests.support.callback_sink import ReceivedCallback
 from tests.support.pipeline import PipelineHarness
-from waypost.simulator import StatusesVersion
 
 
 @pytest.mark.holds("submission-states")
@@ -67,7 +66,7 @@ async def test_price_of_a_message_is_called_back_with_its_sent_event(pipeline: P
 
 
 async def test_conversation_of_an_older_operator_is_called_back(make_pipeline: Any) -> None:
-    pipeline: PipelineHarness = await make_pipeline(simulator_changes={"statuses_version": StatusesVersion.V23})
+    pipeline: PipelineHarness = await make_pipeline(simulator_changes={"statuses_version": "v23"})
     await pipeline.open_window()
     message_id = await pipeline.send_text()
 

@@ -9,8 +9,8 @@ from msgspec.structs import fields
 
 from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.base.invalid_values import accepted_by
-from waypost.console.simulator.rules import SIMULATOR_RULES
 from waypost.simulator.control.control_api import CALLS
+from waypost.simulator.control.declarations import SETTING_TITLES
 from waypost.simulator.control.endpoints import Endpoint, declared_struct
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.graph.routes import CALL_NAMES
@@ -111,7 +111,7 @@ def test_every_setting_has_a_description_and_is_shown_in_the_console() -> None:
     }
 
     assert [name for name, texts in described.items() if not any(texts)] == []
-    assert {rule.name for _, rules in SIMULATOR_RULES for rule in rules} == set(described)
+    assert {name for titles in SETTING_TITLES.values() for name in titles} == set(described)
 
 
 @pytest.mark.parametrize(("method", "path", "function"), CALLS)

@@ -1,6 +1,6 @@
-"""Parsing of numbers in the simulator's forms."""
+"""Forms that are drawn from the control API's declarations, parsing of their fields, and calls of the control API."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -44,6 +44,65 @@ def parse_fraction(text: str) -> float | str:
     head, point, tail = text.partition(".")
     is_number = text.isascii() and (head or "0").isdecimal() and (not point or tail.isdecimal())
     return float(text) if is_number and text and len(text) <= _MAX_DIGITS else text
+
+
+Declaration = Mapping[str, Any]
+"""A field as `GET /control/declarations` returns it: `name`, `title`, `accepted`, `is_required`, and its JSON Schema."""
+
+
+def field_kind(field: Declaration) -> str:
+    """Return how a field is drawn: flag, choice, words (one per line), seconds, whole or text."""
+    types = {option.get("type") for option in field.get("anyOf", [field])}
+    if "enum" in field:
+        return "choice"
+    if "integer" in types and "string" not in types:
+        return "seconds" if field["name"].endswith("_ms") else "whole"
+    return {"boolean": "flag", "array": "words"}.get(field.get("type", ""), "text")
+
+
+def format_fields(fields: Sequence[Declaration], values: Mapping[str, Any]) -> dict[str, str]:
+    """Return values of the control API as texts of a form."""
+    texts: dict[str, str] = {}
+    for field in fields:
+        value = values[field["name"]]
+        match field_kind(field):
+            case _ if value is None:
+                texts[field["name"]] = ""
+            case "seconds":
+                texts[field["name"]] = f"{value / 1000:g}"
+            case "flag":
+                texts[field["name"]] = "on" if value else ""
+            case "words":
+                texts[field["name"]] = "\n".join(value)
+            case _:
+                texts[field["name"]] = str(value)
+    return texts
+
+
+def parse_fields(fields: Sequence[Declaration], typed: Mapping[str, str]) -> dict[str, Any]:
+    """Return the fields of a form as the control API accepts them; it rejects and explains invalid ones."""
+    values: dict[str, Any] = {}
+    for field in fields:
+        text, kind = typed.get(field["name"], "").strip(), field_kind(field)
+        match kind:
+            case "flag":
+                values[field["name"]] = text == "on"
+            case "words":
+                values[field["name"]] = [line.strip() for line in text.splitlines() if line.strip()]
+            case _ if not text and not field["is_required"]:
+                values[field["name"]] = None
+            case "seconds":
+                seconds = parse_fraction(text)
+                values[field["name"]] = seconds if isinstance(seconds, str) else round(seconds * 1000)
+            case _:
+                values[field["name"]] = text if kind == "text" else parse_whole(text)
+    return values
+
+
+def explain_field(error: ApiResponseError) -> str:
+    """Return an error of the control API, as it is shown at its field."""
+    unit = " ms" if error.top_field.endswith("_ms") else ""
+    return f"{error.rule[:1].upper()}{error.rule[1:]}. Accepted: {error.accepted}{unit}."
 
 
 def require_simulator(kind: RouteKind, endpoint: Endpoint) -> Endpoint:

@@ -2,28 +2,28 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import count
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow
+from waypost.console.actions import ActionRow, form_texts
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import get_control, parse_whole, render_tab
+from waypost.console.simulator.context import explain_field, field_kind, get_control, parse_fields, render_tab
 from waypost.console.simulator.scripts import (
     EDIT_FIELD,
     SCRIPT_PRESETS,
-    STEP_EFFECTS,
-    STEP_EVENTS,
-    STEP_OPTIONS,
     ScriptRow,
+    StepDeclarations,
     describe_step,
     edit_rows,
     explain_error,
     format_rows,
     parse_rows,
     read_rows,
+    read_steps_declaration,
 )
 from waypost.console.web.formatting import format_phone
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
@@ -48,34 +48,25 @@ async def show_fleets(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def create_fleet(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a fleet; an error of the control API is shown at its field."""
-    form = await page_request.form()
-    typed = {name: value for name, value in form.items() if isinstance(value, str)}
+    typed, control = await form_texts(page_request), get_control(tools)
     own_numbers = {app.phone_number for app in page_request.apps if app.phone_number}
-    body: dict[str, Any] = {
-        "name": typed.get("name", "").strip(),
-        "first": typed.get("first", "").strip().replace(" ", ""),
-        "count": parse_whole(typed.get("count", "")),
-        "read_after_ms": None,
-    }
-    if typed.get("seed", "").strip():
-        body["seed"] = typed["seed"].strip()
-    if typed.get("open_window_to"):
-        if typed["open_window_to"] not in own_numbers:
-            return await _page(tools, page_request, typed, "open_window_to", "This is not one of your numbers.")
-        body["open_window_to"] = typed["open_window_to"]
+    declared = await control.get("/control/declarations")
     rows, edit = read_rows(typed), typed.get(EDIT_FIELD, "")
+    page = partial(_page, tools, page_request, typed, rows=rows)
+    if typed.get("open_window_to") and typed["open_window_to"] not in own_numbers:
+        return await page(wrong_field="open_window_to", wrong="This is not one of your numbers.")
+    body = {**parse_fields(declared["fleet"], typed), "read_after_ms": None}
+    body["first"] = str(body["first"]).replace(" ", "")
     try:
         if edit:
-            rows = edit_rows(rows, edit, typed.get("json", ""))
+            rows = edit_rows(rows, edit, typed.get("json", ""), declared["steps"])
             return await _page(tools, page_request, {**typed, "script": _CUSTOM_SCRIPT}, rows=rows)
-        body["script"] = _parse_script(typed, rows)
+        body["script"] = _parse_script(typed, rows, declared["steps"])
+        await control.post("/control/fleets", body)
     except InvalidPageRequest as error:
-        return await _page(tools, page_request, typed, "script", f"{error.text} {error.hint}", rows=rows)
-    try:
-        await get_control(tools).post("/control/fleets", body)
+        return await page(wrong_field="script", wrong=f"{error.text} {error.hint}")
     except ApiResponseError as error:
-        wrong_row, wrong = explain_error(error)
-        return await _page(tools, page_request, typed, error.top_field, wrong, rows=rows, wrong_row=wrong_row)
+        return await page(error=error)
     return tools.redirect(f"{FLEETS_PATH}/{body['name']}", f"Fleet {body['name']} with {body['count']} phones created.")
 
 
@@ -102,19 +93,28 @@ async def live_fleet(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def _page(
-    tools: PageTools, page_request: PageRequest, typed: dict[str, str], wrong_field: str = "", wrong: str = "", *,
-    rows: list[ScriptRow] | None = None, wrong_row: int | None = None,
+    tools: PageTools, page_request: PageRequest, typed: dict[str, str], *, rows: list[ScriptRow] | None = None,
+    wrong_field: str = "", wrong: str = "", error: ApiResponseError | None = None,
 ) -> Response:  # fmt: skip
-    fleets = (await get_control(tools).get("/control/fleets"))["fleets"]
+    control = get_control(tools)
+    declared = await control.get("/control/declarations")
+    fleets = (await control.get("/control/fleets"))["fleets"]
+    if rows is None:
+        rows = format_rows(_EXAMPLE_STEPS, declared["steps"])
+    shown: dict[str, Any] = {"wrong": wrong, "wrong_field": wrong_field, "wrong_row": None}
+    if error is not None:
+        shown |= explain_error(error, rows)
     new_name, new_first = _suggest_fleet(fleets)
+    numbers = [
+        (app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
+        for app in page_request.apps
+        if app.phone_number
+    ]
     return await render_tab(
-        tools, page_request, "fleets", 400 if wrong else 200,
-        fleets=fleets, new_name=new_name, new_first=new_first, scripts=SCRIPT_PRESETS, typed=typed,
-        rows=format_rows(_EXAMPLE_STEPS) if rows is None else rows, wrong_row=wrong_row,
-        events=STEP_EVENTS, effects=STEP_EFFECTS, options=STEP_OPTIONS,
-        own_numbers=[(app.phone_number, f"{app.name}, {format_phone(app.phone_number)}")
-                     for app in page_request.apps if app.phone_number],
-        wrong_field=wrong_field, wrong=wrong,
+        tools, page_request, "fleets", 400 if shown["wrong"] else 200,
+        fleets=fleets, typed={"name": new_name, "first": new_first, "count": "1000", **typed}, scripts=SCRIPT_PRESETS,
+        rows=rows, declared=declared, kind_of=field_kind, choices={"open_window_to": [("", "none: templates only"), *numbers]},
+        at_field=error.top_field if error else wrong_field, wrong_here=explain_field(error) if error else wrong, **shown,
     )  # fmt: skip
 
 
@@ -126,10 +126,10 @@ def _suggest_fleet(fleets: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     return name, str(max((int(fleet["last"]) + 1 for fleet in fleets), default=15_551_000_000))
 
 
-def _parse_script(typed: dict[str, str], rows: list[ScriptRow]) -> list[dict[str, Any]]:
+def _parse_script(typed: dict[str, str], rows: list[ScriptRow], declared: StepDeclarations) -> list[dict[str, Any]]:
     chosen = typed.get("script", "")
     if chosen == _CUSTOM_SCRIPT:
-        return parse_rows(rows)
+        return parse_rows(rows, declared)
     return [step for preset in SCRIPT_PRESETS if preset.key == chosen for step in preset.steps]
 
 
@@ -141,7 +141,8 @@ async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, A
         if error.status == 404:
             raise NotFound(f"There is no fleet called {name}.") from error
         raise
-    return {**fleet, "script": [describe_step(step) for step in fleet["script"]]}
+    declared = await read_steps_declaration(tools)
+    return {**fleet, "script": [describe_step(step, declared) for step in fleet["script"]]}
 
 
 def _fleet_name(page_request: PageRequest) -> str:

@@ -15,7 +15,8 @@ from waypost.base.invalid_values import describe_malformed_json
 from waypost.base.json_values import list_or_none
 from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import error_notice
-from waypost.console.simulator.context import parse_fraction, parse_seconds_ms, parse_whole
+from waypost.console.page_tools import PageTools
+from waypost.console.simulator.context import get_control, parse_fraction, parse_seconds_ms, parse_whole
 from waypost.console.web.page_request import InvalidPageRequest
 
 
@@ -59,8 +60,6 @@ SCRIPT_PRESETS: Final = (
 # fmt: on
 
 
-MAX_SCRIPT_ROWS: Final = 32
-"""Most steps of a script. Source: simulator/phones/scripts.py."""
 EDIT_FIELD: Final = "edit"
 """Form field of the button that changes the rows: `add`, `remove-` and a row, or `import`."""
 _MAX_NUMBER: Final = 10**15
@@ -68,68 +67,9 @@ _ROW_FIELD: Final = re.compile(r"step-(\d{1,2})-([a-z_-]+)")
 
 ScriptRow = dict[str, str]
 """The texts of one step by field: `on`, `do`, `from_s`, `to_s`, `probability`, `times`, and `{do}-{member}`."""
+StepDeclarations = Mapping[str, Any]
+"""What steps accept, as the member `steps` of `GET /control/declarations`."""
 
-# fmt: off
-STEP_EVENTS: Final = (  # Source: simulator/phones/script_steps.py
-    ("message",        "any message arrives"),
-    ("template",       "a template arrives"),
-    ("session",        "a message without a template arrives"),
-    ("marketing",      "a marketing template arrives"),
-    ("utility",        "a utility template arrives"),
-    ("authentication", "an authentication template arrives"),
-    ("button",         "a message with a button arrives"),
-    ("form",           "a message with a form arrives"),
-)
-STEP_EFFECTS: Final = (  # Source: simulator/phones/script_steps.py
-    ("read",    "read it"),
-    ("reply",   "reply with a text"),
-    ("tap",     "tap a button"),
-    ("react",   "react with an emoji"),
-    ("respond", "submit the form"),
-    ("block",   "block the business"),
-    ("report",  "report the business"),
-    ("opt_out", "stop its marketing"),
-    ("offline", "go offline"),
-    ("nothing", "skip the remaining steps"),
-)
-# fmt: on
-
-
-@dataclass(frozen=True, slots=True)
-class StepOption:
-    """A further field of steps with one effect.
-
-    Args:
-        effect: the `do` of these steps.
-        member: of the step.
-        kind: text, whole, seconds or json.
-        empty: what an empty field means.
-    """
-
-    effect: str
-    member: str
-    label: str
-    kind: str = "text"
-    is_required: bool = False
-    empty: str = ""
-
-    @property
-    def field(self) -> str:
-        """The name of the field in a row."""
-        return f"{self.effect}-{self.member}"
-
-
-# fmt: off
-STEP_OPTIONS: Final = (  # Source: simulator/phones/script_steps.py
-    StepOption("reply",   "text",     "Text", is_required=True),
-    StepOption("tap",     "text",     "Button label", empty="any"),
-    StepOption("tap",     "index",    "Button index, from 0", "whole", empty="any"),
-    StepOption("tap",     "card",     "Card index, from 0", "whole", empty="no card"),
-    StepOption("react",   "text",     "Emoji", is_required=True),
-    StepOption("respond", "response", "Values of the form, as JSON", "json"),
-    StepOption("offline", "for_ms",   "For, in seconds", "seconds", empty="until turned on"),
-)
-# fmt: on
 _MEMBER_LABELS: Final = {
     "on": "When",
     "do": "Then",
@@ -142,7 +82,13 @@ _MEMBER_LABELS: Final = {
     "response": "Values of the form",
     "for_ms": "For",
 }  # fmt: skip
+_COMMON_MEMBERS: Final = ("on", "do", "probability", "times")
 NEW_ROW: Final[Mapping[str, str]] = {"on": "message", "do": "read", "from_s": "1"}
+
+
+async def read_steps_declaration(tools: PageTools) -> StepDeclarations:
+    """Return what the simulator accepts as steps."""
+    return (await get_control(tools).get("/control/declarations"))["steps"]
 
 
 def read_rows(form: Mapping[str, str]) -> list[ScriptRow]:
@@ -155,36 +101,36 @@ def read_rows(form: Mapping[str, str]) -> list[ScriptRow]:
     return [row for _, row in sorted(rows.items())]
 
 
-def edit_rows(rows: Sequence[ScriptRow], edit: str, json_text: str) -> list[ScriptRow]:
+def edit_rows(rows: Sequence[ScriptRow], edit: str, json_text: str, declared: StepDeclarations) -> list[ScriptRow]:
     """Return the rows after a button that changes them.
 
     Raises:
         InvalidPageRequest: the JSON to import is no script.
     """
     if edit == "import":
-        return format_rows(parse_steps(json_text))
-    if edit == "add" and len(rows) < MAX_SCRIPT_ROWS:
+        return format_rows(parse_steps(json_text), declared)
+    if edit == "add" and len(rows) < declared["at_most"]:
         return [*rows, dict(NEW_ROW)]
     removed = edit.removeprefix("remove-")
     return [row for index, row in enumerate(rows) if str(index) != removed]
 
 
-def parse_rows(rows: Sequence[ScriptRow]) -> list[dict[str, Any]]:
+def parse_rows(rows: Sequence[ScriptRow], declared: StepDeclarations) -> list[dict[str, Any]]:
     """Return the steps as the control API accepts them; it checks their values.
 
     Raises:
         InvalidPageRequest: a time is not a number, or the values of a form are not JSON.
     """
-    return [_parse_row(row, f"step {number}") for number, row in enumerate(rows, 1)]
+    return [_parse_row(row, f"step {number}", declared) for number, row in enumerate(rows, 1)]
 
 
-def format_rows(steps: Sequence[Any]) -> list[ScriptRow]:
+def format_rows(steps: Sequence[Any], declared: StepDeclarations) -> list[ScriptRow]:
     """Return steps of the control API as rows.
 
     Raises:
         InvalidPageRequest: a step is not an object, or has a member that no step has.
     """
-    return [_format_step(step, f"Step {number}") for number, step in enumerate(steps, 1)]
+    return [_format_step(step, f"Step {number}", declared) for number, step in enumerate(steps, 1)]
 
 
 def parse_steps(text: str) -> list[Any]:
@@ -204,21 +150,25 @@ def parse_steps(text: str) -> list[Any]:
     return cast("list[Any]", steps)
 
 
-def explain_error(error: ApiResponseError) -> tuple[int | None, str]:
-    """Return the row that an error of the control API is about, as in `script[2].text`, and its text in our labels."""
+def explain_error(error: ApiResponseError, rows: Sequence[ScriptRow]) -> dict[str, Any]:
+    """Return an error of the control API, as in `script[2].text`, for the page: its text, row and field."""
     match = re.fullmatch(r"script\[(\d+)\]\.?(\w*)", error.field)
     if match is None:
-        return None, " ".join(error_notice(error)).strip()
-    label = _MEMBER_LABELS.get(match[2], match[2] or "The step")
+        return {"wrong": " ".join(error_notice(error)).strip(), "wrong_field": error.top_field}
+    index, member = int(match[1]), match[2]
+    field = {"after_ms": "from_s"}.get(member, member if member in _COMMON_MEMBERS else f"{rows[index]['do']}-{member}")
+    label = _MEMBER_LABELS.get(member, member or "The step")
     accepted = f" Accepted: {error.accepted}." if error.accepted else ""
-    return int(match[1]), f"“{label}” {error.rule}.{accepted}"
+    return {
+        "wrong": f"“{label}” {error.rule}.{accepted}", "wrong_row": index, "wrong_field": f"step-{index}-{field}",
+    }  # fmt: skip
 
 
-def describe_step(step: Mapping[str, Any]) -> str:
+def describe_step(step: Mapping[str, Any], declared: StepDeclarations) -> str:
     """Return a step of the control API as a sentence."""
     on, do = str(step.get("on", "")), str(step.get("do", ""))
     shortest, longest = _read_delay(step.get("after_ms", 0))
-    sentence = f"When {dict(STEP_EVENTS).get(on, on)}, {dict(STEP_EFFECTS).get(do, do)}"
+    sentence = f"When {declared['on'].get(on, on)}, {declared['do'].get(do, do)}"
     details = [f"{member} {step[member]}" for member in ("text", "index", "card") if member in step]
     details += [f"for {step['for_ms'] / 1000:g} s"] if "for_ms" in step else []
     sentence += f" ({', '.join(details)})" if details else ""
@@ -229,7 +179,7 @@ def describe_step(step: Mapping[str, Any]) -> str:
     return sentence + (f", at most {step['times']} times." if "times" in step else ".")
 
 
-def _parse_row(row: ScriptRow, label: str) -> dict[str, Any]:
+def _parse_row(row: ScriptRow, label: str, declared: StepDeclarations) -> dict[str, Any]:
     step: dict[str, Any] = {"on": row.get("on", ""), "do": row.get("do", "")}
     shortest = parse_seconds_ms(row.get("from_s", ""), f"{label}, after")
     longest = parse_seconds_ms(row.get("to_s", ""), f"{label}, at most")
@@ -241,44 +191,44 @@ def _parse_row(row: ScriptRow, label: str) -> dict[str, Any]:
         step["probability"] = parse_fraction(row["probability"])
     if row.get("times", "").strip():
         step["times"] = parse_whole(row["times"])
-    for option in STEP_OPTIONS:
-        text = row.get(option.field, "")
-        if option.effect == step["do"] and (text.strip() or option.is_required):
-            step[option.member] = _parse_option(option, text, label)
+    for member in declared["members"]:
+        text = row.get(f"{member['do']}-{member['name']}", "")
+        if member["do"] == step["do"] and (text.strip() or member["is_required"]):
+            step[member["name"]] = _parse_member(member["name"], text, label)
     return step
 
 
-def _parse_option(option: StepOption, text: str, label: str) -> Any:
-    match option.kind:
-        case "seconds":
+def _parse_member(name: str, text: str, label: str) -> Any:
+    match name:
+        case "text":
+            return text
+        case "for_ms":
             return parse_seconds_ms(text, f"{label}, offline for")
-        case "whole":
-            return parse_whole(text)
-        case "json":
+        case "response":
             try:
                 return msgspec.json.decode(text)
             except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                 problem = f"The text of the values of the form of {label} {describe_malformed_json(error)}."
                 raise InvalidPageRequest(problem, 'Enter an object, such as {"name": "Ann"}.') from None
         case _:
-            return text
+            return parse_whole(text)
 
 
-def _format_step(step: Any, label: str) -> ScriptRow:
+def _format_step(step: Any, label: str, declared: StepDeclarations) -> ScriptRow:
     if not isinstance(step, dict):
         raise InvalidPageRequest(f"{label} is not an object.", 'Use steps such as {"on": "message", "do": "read"}.')
     members = dict(cast("dict[str, Any]", step))
-    row: ScriptRow = {name: _format_value("text", members.pop(name, "")) for name in ("on", "do")}
+    row: ScriptRow = {name: _format_member(name, members.pop(name, "")) for name in ("on", "do")}
     shortest, longest = _read_delay(members.pop("after_ms", None))
-    longest = None if longest == shortest else longest
-    row |= {"from_s": _format_value("seconds", shortest), "to_s": _format_value("seconds", longest)}
-    row |= {name: _format_value("text", members.pop(name, None)) for name in ("probability", "times")}
-    for option in STEP_OPTIONS:
-        if option.effect == row["do"] and option.member in members:
-            row[option.field] = _format_value(option.kind, members.pop(option.member))
-    if members:
-        unknown = str(next(iter(members)))[:40]
-        raise InvalidPageRequest(f"{label}: {unknown} does not go with {row['do'][:40] or 'no effect'}.", "Remove it.")
+    row["from_s"] = _format_member("after_ms", shortest)
+    row["to_s"] = _format_member("after_ms", None if longest == shortest else longest)
+    row |= {name: _format_member(name, members.pop(name, None)) for name in ("probability", "times")}
+    known = {member["name"] for member in declared["members"] if member["do"] == row["do"]}
+    for name, value in members.items():
+        if name not in known:
+            problem = f"{label}: {name[:40]} does not go with {row['do'][:40] or 'no effect'}."
+            raise InvalidPageRequest(problem, "Remove it.")
+        row[f"{row['do']}-{name}"] = _format_member(name, value)
     return row
 
 
@@ -288,12 +238,12 @@ def _read_delay(delay: Any) -> tuple[Any, Any]:
     return (pair[0], pair[1]) if len(pair) == 2 else (delay, delay)
 
 
-def _format_value(kind: str, value: Any) -> str:
+def _format_member(name: str, value: Any) -> str:
     if value is None:
         return ""
-    if kind == "seconds" and isinstance(value, int | float) and -_MAX_NUMBER < value < _MAX_NUMBER:
+    if name.endswith("_ms") and isinstance(value, int | float) and -_MAX_NUMBER < value < _MAX_NUMBER:
         return f"{value / 1000:.15g}"
     try:
-        return json.dumps(value, ensure_ascii=False) if kind == "json" else str(value)
+        return json.dumps(value, ensure_ascii=False) if name == "response" else str(value)
     except ValueError:  # a number with more digits than Python writes
         return "?"

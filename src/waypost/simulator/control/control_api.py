@@ -14,6 +14,7 @@ from waypost.simulator.control import (
     accounts,
     calling,
     clock,
+    declarations,
     faults,
     fleets,
     groups,
@@ -38,6 +39,7 @@ _CONTROL_LOG = log("simulator")
 
 CALLS: Final[tuple[ControlCall, ...]] = (
     *state_view.operation.rows,
+    *declarations.operation.rows,
     *clock.operation.rows,
     *partners.operation.rows,
     *faults.operation.rows,

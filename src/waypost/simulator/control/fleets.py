@@ -21,11 +21,17 @@ class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
     """Phones with consecutive numbers and common settings."""
 
     name: Annotated[str, accepts("1 to 64 of a-z, 0-9, - and _", "^[a-z0-9][a-z0-9_-]{0,63}$")]
-    first: Digits
+    first: Annotated[Digits, Meta(description="With country code. The other numbers follow it.")]
     count: Annotated[int, Meta(ge=1, le=MAX_FLEET_PHONES)]
     script: Script = ()
-    seed: Seed | None = None
-    open_window_to: BusinessNumber | None = None
+    seed: Annotated[Seed | None, Meta(description="Random seed; null: the name.")] = None
+    open_window_to: Annotated[
+        BusinessNumber | None,
+        Meta(
+            description="Opens the customer service window, as if each phone had just written to this number; "
+            "null: templates only."
+        ),
+    ] = None
 
 
 @operation("POST", "/control/fleets")

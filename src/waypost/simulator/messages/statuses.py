@@ -14,7 +14,6 @@ from waypost.simulator.phones.phones import is_phone_number
 from waypost.simulator.phones.script_steps import RenderedMessage
 from waypost.simulator.phones.scripts import ScriptPlan
 from waypost.simulator.services import SimulatorServices
-from waypost.simulator.settings import StatusesVersion
 from waypost.simulator.tables.messages import DeliveryPlan, SimulatedMessage
 from waypost.simulator.tables.updates import Update
 from waypost.simulator.templates.template import SimulatedTemplate, lifetime_ms
@@ -89,7 +88,7 @@ def plan_updates(state: SimulatorServices, context: StatusContext, delivery_plan
     template = {"template_id": context.template_id} if context.template_id else {}
     is_free = context.category == "service" or (context.category == "utility" and context.is_in_window)
     pricing = template | pricing_member(context.category, is_free=is_free)
-    if settings.statuses_version is StatusesVersion.V23:
+    if settings.statuses_version == "v23":
         pricing |= _conversation(context)
     priced = status_text(phone, pricing)
     updates = [status("sent", message.at_ms, priced)]

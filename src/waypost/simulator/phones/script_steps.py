@@ -48,30 +48,30 @@ def _category(name: str) -> Callable[[RenderedMessage], bool]:
 
 
 # fmt: off
-STEP_TRIGGERS: Final[dict[str, Callable[[RenderedMessage], bool]]] = {
-    # on              which messages
-    "message":        lambda shown: True,
-    "template":       lambda shown: "template" in shown,
-    "session":        lambda shown: "template" not in shown,
-    "marketing":      _category("MARKETING"),
-    "utility":        _category("UTILITY"),
-    "authentication": _category("AUTHENTICATION"),
-    "button":         lambda shown: any(map(is_tappable, _all_buttons(shown))),
-    "form":           lambda shown: find_form_button(shown) is not None,
+STEP_TRIGGERS: Final[dict[str, tuple[str, Callable[[RenderedMessage], bool]]]] = {
+    # on              when, in forms                           which messages
+    "message":        ("any message arrives",                  lambda shown: True),
+    "template":       ("a template arrives",                   lambda shown: "template" in shown),
+    "session":        ("a message without a template arrives", lambda shown: "template" not in shown),
+    "marketing":      ("a marketing template arrives",         _category("MARKETING")),
+    "utility":        ("a utility template arrives",           _category("UTILITY")),
+    "authentication": ("an authentication template arrives",   _category("AUTHENTICATION")),
+    "button":         ("a message with a button arrives",      lambda shown: any(map(is_tappable, _all_buttons(shown)))),
+    "form":           ("a message with a form arrives",        lambda shown: find_form_button(shown) is not None),
 }
 
-STEP_ACTIONS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    # do        must have       may have              besides on, do, after_ms, probability, times
-    "read":    ((),        ()),
-    "reply":   (("text",), ()),
-    "tap":     ((),        ("index", "text", "card")),
-    "react":   (("text",), ()),
-    "respond": ((),        ("response",)),
-    "block":   ((),        ()),
-    "report":  ((),        ()),
-    "opt_out": ((),        ()),
-    "offline": ((),        ("for_ms",)),
-    "nothing": ((),        ()),           # and no later step of the script either
+STEP_ACTIONS: Final[dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]]] = {
+    # do        in forms                    must have  may have              besides on, do, after_ms, probability, times
+    "read":    ("read it",                  (),        ()),
+    "reply":   ("reply with a text",        ("text",), ()),
+    "tap":     ("tap a button",             (),        ("index", "text", "card")),
+    "react":   ("react with an emoji",      ("text",), ()),
+    "respond": ("submit the form",          (),        ("response",)),
+    "block":   ("block the business",       (),        ()),
+    "report":  ("report the business",      (),        ()),
+    "opt_out": ("stop its marketing",       (),        ()),
+    "offline": ("go offline",               (),        ("for_ms",)),
+    "nothing": ("skip the remaining steps", (),        ()),           # and no later step of the script either
 }
 # fmt: on
 
@@ -171,7 +171,7 @@ def _read_step(path: str, raw: Any) -> ScriptStep:
             is_valid = False
         if not is_valid:
             raise InvalidScript(f"{path}.{name}", "is not valid", accepted)
-    required, optional = STEP_ACTIONS[step["do"]]
+    _, required, optional = STEP_ACTIONS[step["do"]]
     for name in required:
         if name not in step:
             raise InvalidScript(f"{path}.{name}", f"is missing; {step['do']} needs it", _STEP_MEMBERS[name][1])
@@ -209,7 +209,7 @@ def plan_steps(
     """Return the steps that one phone takes about one message, in the order of the script."""
     planned: list[PlannedStep] = []
     for index, step in enumerate(script.steps):
-        if not STEP_TRIGGERS[step.on](rendered):
+        if not STEP_TRIGGERS[step.on][1](rendered):
             continue
         action = _build_action(step, rendered)
         if action is None or (step.times is not None and uses.get(index, 0) >= step.times):
