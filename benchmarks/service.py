@@ -41,7 +41,7 @@ NEIGHBOUR_APP = "BenchNeighbour"
 NEIGHBOUR_NUMBER_ID = "1000000000000022"
 NEIGHBOUR_TEMPLATE_ID = "01990000-0000-7000-8000-00000000be0d"
 NEIGHBOUR_OPERATOR_TEMPLATE_ID = "1000000000000024"
-REQUEST_LOG_ROWS = Settings.model_fields["request_log_rows"].default
+REQUEST_LOG_ROWS = Settings.request_log_rows
 
 
 async def serve(options: argparse.Namespace) -> None:

@@ -15,7 +15,6 @@ from typing import Any, Final, cast
 
 import msgspec
 from msgspec.structs import fields
-from pydantic import ValidationError
 
 from tests.support.case_files import (
     ABSENT,
@@ -28,7 +27,7 @@ from tests.support.case_files import (
     read_toml,
 )
 from waypost.cli.setting_sources import GivenValue, describe_invalid_setting
-from waypost.config import Settings
+from waypost.config import SETTINGS, InvalidSettingValue, convert_settings
 from waypost.domain.errors import ErrorCode
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.endpoints import declared_struct, read_members
@@ -96,12 +95,12 @@ def _control_problem(struct: type[msgspec.Struct], name: str, value: object) -> 
 def setting_texts() -> list[tuple[str, str]]:
     """Return the errors of settings, and an assignment that causes each."""
     rows: dict[str, str] = {}
-    for name in Settings.model_fields:
+    for name in SETTINGS:
         for value in WRONG_SETTINGS:
             source = f"--set {name}"
             try:
-                Settings.model_validate({name: value})
-            except ValidationError as error:
+                convert_settings({name: value})
+            except InvalidSettingValue as error:
                 rows.setdefault(describe_invalid_setting(error, {name: GivenValue(value, source)}), f"{source}={value}")
                 break
     return list(rows.items())

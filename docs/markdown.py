@@ -47,6 +47,8 @@ def default_text(value: object) -> str:
         return "not set"
     if value == ():
         return "empty"
+    if isinstance(value, float):
+        return f"`{value:g}`"
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 

@@ -9,7 +9,7 @@ from docs.markdown import default_text, page, table
 from waypost.base.telemetry.tracing import TraceStep
 from waypost.cli.setting_sources import CONFIG_FILE, CONFIG_VARIABLE
 from waypost.cli.variables import COMMAND_SECRETS, OTHER_VARIABLES
-from waypost.config import SECRETS, Settings
+from waypost.config import SECRETS, SETTINGS
 from waypost.operations.metrics import METRICS
 from waypost.operations.readiness import READINESS_CHECKS
 
@@ -17,8 +17,8 @@ from waypost.operations.readiness import READINESS_CHECKS
 def settings_page() -> str:
     """Return the page of the settings."""
     rows = [
-        (f"`WAYPOST_{name.upper()}`", default_text(field.default), field.description or "")
-        for name, field in Settings.model_fields.items()
+        (f"`WAYPOST_{name.upper()}`", default_text(field.default), field.metadata["meaning"])
+        for name, field in SETTINGS.items()
     ]
     file_names = [f"`WAYPOST_{name.upper()}_FILE`" for name in SECRETS]
     others = [

@@ -4,7 +4,7 @@ import asyncio
 import os
 import shutil
 from collections.abc import AsyncGenerator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -232,7 +232,7 @@ async def demo_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     folder = tmp_path_factory.mktemp("demo_data")
     settings = Settings(data=folder, log_level="error", admin_token=demo.ADMIN_TOKEN)
-    settings = settings.model_copy(update={"secret_key": read_or_create_instance_key(settings)})
+    settings = replace(settings, secret_key=read_or_create_instance_key(settings))
     clock = VirtualClock()
     dev = DevServer(DevOptions(settings))  # is never opened: no snapshot is requested
     sides = ServiceAndSimulator(

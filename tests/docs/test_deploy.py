@@ -9,7 +9,7 @@ import yaml
 
 from tests.docs.repository import ROOT, name_of, repository_files
 from waypost.cli.main import app
-from waypost.config import STAGES, Settings
+from waypost.config import SETTINGS, STAGES
 
 COMPOSE: Final = ROOT / "deploy" / "compose.yaml"
 FILES: Final = [
@@ -32,7 +32,7 @@ def settings_of(variable: str) -> str:
 
 @pytest.mark.parametrize("path", FILES, ids=name_of)
 def test_every_variable_is_a_setting(path: Path) -> None:
-    assert {name for name in variables_of(path) if settings_of(name) not in Settings.model_fields} == set()
+    assert {name for name in variables_of(path) if settings_of(name) not in SETTINGS} == set()
 
 
 def test_the_variables_are_found() -> None:
@@ -78,7 +78,7 @@ def test_chart_offers_every_stage() -> None:
 
     assert values["roles"]["all"]["stages"] == list(STAGES)
     assert values["drainSeconds"] == 10
-    assert values["stopSeconds"] == Settings.model_fields["stop_within_s"].default
+    assert values["stopSeconds"] == SETTINGS["stop_within_s"].default
 
 
 def test_image_copies_only_what_the_ignore_files_let_through() -> None:

@@ -7,7 +7,7 @@ from docs.operation_table import operation_table
 from tests.support.library_texts import LIBRARY_TEXTS
 from waypost.api.routes import ROUTES
 from waypost.client.operations import TABLE
-from waypost.config import Settings
+from waypost.config import SETTINGS
 from waypost.domain.errors import ErrorCode
 from waypost.wire.errors import ERRORS
 
@@ -30,7 +30,7 @@ def test_every_error_code_has_a_row_in_the_error_table() -> None:
 
 
 def test_every_setting_has_a_description() -> None:
-    undescribed = [name for name, field in Settings.model_fields.items() if not field.description]
+    undescribed = [name for name, field in SETTINGS.items() if not field.metadata["meaning"]]
 
     assert undescribed == []
 

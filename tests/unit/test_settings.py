@@ -5,24 +5,23 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
-from waypost.config import SECRETS, Settings
+from waypost.config import SECRETS, SETTINGS, InvalidSettingValue, Settings, convert_settings
 
 
-@pytest.mark.parametrize("name", Settings.model_fields)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_has_a_description(name: str) -> None:
-    assert Settings.model_fields[name].description
+    assert SETTINGS[name].metadata["meaning"]
 
 
 def test_every_credential_is_a_secret() -> None:
-    by_name = {name for name in Settings.model_fields if name.endswith(("_token", "_key", "_password", "_secret"))}
+    by_name = {name for name in SETTINGS if name.endswith(("_token", "_key", "_password", "_secret"))}
 
     assert by_name | {"database_url"} == set(SECRETS)
 
 
 def test_a_name_that_is_no_setting_is_rejected() -> None:
-    with pytest.raises(ValidationError, match="prot"):
+    with pytest.raises(TypeError, match="prot"):
         Settings(prot=1)  # pyright: ignore[reportCallIssue]  # the test is about it
 
 
@@ -46,13 +45,13 @@ def test_a_name_that_is_no_setting_is_rejected() -> None:
     ],
 )
 def test_invalid_setting_is_rejected(name: str, value: str) -> None:
-    with pytest.raises(ValidationError, match=name):
-        Settings.model_validate({name: value})
+    with pytest.raises(InvalidSettingValue, match=name):
+        convert_settings({name: value})
 
 
 @pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
 def test_token_or_key_of_32_characters_is_accepted(name: str) -> None:
-    assert getattr(Settings.model_validate({name: "0123456789abcdefghijklmnopqrstuv"}), name)
+    assert getattr(convert_settings({name: "0123456789abcdefghijklmnopqrstuv"}), name)
 
 
 WEAK_SECRETS = ("0" * 32, "ab" * 32, "abc" * 20, "1" * 20 + "2" * 20, "password" * 8)
@@ -61,10 +60,10 @@ WEAK_SECRETS = ("0" * 32, "ab" * 32, "abc" * 20, "1" * 20 + "2" * 20, "password"
 @pytest.mark.parametrize("value", WEAK_SECRETS)
 @pytest.mark.parametrize("name", ["admin_token", "metrics_token", "simulator_token", "secret_key"])
 def test_secret_of_too_few_characters_is_rejected_and_not_shown(name: str, value: str) -> None:
-    with pytest.raises(ValidationError, match=f"{name} must have at least 8 different characters") as error:
-        Settings.model_validate({name: value})
+    with pytest.raises(InvalidSettingValue, match=f"{name} must have at least 8 different characters") as error:
+        convert_settings({name: value})
 
-    assert value not in str(error.value.errors(include_input=False))
+    assert value not in str(error.value)
 
 
 @pytest.mark.parametrize("value", WEAK_SECRETS)
@@ -80,6 +79,6 @@ def test_random_secret_is_accepted(drawn: bytes) -> None:
 
 
 def test_token_that_is_too_short_is_not_shown() -> None:
-    with pytest.raises(ValidationError, match="admin_token must have at least 32") as error:
+    with pytest.raises(InvalidSettingValue, match="admin_token must have at least 32") as error:
         Settings(admin_token="hunter2")
-    assert "hunter2" not in error.value.errors()[0]["msg"]
+    assert "hunter2" not in str(error.value)

@@ -5,7 +5,7 @@ from typing import Final
 import pytest
 
 from waypost.cli.shown_settings import setting_rows
-from waypost.config import Settings
+from waypost.config import Settings, convert_settings
 
 SECRET: Final = "s3cr3t"
 URLS: Final = {
@@ -19,7 +19,7 @@ URLS: Final = {
 
 @pytest.mark.parametrize("name", URLS)
 def test_url_is_shown_with_its_place_and_without_credentials(name: str) -> None:
-    rows = {row["setting"]: row["value"] for row in setting_rows(Settings.model_validate({name: URLS[name]}), {})}
+    rows = {row["setting"]: row["value"] for row in setting_rows(convert_settings({name: URLS[name]}), {})}
 
     assert SECRET not in str(rows)
     assert any(host in rows[name] for host in ("example", "127.0.0.1:8081"))

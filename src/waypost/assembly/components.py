@@ -157,7 +157,7 @@ def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminCont
         rates_on=settings.rates,
         data=settings.data,
         files=base.files,
-        show_text=settings.show_text,
+        show_text=bool(settings.show_text),
     )
 
 
@@ -330,9 +330,9 @@ def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder 
         base.clock,
         base.ids,
         proxies,
-        sample=settings.request_log_sample,
+        sample=settings.sampled_one_in,
         max_rows=settings.request_log_rows,
-        show_text=settings.show_text,
+        show_text=bool(settings.show_text),
     )
 
 

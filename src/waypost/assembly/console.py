@@ -106,7 +106,7 @@ def make_console(
             simulator_url=settings.simulator_url,
             demo_partner_id=options.demo_partner_id,
             hosts=settings.admin_hosts,
-            show_text=settings.show_text,
-            request_log_sample=settings.request_log_sample,
+            show_text=bool(settings.show_text),
+            request_log_sample=settings.sampled_one_in,
         )
     )

@@ -14,7 +14,7 @@ import os
 import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -74,7 +74,7 @@ def upgrade(settings: Settings) -> SchemaStatus:
         WrongStore: it cannot be upgraded; the text has a fix hint.
         StoreUnavailable: no server responds, or other processes hold locks that the upgrade needs.
     """
-    engine = make_engine(settings.model_copy(update={"upgrade_store": True}))
+    engine = make_engine(replace(settings, upgrade_store=True))
     engine.open()
     engine.close()
     status = read_status(settings)

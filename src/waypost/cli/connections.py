@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -131,7 +132,7 @@ async def _use_store(settings: "Settings", use: Callable[[ApiClient, bool], Awai
     clock = SystemClock()
     ids = RandomIds(clock)
     token = ids.secret()
-    service = Waypost(settings.model_copy(update={"admin_token": token, "stages": STAGES}), clock, ids)
+    service = Waypost(replace(settings, admin_token=token, stages=STAGES), clock, ids)
     await service.open()
     try:
         client = ApiClient(InProcessTransport(service.application), {"Authorization": f"Bearer {token}"})

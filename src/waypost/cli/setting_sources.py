@@ -11,8 +11,6 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from waypost.base.error_texts import error_text, toml_error_text
 from waypost.cli.variables import (
     COMMAND_SECRETS,
@@ -23,7 +21,7 @@ from waypost.cli.variables import (
     InvalidSetting,
     read_secret_file,
 )
-from waypost.config import SECRETS, Settings
+from waypost.config import SECRETS, SETTINGS, InvalidSettingValue, Settings, convert_settings
 
 CONFIG_VARIABLE: Final = "WAYPOST_CONFIG"
 CONFIG_FILE: Final = "waypost.toml"
@@ -31,19 +29,6 @@ CONFIG_FILE: Final = "waypost.toml"
 DEFAULT: Final = "default"
 FILE_MEMBERS: Final = {name + FILE_SUFFIX.lower(): name for name in SECRETS}
 """Names of members and, in capitals, of variables that name a file with a secret."""
-
-
-_BOUNDS: Final = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}  # as pydantic names them
-_TYPE_RULES: Final = (  # how pydantic's type of an error begins
-    ("int", "it must be a whole number"),
-    ("float", "it must be a number"),
-    ("finite", "it must be a number"),
-    ("bool", "it must be true or false"),
-    ("path", "it must be the path of a file or folder"),
-    ("string", "it must be a text"),
-    ("tuple", "it must be a list"),
-    ("list", "it must be a list"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,37 +70,16 @@ def read_settings(config: Path | None = None, assignments: Sequence[str] = (), *
         | {name: GivenValue(value, f"--{name}") for name, value in options.items() if value is not None}
     )
     try:
-        settings = Settings.model_validate({name: one.value for name, one in given.items()})
-    except ValidationError as error:
+        settings = convert_settings({name: one.value for name, one in given.items()})
+    except InvalidSettingValue as error:
         raise InvalidSetting(describe_invalid_setting(error, given)) from error
     return SettingsWithSources(settings, {name: one.source for name, one in given.items()})
 
 
-def describe_invalid_setting(error: ValidationError, given: Mapping[str, GivenValue]) -> str:
-    """Return the first error of the settings, with the source of the value and, unless it is a secret, the value."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    if cause is not None and not first["loc"]:  # settings that do not go together
-        return str(cause)
-    name = str(first["loc"][0])
-    rule = str(cause) if cause is not None else _rule_of(first["type"], first.get("ctx", {}), name)
-    value = "" if name in SECRETS else f" is {given[name].value!r}"
-    return f"the setting {name} is invalid: {rule} ({given[name].source}{value})"
-
-
-def _rule_of(error_type: str, context: Mapping[str, Any], name: str) -> str:
-    """Return what a value must be, from pydantic's type of its error."""
-    if error_type == "literal_error":
-        return f"it must be {str(context['expected']).replace(chr(39), '')}"
-    limits = [
-        f"{word} {limit}"
-        for meta in Settings.model_fields[name].metadata
-        for bound, word in _BOUNDS.items()
-        if (limit := getattr(meta, bound, None)) is not None
-    ]
-    within = " and ".join(limits)
-    rule = next((rule for beginning, rule in _TYPE_RULES if error_type.startswith(beginning)), "")
-    return f"{rule}, {within}" if rule and within else rule or f"it must be {within or 'of another form'}"
+def describe_invalid_setting(error: InvalidSettingValue, given: Mapping[str, GivenValue]) -> str:
+    """Return the error of a setting, with the source of the value and, unless it is a secret, the value."""
+    value = "" if error.name in SECRETS else f" is {given[error.name].value!r}"
+    return f"{error} ({given[error.name].source}{value})"
 
 
 def _read_assignments(assignments: Sequence[str]) -> dict[str, GivenValue]:
@@ -124,15 +88,15 @@ def _read_assignments(assignments: Sequence[str]) -> dict[str, GivenValue]:
         name, equals, text = assignment.partition("=")
         if not equals:
             raise InvalidSetting(f"--set must be NAME=VALUE, as in rates=false; {assignment!r} is not")
-        if name not in Settings.model_fields:
-            raise InvalidSetting(f"there is no setting {name}, in --set: {_nearest(name, Settings.model_fields)}")
+        if name not in SETTINGS:
+            raise InvalidSetting(f"there is no setting {name}, in --set: {_nearest(name, SETTINGS)}")
         values[name] = GivenValue(text, f"--set {name}")
     return values
 
 
 def _read_environment() -> dict[str, GivenValue]:
     variables = {name: text for name, text in os.environ.items() if name.upper().startswith(PREFIX)}
-    known = {PREFIX + name.upper(): name for name in Settings.model_fields}
+    known = {PREFIX + name.upper(): name for name in SETTINGS}
     files = {PREFIX + name.upper(): secret for name, secret in FILE_MEMBERS.items()}
     others = (*OTHER_VARIABLES, *(name + FILE_SUFFIX for name in COMMAND_SECRETS))
     for name in sorted(variables):
@@ -163,8 +127,8 @@ def _read_toml_file(config: Path | None) -> dict[str, GivenValue]:
     except ValueError as error:  # also a null character in the path
         raise InvalidSetting(f"the file of settings {file!r} {toml_error_text(error)}") from error
     for name in members:
-        if name not in Settings.model_fields and name not in FILE_MEMBERS:
-            hint = _nearest(name, (*Settings.model_fields, *FILE_MEMBERS))
+        if name not in SETTINGS and name not in FILE_MEMBERS:
+            hint = _nearest(name, (*SETTINGS, *FILE_MEMBERS))
             raise InvalidSetting(f"there is no setting {name}, in {file}: {hint}")
     values = {name: GivenValue(value, f"{name} in {file}") for name, value in members.items() if value != ""}
     files = {FILE_MEMBERS[name]: values.pop(name) for name in tuple(values) if name in FILE_MEMBERS}

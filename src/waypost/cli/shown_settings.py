@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
+import msgspec
 import typer
 
 from waypost.cli.errors import load_settings
@@ -78,7 +79,7 @@ def config(config_file: ConfigFile = None, as_json: AsJson = False) -> None:
 
 def setting_rows(settings: "Settings", sources: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return name, value and source of each setting, in the order of their table."""
-    values = settings.model_dump(mode="json")
+    values = msgspec.to_builtins(settings, enc_hook=str)
     return [
         {"setting": name, "value": _shown_value(name, value), "source": sources.get(name, "default")}
         for name, value in values.items()

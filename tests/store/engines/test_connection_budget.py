@@ -12,7 +12,7 @@ from tests.support.polling import poll_until
 from tests.support.store_locations import PostgresLocation
 from waypost.base.clock import SystemClock
 from waypost.base.telemetry.logs import set_up_logs
-from waypost.config import STAGES, Settings
+from waypost.config import STAGES, convert_settings
 from waypost.store.database import Database
 from waypost.store.engines.postgresql import PostgresEngine
 from waypost.store.postgresql_connections import MIN_CONNECTIONS, connection_budget
@@ -143,7 +143,7 @@ async def test_rewriting_tables_stays_within_the_budget(store_location: Postgres
 @pytest.mark.parametrize("connections", ["3", "0", "-1"])
 def test_bound_below_the_minimum_is_rejected(connections: str) -> None:
     with pytest.raises(ValueError, match="database_connections must be at least 4"):
-        Settings.model_validate({"database_connections": connections})
+        convert_settings({"database_connections": connections})
 
 
 def _sleep(connection: Connection) -> None:

@@ -3,11 +3,10 @@
 from typing import Final
 
 import pytest
-from pydantic import ValidationError
 
 from waypost.api.limits import RATES, SWEEP_EVERY_MS, Limiter
 from waypost.base.clock import ManualClock
-from waypost.config import Settings
+from waypost.config import InvalidSettingValue, convert_settings
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.rates import change_rates, describe_rates, read_stored_rate
 
@@ -150,9 +149,9 @@ def test_change_that_cannot_be_applied_is_an_error_of_the_setting(entries: str) 
 
 
 def test_setting_of_rates_is_checked_and_accepts_a_table() -> None:
-    assert Settings.model_validate({"rate_limits": {"templates": "20/60s"}}).rate_limits == ("templates=20/60s",)
-    with pytest.raises(ValidationError, match="did you mean templates"):
-        Settings.model_validate({"rate_limits": "template=20/60s"})
+    assert convert_settings({"rate_limits": {"templates": "20/60s"}}).rate_limits == ("templates=20/60s",)
+    with pytest.raises(InvalidSettingValue, match="did you mean templates"):
+        convert_settings({"rate_limits": "template=20/60s"})
 
 
 def test_start_says_which_rates_apply() -> None:

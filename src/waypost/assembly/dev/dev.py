@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -120,7 +120,7 @@ class DevServer:
         if self._options.memory:
             temporary = Path(tempfile.mkdtemp(prefix="waypost-"))
             self._exit_stack.callback(shutil.rmtree, temporary, ignore_errors=True)
-            settings = settings.model_copy(update={"data": temporary})
+            settings = replace(settings, data=temporary)
         sockets = (
             bind_socket(settings.host, settings.port, option="--port"),
             bind_socket(settings.host, self._options.simulator_port, option="--simulator-port"),
@@ -131,18 +131,15 @@ class DevServer:
         local = "127.0.0.1" if settings.host in ("0.0.0.0", "::") else host  # noqa: S104  compared, not bound
         self._urls = BaseUrls(f"http://{local}:{port_of(sockets[0])}", f"http://{local}:{port_of(sockets[1])}")
         self._secret_key = read_or_create_instance_key(settings)
-        self._settings = settings.model_copy(
-            update={
-                "public_url": settings.public_url or self._urls.base_url,
-                "simulator_url": self._urls.graph_url,
-                "secret_key": self._secret_key,
-                "admin_token": settings.admin_token or demo.ADMIN_TOKEN,
-                "show_text": settings.show_text or "show_text" not in settings.model_fields_set,
-                "request_log_sample": (
-                    settings.request_log_sample if "request_log_sample" in settings.model_fields_set else 1
-                ),
-                "allowed_networks": (*LOOPBACK, *settings.allowed_networks),
-            }
+        self._settings = replace(
+            settings,
+            public_url=settings.public_url or self._urls.base_url,
+            simulator_url=self._urls.graph_url,
+            secret_key=self._secret_key,
+            admin_token=settings.admin_token or demo.ADMIN_TOKEN,
+            show_text=settings.show_text is not False,
+            request_log_sample=1 if settings.request_log_sample is None else settings.request_log_sample,
+            allowed_networks=(*LOOPBACK, *settings.allowed_networks),
         )
         self._snapshot_files = SnapshotFiles(settings.data)
         await asyncio.to_thread(self._prepare_data)
