@@ -10,8 +10,8 @@ from docs.api_pages import shape_of
 from docs.markdown import default_text, page, table
 from waypost.base.invalid_values import accepted_by, accepted_values
 from waypost.simulator.control.control_api import CALLS
-from waypost.simulator.control.endpoints import declared_struct, response_struct
 from waypost.simulator.control.media import MediaBody
+from waypost.simulator.control_operations import declared_struct, response_struct
 from waypost.simulator.faults.fault_kinds import CALL, FAULT_FILTERS, FAULT_TRIGGERS, WEBHOOK, WEBHOOKS
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS as FAULTS
 from waypost.simulator.graph.routes import CALL_NAMES

@@ -10,7 +10,7 @@ import pytest
 
 from waypost.admin.operation import AdminRoute
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.control import endpoints
+from waypost.simulator import control_operations
 
 
 def difference(response_type: Any, response: Any) -> str:
@@ -38,14 +38,14 @@ def checked_responses() -> Generator[list[str]]:
             found.append(f"{self.name}: {text}")
         return response
 
-    async def call_function(function: endpoints.Endpoint, values: Sequence[Any]) -> Any:
+    async def call_function(function: control_operations.Endpoint, values: Sequence[Any]) -> Any:
         response = await function(*values)
-        struct = endpoints.response_struct(function)
+        struct = control_operations.response_struct(function)
         if struct is not None and (text := difference(struct, response)):
             found.append(f"{function.__name__}: {text}")
         return response
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(endpoints, "call_function", call_function)
+        patch.setattr(control_operations, "call_function", call_function)
         patch.setattr(AdminRoute, "respond", checked)
         yield found

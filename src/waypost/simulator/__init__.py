@@ -1,14 +1,8 @@
 """Simulator of the operator's Graph API, with phones; shares only `base` with the service."""
 
 from waypost.simulator.control.fault_reading import InvalidScenario, Scenario, read_scenario
-from waypost.simulator.dev_interfaces import (
-    DevPartners,
-    Snapshot,
-    SnapshotBusy,
-    SnapshotError,
-    SnapshotStore,
-    UnknownSnapshot,
-)
+from waypost.simulator.dev_partners import DevPartners
+from waypost.simulator.dev_snapshots import Snapshot, SnapshotBusy, SnapshotError, SnapshotStore, UnknownSnapshot
 from waypost.simulator.settings import AccountSeed, NumberSeed, SimulatorSettings
 from waypost.simulator.simulator import Simulator
 from waypost.simulator.store import FILE_REVISION, DamagedFile, IncompatibleFile

@@ -11,7 +11,8 @@ from waypost.base.time_travel import TimeTravel
 from waypost.simulator.accounts.throughput import ThroughputLimits
 from waypost.simulator.accounts.usage_counts import ManagementCallUsage
 from waypost.simulator.calling.model import CALLS
-from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
+from waypost.simulator.dev_partners import DevPartners
+from waypost.simulator.dev_snapshots import SnapshotStore
 from waypost.simulator.faults.faults import FAULTS
 from waypost.simulator.flows.model import FLOWS
 from waypost.simulator.groups.model import GROUPS

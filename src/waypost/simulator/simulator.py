@@ -8,10 +8,11 @@ from waypost.base.ids import Ids
 from waypost.base.time_travel import TimeTravel, format_count
 from waypost.simulator.accounts.accounts import Account, GraphApp, Number
 from waypost.simulator.control.control_api import ControlApi
-from waypost.simulator.control.endpoints import read_members
 from waypost.simulator.control.fault_reading import Scenario
 from waypost.simulator.control.phone_actions import WriteBody, send_from_phone
-from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
+from waypost.simulator.control_operations import read_members
+from waypost.simulator.dev_partners import DevPartners
+from waypost.simulator.dev_snapshots import SnapshotStore
 from waypost.simulator.faults.faults import all_faults, arm_faults, disarm_faults
 from waypost.simulator.graph.graph_api import GraphApi
 from waypost.simulator.handsets.actions import send_message

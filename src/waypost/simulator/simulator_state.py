@@ -92,9 +92,9 @@ class Transaction:
         self.save(self._state.usage_counts.seen, self._state.clock.now_ms(), key, usage_owner(kind, subject))
 
     def send(self, *updates: Update) -> None:
-        """Send webhooks, each if its account has a receiver."""
+        """Send webhooks, each if its account has a receiver of its field."""
         for update in updates:
-            if self._state.outbox.has_subscribers(update.waba_id):
+            if self._state.outbox.has_subscribers(update.waba_id, update.field):
                 self.add(add_update(update))
             self.effects[self._state.outbox.wake_events(update.waba_id).set] = None
 

@@ -11,7 +11,7 @@ from tests.simulator.conftest import ANN, WABA, Bench
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.control.control_api import CALLS
 from waypost.simulator.control.declarations import SETTING_TITLES
-from waypost.simulator.control.endpoints import Endpoint, declared_struct
+from waypost.simulator.control_operations import Endpoint, declared_struct
 from waypost.simulator.faults.fault_kinds import FAULT_KINDS, FAULT_TRIGGERS, WEBHOOKS
 from waypost.simulator.graph.routes import CALL_NAMES
 from waypost.simulator.settings import ChangeableSettings

@@ -18,15 +18,20 @@ from waypost.simulator.calling.model import (
     send_start,
 )
 from waypost.simulator.calling.settings import is_calling_enabled, is_sip_enabled
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, business_number
-from waypost.simulator.control.phone_actions import check_reachable
+from waypost.simulator.control.phone_actions import business_number, check_reachable
+from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlBody, ControlOperations, path_object
 from waypost.simulator.field_types import BusinessNumber
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
 _SDP: Final = "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n"
 """The offer of a phone without media: a session description with nothing in it. Source: RFC 8866."""
+
+PathCall = Annotated[
+    SimulatedCall, path_object("call_id", calls_by_id, "is no call", "an id of GET /control/phones/{phone}/calls")
+]
 
 operation = ControlOperations()
 
@@ -57,30 +62,30 @@ class PhoneCalls(Struct):
 
 
 @operation("GET", "/control/phones/{phone}/calls")
-async def list_calls(services: SimulatorServices, phone: str) -> PhoneCalls:
+async def list_calls(state: SimulatorServices, phone: PathPhone) -> PhoneCalls:
     """Return the newest call of a phone with each business, with its state and the business's SDP."""
-    calls = [call for call in calls_by_id(services).values() if call.phone == phone]
+    calls = [call for call in calls_by_id(state).values() if call.phone == phone]
     calls.sort(key=lambda call: (call.started_ms, call.call_id))
-    return PhoneCalls(phone, [_call_view(services, call) for call in calls])
+    return PhoneCalls(phone, [_call_view(state, call) for call in calls])
 
 
 @operation("POST", "/control/phones/{phone}/calls")
-async def start_call(services: SimulatorServices, phone: str, body: CallBody) -> PhoneCall:
+async def start_call(state: SimulatorServices, phone: PathPhone, body: CallBody) -> PhoneCall:
     """Call a business number, whose settings must enable calling; the business receives a webhook.
 
     After 60 s without being accepted the call ends by itself.
     """
-    number = business_number(services, body.to)
-    check_reachable(services, phone, number)
-    settings = services.records.get(number.phone_number_id, SETTINGS)
+    number = business_number(state, body.to)
+    check_reachable(state, phone, number)
+    settings = state.records.get(number.phone_number_id, SETTINGS)
     if not is_calling_enabled(settings) or is_sip_enabled(settings):
         rule = "takes no calls by webhook: the number's settings do not enable calling, or enable SIP"
         raise ControlApiError("to", rule, "a number with calling.status ENABLED, without SIP", status=409)
-    if services.blocks.is_blocked(number.phone_number_id, phone):
+    if state.blocks.is_blocked(number.phone_number_id, phone):
         raise ControlApiError("to", "has blocked the phone", "a business that has not", status=409)
-    handset, is_new = services.phones.find_or_create(phone)
-    now_ms = services.clock.now_ms()
-    call = SimulatedCall(make_call_id(services.ids, phone), phone, number.phone_number_id, now_ms, body.sdp)
+    handset, is_new = state.phones.find_or_create(phone)
+    now_ms = state.clock.now_ms()
+    call = SimulatedCall(make_call_id(state.ids, phone), phone, number.phone_number_id, now_ms, body.sdp)
 
     def write(transaction: Transaction) -> None:
         earlier = transaction.find(CALLS, phone, number.phone_number_id)
@@ -88,17 +93,17 @@ async def start_call(services: SimulatorServices, phone: str, body: CallBody) ->
             accepted = f"DELETE /control/phones/{phone}/calls/{earlier.call_id} first"
             raise ControlApiError("to", "has a call with this phone already", accepted, status=409)
         if is_new:
-            transaction.run(services.phones.add_statement(handset.phone))
+            transaction.run(state.phones.add_statement(handset.phone))
         save_call(transaction, call)
-        send_start(services, transaction, call)
-        send_end(services, transaction, call, call.rings_until_ms)
+        send_start(state, transaction, call)
+        send_end(state, transaction, call, call.rings_until_ms)
 
-    await services.transact(write)
-    return _call_view(services, call)
+    await state.transact(write)
+    return _call_view(state, call)
 
 
 @operation("DELETE", "/control/phones/{phone}/calls/{call_id}")
-async def hang_up(services: SimulatorServices, phone: str, phone_call: SimulatedCall) -> PhoneCall:
+async def hang_up(state: SimulatorServices, phone: PathPhone, phone_call: PathCall) -> PhoneCall:
     """End a call as the phone's owner, before or after it was accepted; the business receives a webhook."""
     if phone_call.phone != phone:
         raise ControlApiError(
@@ -107,18 +112,18 @@ async def hang_up(services: SimulatorServices, phone: str, phone_call: Simulated
 
     def write(transaction: Transaction) -> SimulatedCall:
         current = find_newest(transaction, phone_call)
-        if current.state_at(services.clock.now_ms()) is CallState.ENDED:
+        if current.state_at(state.clock.now_ms()) is CallState.ENDED:
             raise ControlApiError("call_id", "the call has ended", "a call that has not", status=409)
-        return end_call(services, transaction, current)
+        return end_call(state, transaction, current)
 
-    return _call_view(services, await services.transact(write))
+    return _call_view(state, await state.transact(write))
 
 
-def _call_view(services: SimulatorServices, call: SimulatedCall) -> PhoneCall:
+def _call_view(state: SimulatorServices, call: SimulatedCall) -> PhoneCall:
     return PhoneCall(
         call_id=call.call_id,
         phone_number_id=call.phone_number_id,
-        state=call.state_at(services.clock.now_ms()),
+        state=call.state_at(state.clock.now_ms()),
         started_ms=call.started_ms,
         connected_ms=call.connected_ms,
         business_sdp=call.business_sdp or None,

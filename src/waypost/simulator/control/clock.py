@@ -1,6 +1,6 @@
 """Control API calls for the clock: read, advance, freeze and run it. Source: decision 0039."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import astuple
@@ -8,17 +8,30 @@ from starlette.requests import Request
 
 from waypost.base.invalid_values import accepted_by
 from waypost.base.time_travel import MAX_ADVANCE_MS, MAX_CLOCK_FACTOR, ClockNotIdle, TimeTravel
-from waypost.simulator.control.endpoints import (
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import (
     ClientLeftDuringWork,
     ControlBody,
     ControlOperations,
+    ParameterReader,
     run_while_connected,
 )
-from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.field_types import accepts
 
 _TIME: Final = "milliseconds since the epoch, not before now"
 _LATEST_MS: Final = 32_503_680_000_000  # the end of the year 2999: date types go further
+
+
+def _read_travel(state: Any, _request: Request) -> TimeTravel:
+    if state.travel is None:
+        rule = "this simulator follows the machine's clock, which cannot be advanced"
+        accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
+        raise ControlApiError("clock", rule, accepted, status=404)
+    travel: TimeTravel = state.travel
+    return travel
+
+
+MovableClock = Annotated[TimeTravel, ParameterReader(_read_travel)]
 
 operation = ControlOperations()
 
@@ -70,21 +83,21 @@ class DueTimes(Struct):
 
 
 @operation("GET", "/control/clock")
-async def show_clock(travel: TimeTravel) -> ClockState:
+async def show_clock(travel: MovableClock) -> ClockState:
     """Return the time of the clock and its speed."""
     clock, factor = travel.clock, travel.clock.setting.factor
     return ClockState(clock.now_ms(), clock.ahead_ms, factor, factor == 0)
 
 
 @operation("GET", "/control/clock/due")
-async def show_due(travel: TimeTravel) -> DueTimes:
+async def show_due(travel: MovableClock) -> DueTimes:
     """Return the next due time of service and simulator; null: nothing is scheduled."""
     sides = [DueSide(side.name, await side.next_due_ms(), side.busy) for side in travel.sides]
     return DueTimes(travel.clock.now_ms(), sides)
 
 
 @operation("POST", "/control/clock/advance")
-async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody) -> AdvancedClock:
+async def advance_clock(request: Request, travel: MovableClock, body: AdvanceBody) -> AdvancedClock:
     """Advance the clock from due time to due time; responds at the target or after `within_ms`.
 
     `steps` is the number of due times handled, `left_ms` the remaining distance. The clock stops
@@ -116,14 +129,14 @@ async def advance_clock(request: Request, travel: TimeTravel, body: AdvanceBody)
 
 
 @operation("POST", "/control/clock/freeze")
-async def freeze_clock(travel: TimeTravel) -> ClockState:
+async def freeze_clock(travel: MovableClock) -> ClockState:
     """Stop the clock: nothing becomes due until it is advanced or runs again."""
     await travel.run(factor=0)
     return await show_clock(travel)
 
 
 @operation("POST", "/control/clock/run")
-async def run_clock(travel: TimeTravel, body: RunBody) -> ClockState:
+async def run_clock(travel: MovableClock, body: RunBody) -> ClockState:
     """Run the clock at a given speed."""
     await travel.run(factor=body.factor)
     return await show_clock(travel)

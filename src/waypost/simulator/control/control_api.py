@@ -10,6 +10,7 @@ from starlette.routing import Route, Router
 
 from waypost.base.http.connection_scope import mark_authenticated, mark_rejected
 from waypost.base.telemetry.logs import log
+from waypost.simulator import dev_partners, dev_snapshots
 from waypost.simulator.control import (
     accounts,
     calling,
@@ -20,7 +21,6 @@ from waypost.simulator.control import (
     groups,
     media,
     numbers,
-    partners,
     payments,
     phone_actions,
     phones,
@@ -28,8 +28,8 @@ from waypost.simulator.control import (
     templates,
     updates,
 )
-from waypost.simulator.control.endpoints import BYTES, JSON, ControlCall, bind_endpoint, check_caller, json_response
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import BYTES, JSON, ControlCall, bind_endpoint, check_caller, json_response
 from waypost.simulator.requests import Receive, Scope, Send
 from waypost.simulator.services import SimulatorServices
 
@@ -39,9 +39,10 @@ _CONTROL_LOG = log("simulator")
 
 CALLS: Final[tuple[ControlCall, ...]] = (
     *state_view.operation.rows,
+    *dev_snapshots.operation.rows,
     *declarations.operation.rows,
     *clock.operation.rows,
-    *partners.operation.rows,
+    *dev_partners.operation.rows,
     *faults.operation.rows,
     *accounts.operation.rows,
     *payments.operation.rows,
@@ -61,8 +62,8 @@ CALLS: Final[tuple[ControlCall, ...]] = (
 class ControlApi:
     """The ASGI application under `/control`."""
 
-    def __init__(self, services: SimulatorServices) -> None:
-        self._services = services
+    def __init__(self, state: SimulatorServices) -> None:
+        self._services = state
         self._router = Router([self._route(call) for call in CALLS])
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,12 +1,12 @@
 """Control API calls that arm, show and disarm faults."""
 
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast
 
 from starlette.requests import Request
 
-from waypost.simulator.control.endpoints import ControlOperations, read_bytes
 from waypost.simulator.control.fault_reading import read_faults
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlOperations, path_object, read_bytes
 from waypost.simulator.faults.fault_kinds import (
     ANY,
     CALL,
@@ -18,6 +18,7 @@ from waypost.simulator.faults.fault_kinds import (
     FaultParameter,
 )
 from waypost.simulator.faults.faults import (
+    FAULTS,
     ArmedFault,
     all_faults,
     arm_faults,
@@ -32,13 +33,15 @@ from waypost.simulator.services import SimulatorServices
 
 _FAULT: Final = '{"on", "call" or "webhook", "when", "what"}, or {"faults": [...], "seed"}'
 
+PathFault = Annotated[ArmedFault, path_object("fault_id", lambda state: state.values(FAULTS), "is no fault")]
+
 operation = ControlOperations()
 
 
 @operation("GET", "/control/faults")
-async def list_faults(services: SimulatorServices) -> dict[str, Any]:
+async def list_faults(state: SimulatorServices) -> dict[str, Any]:
     """Return every fault, with the number of its evaluations and firings."""
-    return {"faults": [fault_view(services, fault) for fault in all_faults(services)]}
+    return {"faults": [fault_view(state, fault) for fault in all_faults(state)]}
 
 
 @operation("GET", "/control/faults/kinds")
@@ -65,7 +68,7 @@ async def list_fault_kinds() -> dict[str, Any]:
 
 
 @operation("POST", "/control/faults")
-async def arm(services: SimulatorServices, request: Request) -> dict[str, Any]:
+async def arm(state: SimulatorServices, request: Request) -> dict[str, Any]:
     """Arm a fault, such as a rejected call, a lost response or a late webhook, or all of a scenario; armed faults stay.
 
     With `if_missing: true` those that are armed already are not armed again: `faults` has the new ones,
@@ -78,32 +81,32 @@ async def arm(services: SimulatorServices, request: Request) -> dict[str, Any]:
     if_missing = _read_if_missing(body)
     definitions = read_faults(body)
     if not if_missing:
-        return {"faults": [fault_view(services, fault) for fault in await arm_faults(services, definitions)]}
-    armed, existing = await arm_missing_faults(services, definitions)
+        return {"faults": [fault_view(state, fault) for fault in await arm_faults(state, definitions)]}
+    armed, existing = await arm_missing_faults(state, definitions)
     return {
-        "faults": [fault_view(services, fault) for fault in armed],
-        "existing": [fault_view(services, fault) for fault in existing],
+        "faults": [fault_view(state, fault) for fault in armed],
+        "existing": [fault_view(state, fault) for fault in existing],
     }
 
 
 @operation("GET", "/control/faults/{fault_id}")
-async def show_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
+async def show_fault(state: SimulatorServices, fault: PathFault) -> dict[str, Any]:
     """Return one fault, with its last firings."""
-    return {**fault_view(services, fault), "firings": await list_firings(services, fault)}
+    return {**fault_view(state, fault), "firings": await list_firings(state, fault)}
 
 
 @operation("DELETE", "/control/faults/{fault_id}")
-async def disarm_fault(services: SimulatorServices, fault: ArmedFault) -> dict[str, Any]:
+async def disarm_fault(state: SimulatorServices, fault: PathFault) -> dict[str, Any]:
     """Disarm a fault; webhooks that it holds back are sent at their time."""
-    await disarm_faults(services, [fault])
+    await disarm_faults(state, [fault])
     return {"disarmed": [fault.id]}
 
 
 @operation("DELETE", "/control/faults")
-async def disarm_all(services: SimulatorServices) -> dict[str, Any]:
+async def disarm_all(state: SimulatorServices) -> dict[str, Any]:
     """Disarm all faults."""
-    faults = all_faults(services)
-    await disarm_faults(services, faults)
+    faults = all_faults(state)
+    await disarm_faults(state, faults)
     return {"disarmed": [fault.id for fault in faults]}
 
 

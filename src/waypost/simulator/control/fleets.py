@@ -5,14 +5,17 @@ from typing import Annotated, Any
 from msgspec import Meta
 from msgspec.structs import replace
 
-from waypost.simulator.control.endpoints import ControlOperations, business_number, find
+from waypost.simulator.control.phone_actions import business_number
 from waypost.simulator.control.phones import PhoneSettingsBody, Script, Seed, phone_settings
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlOperations, find, path_object
 from waypost.simulator.field_types import BusinessNumber, Digits, accepts
 from waypost.simulator.phones.fleets import MAX_FLEET_PHONES, Fleet
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.store import Statement
+
+PathFleet = Annotated[Fleet, path_object("name", lambda state: state.fleets.by_name, "is no fleet")]
 
 operation = ControlOperations()
 
@@ -35,7 +38,7 @@ class FleetBody(PhoneSettingsBody, frozen=True, kw_only=True):
 
 
 @operation("POST", "/control/fleets")
-async def make_fleet(services: SimulatorServices, body: FleetBody) -> dict[str, Any]:
+async def make_fleet(state: SimulatorServices, body: FleetBody) -> dict[str, Any]:
     """Create phones with consecutive numbers that follow one script; existing phones are reset."""
     fleet = Fleet(
         name=body.name,
@@ -44,56 +47,56 @@ async def make_fleet(services: SimulatorServices, body: FleetBody) -> dict[str, 
         seed=body.name if body.seed is None else str(body.seed),
         script=[step.raw for step in read_steps(body.script)],
         behaviour=phone_settings(body),
-        made_ms=services.clock.now_ms(),
+        made_ms=state.clock.now_ms(),
     )
-    _check_range(services, body.first, fleet)
+    _check_range(state, body.first, fleet)
     if body.open_window_to is not None:
-        number = business_number(services, body.open_window_to)
+        number = business_number(state, body.open_window_to)
         fleet = replace(fleet, window_number_id=number.phone_number_id)
-    async with services.fleets.lock:
-        _check_free(services, fleet)
-        services.phones.clear_fleet(fleet)
-        await services.fleets.make(fleet, _reset_statements(services, fleet, steps=len(fleet.steps)))
-        await services.scripts.add_fleet(fleet)
-    return await show_fleet(services, fleet)
+    async with state.fleets.lock:
+        _check_free(state, fleet)
+        state.phones.clear_fleet(fleet)
+        await state.fleets.make(fleet, _reset_statements(state, fleet, steps=len(fleet.steps)))
+        await state.scripts.add_fleet(fleet)
+    return await show_fleet(state, fleet)
 
 
 @operation("GET", "/control/fleets")
-async def list_fleets(services: SimulatorServices) -> dict[str, Any]:
+async def list_fleets(state: SimulatorServices) -> dict[str, Any]:
     """Return every fleet, by name, without counts."""
-    fleets = sorted(services.fleets.by_name.values(), key=lambda fleet: fleet.name)
-    return {"fleets": [_fleet_view(services, fleet) for fleet in fleets]}
+    fleets = sorted(state.fleets.by_name.values(), key=lambda fleet: fleet.name)
+    return {"fleets": [_fleet_view(state, fleet) for fleet in fleets]}
 
 
 @operation("GET", "/control/fleets/{name}")
-async def show_fleet(services: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
+async def show_fleet(state: SimulatorServices, fleet: PathFleet) -> dict[str, Any]:
     """Return a fleet, the counts of its messages by outcome, and the counts of each step."""
-    now_ms = services.clock.now_ms()
+    now_ms = state.clock.now_ms()
     return {
-        **_fleet_view(services, fleet),
-        "counts": await services.fleets.count_outcomes(fleet, now_ms),
-        "failures": await services.fleets.count_failures(fleet, now_ms),
-        "steps": await services.scripts.counts(fleet.owner, fleet.steps),
+        **_fleet_view(state, fleet),
+        "counts": await state.fleets.count_outcomes(fleet, now_ms),
+        "failures": await state.fleets.count_failures(fleet, now_ms),
+        "steps": await state.scripts.counts(fleet.owner, fleet.steps),
     }
 
 
 @operation("DELETE", "/control/fleets/{name}")
-async def drop_fleet(services: SimulatorServices, name: str) -> dict[str, Any]:
+async def drop_fleet(state: SimulatorServices, name: str) -> dict[str, Any]:
     """Delete a fleet; its numbers become ordinary phones, and their messages stay."""
-    async with services.fleets.lock:
-        fleet = find(services.fleets.by_name, name, field="name", rule="is no fleet")
-        await services.fleets.delete(fleet, _reset_statements(services, fleet, steps=0))
-        services.phones.clear_fleet(fleet)
+    async with state.fleets.lock:
+        fleet = find(state.fleets.by_name, name, field="name", rule="is no fleet")
+        await state.fleets.delete(fleet, _reset_statements(state, fleet, steps=0))
+        state.phones.clear_fleet(fleet)
     return {"name": fleet.name, "dropped": True}
 
 
-def _reset_statements(services: SimulatorServices, fleet: Fleet, *, steps: int) -> list[Statement]:
-    return [*services.phones.clear_fleet_statements(fleet), *services.scripts.reset_fleet(fleet, steps=steps)]
+def _reset_statements(state: SimulatorServices, fleet: Fleet, *, steps: int) -> list[Statement]:
+    return [*state.phones.clear_fleet_statements(fleet), *state.scripts.reset_fleet(fleet, steps=steps)]
 
 
-def _fleet_view(services: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
+def _fleet_view(state: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
     first, last = fleet.range
-    number = services.accounts.numbers.get(fleet.window_number_id)
+    number = state.accounts.numbers.get(fleet.window_number_id)
     return {
         "name": fleet.name,
         "first": first,
@@ -107,20 +110,20 @@ def _fleet_view(services: SimulatorServices, fleet: Fleet) -> dict[str, Any]:
     }
 
 
-def _check_range(services: SimulatorServices, first_digits: str, fleet: Fleet) -> None:
+def _check_range(state: SimulatorServices, first_digits: str, fleet: Fleet) -> None:
     first, last = fleet.range
     if str(fleet.first) != first_digits.lstrip("+") or len(last) != len(first):
         accepted = f"8 to 15 digits, the first not 0, for a count of 1 to {MAX_FLEET_PHONES}"
         raise ControlApiError("first", f"the numbers {first_digits} to {last} have not all as many digits", accepted)
-    for digits in services.accounts.numbers_by_digits:
+    for digits in state.accounts.numbers_by_digits:
         if len(digits) == len(first) and first <= digits <= last:
             raise ControlApiError("first", f"{digits} is a business number", "other numbers", status=409)
 
 
-def _check_free(services: SimulatorServices, fleet: Fleet) -> None:
-    if fleet.name in services.fleets.by_name:
+def _check_free(state: SimulatorServices, fleet: Fleet) -> None:
+    if fleet.name in state.fleets.by_name:
         raise ControlApiError("name", "is in use", "another, or DELETE the fleet first", status=409)
-    other = services.fleets.find_overlapping(fleet)
+    other = state.fleets.find_overlapping(fleet)
     if other is not None:
         first, last = other.range
         raise ControlApiError(

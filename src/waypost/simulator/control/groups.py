@@ -5,9 +5,10 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
 from waypost.simulator.control.phone_actions import PhoneMessageBody, ReadCount, SentByPhone, check_online, send_content
+from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlBody, ControlOperations, ControlQuery, path_object
 from waypost.simulator.field_types import Name, Position, WaitMs, accepts
 from waypost.simulator.groups.model import (
     APPROVAL_REQUIRED,
@@ -34,6 +35,11 @@ from waypost.simulator.handsets.group_chats import (
 from waypost.simulator.handsets.group_chats import read_group as read_group_messages
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
+
+PathGroup = Annotated[
+    SimulatedGroup,
+    path_object("group_id", lambda state: state.values(GROUPS), "is no group", "an id of GET /control/groups"),
+]
 
 operation = ControlOperations()
 
@@ -93,23 +99,23 @@ class GroupChat(GroupView):
 
 
 @operation("GET", "/control/groups")
-async def list_groups(services: SimulatorServices) -> Groups:
+async def list_groups(state: SimulatorServices) -> Groups:
     """Return all groups with their invite links and participants, oldest first."""
-    return Groups([group_view(group) for group in services.values(GROUPS).values()])
+    return Groups([group_view(group) for group in state.values(GROUPS).values()])
 
 
 @operation("GET", "/control/phones/{phone}/groups")
-async def list_phone_groups(services: SimulatorServices, phone: str) -> PhoneGroups:
+async def list_phone_groups(state: SimulatorServices, phone: PathPhone) -> PhoneGroups:
     """Return the groups that a phone is in, oldest first."""
-    groups = [group for group in services.values(GROUPS).values() if group.find_participant(phone) is not None]
+    groups = [group for group in state.values(GROUPS).values() if group.find_participant(phone) is not None]
     return PhoneGroups(phone, [group_view(group) for group in groups])
 
 
 @operation("POST", "/control/phones/{phone}/groups")
-async def join_group(services: SimulatorServices, phone: str, body: JoinBody) -> GroupView:
+async def join_group(state: SimulatorServices, phone: PathPhone, body: JoinBody) -> GroupView:
     """Join a group by its invite link, or request it where the group approves that; the business receives a webhook."""
-    handset, is_new = services.phones.find_or_create(phone)
-    code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), services.clock.now_ms()
+    handset, is_new = state.phones.find_or_create(phone)
+    code, now_ms = body.invite_link.removeprefix(INVITE_LINK_PREFIX), state.clock.now_ms()
 
     def write(transaction: Transaction) -> SimulatedGroup:
         group = next((each for each in transaction.values(GROUPS).values() if each.invite_code == code), None)
@@ -120,44 +126,44 @@ async def join_group(services: SimulatorServices, phone: str, body: JoinBody) ->
         if group.join_approval_mode == APPROVAL_REQUIRED:
             request = JoinRequest(make_join_request_id(group.group_id, phone), phone, now_ms)
             changed = replace(group, join_requests=(*group.join_requests, request))
-            send(services, transaction, changed, "group_join_request_created", request_members(services, request))
+            send(state, transaction, changed, "group_join_request_created", request_members(state, request))
         elif len(group.participants) < MAX_PARTICIPANTS:
             changed = replace(group, participants=(*group.participants, GroupParticipant(phone, now_ms)))
-            details = {"reason": "invite_link", "added_participants": [identity(services, phone)]}
-            send(services, transaction, changed, "group_participants_add", details)
+            details = {"reason": "invite_link", "added_participants": [identity(state, phone)]}
+            send(state, transaction, changed, "group_participants_add", details)
         else:
             rule = f"the group has {MAX_PARTICIPANTS} participants already"
             raise ControlApiError("invite_link", rule, "a group with room", status=409)
         transaction.save(GROUPS, changed, group.group_id)
         if is_new:
-            transaction.run(services.phones.add_statement(handset.phone))
+            transaction.run(state.phones.add_statement(handset.phone))
         return changed
 
-    return group_view(await services.transact(write))
+    return group_view(await state.transact(write))
 
 
 @operation("DELETE", "/control/phones/{phone}/groups/{group_id}")
-async def leave_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> LeftGroup:
+async def leave_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> LeftGroup:
     """Leave a group, or take back a request to join it; the business receives a webhook."""
 
     def write(transaction: Transaction) -> None:
         known = find_group(transaction, group)
         if request := known.find_join_request(phone):
             transaction.save(GROUPS, drop_requests(known, [request.request_id]), group.group_id)
-            send(services, transaction, known, "group_join_request_revoked", request_members(services, request))
+            send(state, transaction, known, "group_join_request_revoked", request_members(state, request))
         else:
             check_participant(phone, known)
             transaction.save(GROUPS, drop_phones(known, [phone]), group.group_id)
-            details = {"initiated_by": "participant", "removed_participants": [identity(services, phone)]}
-            send(services, transaction, known, "group_participants_remove", details)
+            details = {"initiated_by": "participant", "removed_participants": [identity(state, phone)]}
+            send(state, transaction, known, "group_participants_remove", details)
 
-    await services.transact(write)
+    await state.transact(write)
     return LeftGroup(phone, group.group_id)
 
 
 @operation("GET", "/control/phones/{phone}/groups/{group_id}")
 async def show_phone_group(
-    services: SimulatorServices, phone: str, group: SimulatedGroup, query: GroupQuery
+    state: SimulatorServices, phone: PathPhone, group: PathGroup, query: GroupQuery
 ) -> GroupChat:
     """Return a group and its messages as a phone shows them, newest last: those since it joined.
 
@@ -167,35 +173,35 @@ async def show_phone_group(
     participant = check_participant(phone, group)
     if query.wait_ms:
         shown = await wait_for_group_messages(
-            services, group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
+            state, group, participant, wait_ms=query.wait_ms, after=query.after, limit=query.limit
         )
     else:
-        shown = await list_group_messages(services, group, participant, after=query.after or 0, limit=query.limit)
+        shown = await list_group_messages(state, group, participant, after=query.after or 0, limit=query.limit)
     return GroupChat(**asdict(group_view(group)), messages=shown)
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/messages")
 async def write_to_group(
-    services: SimulatorServices, phone: str, group: SimulatedGroup, body: PhoneMessageBody
+    state: SimulatorServices, phone: PathPhone, group: PathGroup, body: PhoneMessageBody
 ) -> SentByPhone:
     """Send a message from a phone to a group; reads what has arrived there, and opens no window."""
     check_participant(phone, group)
-    check_online(services, phone)
+    check_online(state, phone)
     for field, wamid in (("context_id", body.context_id), ("reaction.message_id", _reaction_to(body))):
-        if wamid is not None and await find_group_message(services, group, wamid) is None:
+        if wamid is not None and await find_group_message(state, group, wamid) is None:
             raise ControlApiError(field, "is not in the group", "a wamid of the group's messages", status=404)
-    await services.transact(read_group_messages(services, phone, group))
-    wamid = await send_content(services, phone, services.accounts.numbers[group.phone_number_id], body, group)
-    wake_participants(services, group)
+    await state.transact(read_group_messages(state, phone, group))
+    wamid = await send_content(state, phone, state.accounts.numbers[group.phone_number_id], body, group)
+    wake_participants(state, group)
     return SentByPhone(wamid)
 
 
 @operation("POST", "/control/phones/{phone}/groups/{group_id}/read")
-async def read_group(services: SimulatorServices, phone: str, group: SimulatedGroup) -> ReadCount:
+async def read_group(state: SimulatorServices, phone: PathPhone, group: PathGroup) -> ReadCount:
     """Mark all messages of a group as read on a phone."""
     check_participant(phone, group)
-    check_online(services, phone)
-    return ReadCount(await services.transact(read_group_messages(services, phone, group)))
+    check_online(state, phone)
+    return ReadCount(await state.transact(read_group_messages(state, phone, group)))
 
 
 def _reaction_to(body: PhoneMessageBody) -> str | None:

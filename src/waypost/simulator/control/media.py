@@ -1,25 +1,25 @@
 """Control API calls for media files and upload handles: store, show, expire and delete them."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
 
 from msgspec.structs import replace
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
-from waypost.simulator.control.endpoints import (
+from waypost.simulator.control.phone_actions import business_number
+from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import (
     BYTES,
     ControlBody,
     ControlOperations,
-    business_number,
     content_type,
+    file_response,
+    path_object,
     read_body,
     read_bytes,
     read_members,
 )
-from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import BusinessNumber, FileName, Name, Text
 from waypost.simulator.media.media import MEDIA, SimulatedMedia, add_media, delete_media, find_media
@@ -28,6 +28,11 @@ from waypost.simulator.services import SimulatorServices
 
 _MAX_BASE64_BYTES: Final = 140_000_000
 """The largest document, of 100 MB, as base64 text."""
+
+PathMedia = Annotated[
+    SimulatedMedia,
+    path_object("media_id", lambda state: state.values(MEDIA), "is no media", "an id of GET /control/media"),
+]
 
 operation = ControlOperations()
 
@@ -53,13 +58,13 @@ class HandleBody(ControlBody, frozen=True):
 
 
 @operation("GET", "/control/media")
-async def list_media(services: SimulatorServices) -> dict[str, Any]:
+async def list_media(state: SimulatorServices) -> dict[str, Any]:
     """Return every media file, oldest first, including expired ones."""
-    return {"media": list(services.values(MEDIA).values())}
+    return {"media": list(state.values(MEDIA).values())}
 
 
 @operation("POST", "/control/media")
-async def store_media(services: SimulatorServices, request: Request) -> SimulatedMedia:
+async def store_media(state: SimulatorServices, request: Request) -> SimulatedMedia:
     """Store a file as if a phone had sent it to a business number: as JSON, or as its bytes."""
     if content_type(request.headers) == BYTES:
         file = read_members(FileBody, dict(request.query_params))
@@ -67,11 +72,9 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
     else:
         file = body = read_body(MediaBody, await read_bytes(request, _MAX_BASE64_BYTES))
         chunks = _single_chunk(body.content)
-    number = business_number(services, file.to)
+    number = business_number(state, file.to)
     try:
-        media = await add_media(
-            services, number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True
-        )
+        media = await add_media(state, number.phone_number_id, file.mime_type, file.file_name, chunks, is_inbound=True)
     except GraphApiError as error:
         if error.status >= 500:  # the file is valid, but the disk is full
             accepted = "a file when there is room, or WAYPOST_LEAST_FREE_MB lower"
@@ -84,20 +87,20 @@ async def store_media(services: SimulatorServices, request: Request) -> Simulate
 
 
 @operation("GET", "/control/media/{media_id}")
-async def show_media(media: SimulatedMedia) -> SimulatedMedia:
+async def show_media(media: PathMedia) -> SimulatedMedia:
     """Return a media file's record."""
     return media
 
 
 @operation("GET", "/control/media/{media_id}/content")
-async def show_content(services: SimulatorServices, request: Request, media: SimulatedMedia) -> Response:
+async def show_content(state: SimulatorServices, request: Request, media: PathMedia) -> Response:
     """Return the bytes of an unexpired file: all, or the requested range."""
     expired = ControlApiError("media_id", "has expired", "the id of a medium that has not expired", status=410)
-    if find_media(services, media.media_id) is None:
+    if find_media(state, media.media_id) is None:
         raise expired
     # An uploaded file must not run as a page of this origin.
     headers = {"x-content-type-options": "nosniff", "content-security-policy": "sandbox"}
-    path = services.files.path(media.content_name)
+    path = state.files.path(media.content_name)
     try:
         return await file_response(request, path, media.mime_type, headers)
     except FileNotFoundError:
@@ -105,37 +108,37 @@ async def show_content(services: SimulatorServices, request: Request, media: Sim
 
 
 @operation("DELETE", "/control/media/{media_id}")
-async def drop_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
+async def drop_media(state: SimulatorServices, media: PathMedia) -> SimulatedMedia:
     """Delete a file and its id."""
-    await delete_media(services, media)
+    await delete_media(state, media)
     return media
 
 
 @operation("POST", "/control/media/{media_id}/expire")
-async def expire_media(services: SimulatorServices, media: SimulatedMedia) -> SimulatedMedia:
+async def expire_media(state: SimulatorServices, media: PathMedia) -> SimulatedMedia:
     """Expire a media id now."""
-    expired = replace(media, expires_ms=services.clock.now_ms())
-    await services.cached(MEDIA).save(expired, media.media_id)
+    expired = replace(media, expires_ms=state.clock.now_ms())
+    await state.cached(MEDIA).save(expired, media.media_id)
     return expired
 
 
 @operation("GET", "/control/handles")
-async def list_handles(services: SimulatorServices) -> dict[str, Any]:
+async def list_handles(state: SimulatorServices) -> dict[str, Any]:
     """Return every complete upload with its handle, oldest first."""
-    complete = [upload for upload in services.values(UPLOADS).values() if upload.handle]
+    complete = [upload for upload in state.values(UPLOADS).values() if upload.handle]
     return {"handles": [_handle_view(upload) for upload in complete]}
 
 
 @operation("POST", "/control/handles/expire")
-async def expire_handle(services: SimulatorServices, body: HandleBody) -> dict[str, Any]:
+async def expire_handle(state: SimulatorServices, body: HandleBody) -> dict[str, Any]:
     """Expire an upload handle now."""
-    upload = find_by_handle(services, body.handle)
+    upload = find_by_handle(state, body.handle)
     if upload is None:
         raise ControlApiError(
             "handle", "is not known, or has expired", "a handle, whole, as an upload returned it", status=404
         )
-    expired = replace(upload, expires_ms=services.clock.now_ms())
-    await services.cached(UPLOADS).save(expired, upload.upload_id)
+    expired = replace(upload, expires_ms=state.clock.now_ms())
+    await state.cached(UPLOADS).save(expired, upload.upload_id)
     return _handle_view(expired)
 
 
@@ -157,19 +160,3 @@ def _error_details(error: GraphApiError) -> str:
 
 async def _single_chunk(content: bytes) -> AsyncGenerator[bytes]:
     yield content
-
-
-async def file_response(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
-    """Return a file, or the requested range of it, streamed at the client's pace.
-
-    A client that plays a video may take minutes, and loading a snapshot must not wait for it: the
-    extension `waypost.application` of the scope, if present, stops counting this request as in flight.
-
-    Raises:
-        FileNotFoundError: the file is missing.
-    """
-    stat = await asyncio.to_thread(path.stat)
-    gate = request.scope.get("extensions", {}).get("waypost.open_request")
-    if gate is not None:
-        gate.exclude_from_drain()
-    return FileResponse(path, headers=headers, media_type=mime_type, stat_result=stat)

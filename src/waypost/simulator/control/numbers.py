@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import asdict, replace
 
-from waypost.simulator.accounts.accounts import Number
+from waypost.simulator.accounts.accounts import NUMBERS, Number
 from waypost.simulator.accounts.records import (
     ALLOWED,
     IDENTITY,
@@ -14,9 +14,9 @@ from waypost.simulator.accounts.records import (
     REGISTRATION,
     SENDING_RESTRICTION,
 )
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find, present_members
-from waypost.simulator.control.updates import emit_webhook
+from waypost.simulator.control.phones import PathPhone
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlBody, ControlOperations, find, path_object, present_members
 from waypost.simulator.field_types import Digits, HoldMs, Id, Name, Throughput, accepts
 from waypost.simulator.flows.model import FLOWS, Flow
 from waypost.simulator.messages.limits import MAX_ALLOWED_PHONES, SENDING_RESTRICTIONS, find_restriction_name
@@ -26,6 +26,9 @@ from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
 
 _MAINTENANCE_MS: Final = 60_000  # Source: facts 8, "Throughput": up to a minute
+
+PathNumber = Annotated[Number, path_object("phone_number_id", lambda state: state.accounts.numbers, "is no number")]
+PathFlow = Annotated[Flow, path_object("flow_id", lambda state: state.values(FLOWS), "is no flow")]
 
 operation = ControlOperations()
 
@@ -90,152 +93,156 @@ class FlowStatusBody(ControlBody, frozen=True):
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}")
-async def put_number(services: SimulatorServices, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
+async def put_number(state: SimulatorServices, phone_number_id: str, body: NumberBody) -> dict[str, Any]:
     """Create or update a business number."""
     digits = body.phone_number.lstrip("+")
-    find(services.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
-    holder = services.accounts.numbers_by_digits.get(digits)
+    find(state.accounts.by_id, body.waba_id, field="waba_id", rule="is no account")
+    holder = state.accounts.numbers_by_digits.get(digits)
     if holder is not None and holder.phone_number_id != phone_number_id:
         rule = f"belongs to {holder.phone_number_id}"
         raise ControlApiError("phone_number", rule, "a number that is not in use", status=409)
     number = Number(phone_number_id, body.waba_id, digits, body.name, body.throughput, body.is_on_business_app)
-    await save_number(services, number)
-    return number_view(services, number)
+    await save_number(state, number)
+    return number_view(state, number)
 
 
-def number_view(services: SimulatorServices, number: Number) -> dict[str, Any]:
+def number_view(state: SimulatorServices, number: Number) -> dict[str, Any]:
     """Return a number with its sending restriction and callback URI."""
-    app_id = services.accounts.by_id[number.waba_id].app_id
+    app_id = state.accounts.by_id[number.waba_id].app_id
     return {
         **asdict(number),
-        "sending_restriction": find_restriction_name(services, number.phone_number_id),
-        "callback_uri": services.accounts.number_override(app_id, number.phone_number_id),
+        "sending_restriction": find_restriction_name(state, number.phone_number_id),
+        "callback_uri": state.accounts.number_override(app_id, number.phone_number_id),
     }
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/status")
-async def put_number_status(services: SimulatorServices, body: NumberStatusBody, number: Number) -> dict[str, Any]:
+async def put_number_status(state: SimulatorServices, body: NumberStatusBody, number: PathNumber) -> dict[str, Any]:
     """Set a number's quality, messaging limit and statuses, without a webhook."""
-    record = {**services.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
-    await services.records.save(number.phone_number_id, NUMBER_STATUS, record)
+    record = {**state.records.get(number.phone_number_id, NUMBER_STATUS), **present_members(body)}
+    await state.records.save(number.phone_number_id, NUMBER_STATUS, record)
     return {"phone_number_id": number.phone_number_id, **record}
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/names")
-async def show_names(services: SimulatorServices, number: Number) -> dict[str, Any]:
+async def show_names(state: SimulatorServices, number: PathNumber) -> dict[str, Any]:
     """Return a number's display name, and what was requested for it."""
     return {
         "phone_number_id": number.phone_number_id,
         "name": number.name,
-        **services.records.get(number.phone_number_id, NAMES),
+        **state.records.get(number.phone_number_id, NAMES),
     }
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/names")
-async def decide_names(services: SimulatorServices, body: NamesBody, number: Number) -> dict[str, Any]:
+async def decide_names(state: SimulatorServices, body: NamesBody, number: PathNumber) -> dict[str, Any]:
     """Decide the requested display name, with a webhook, and set the status of official account and username.
 
     Source: the operator's pages "Display names", "Official business accounts".
     """
-    record = services.records.get(number.phone_number_id, NAMES)
+    record = state.records.get(number.phone_number_id, NAMES)
     for member, needed in (("display_name", "requested_name"), ("username", "username")):
         if getattr(body, member) is not UNSET and needed not in record:
             raise ControlApiError(
                 member, "was not requested", f"a number with a {needed.replace('_', ' ')}", status=409
             )
     if body.official_account is not UNSET:
-        await change_names(services, number, oba_status=body.official_account)
+        await change_names(state, number, oba_status=body.official_account)
     if body.username is not UNSET:
-        await change_names(services, number, username_status=body.username)
+        await change_names(state, number, username_status=body.username)
     if body.display_name is not UNSET:
-        name = await decide_display_name(services, number, is_approved=body.display_name == "APPROVED")
+        name = await decide_display_name(state, number, is_approved=body.display_name == "APPROVED")
         value = {
             "display_phone_number": number.phone_number,
             "decision": body.display_name,
             "requested_verified_name": name,
             "rejection_reason": body.rejection_reason,
         }
-        await emit_webhook(services, number.waba_id, services.clock.now_ms(), "phone_number_name_update", value)
-    return await show_names(services, services.accounts.numbers[number.phone_number_id])
+        update = state.outbox.account_update(number.waba_id, state.clock.now_ms(), "phone_number_name_update", value)
+        await state.transact(lambda transaction: transaction.send(update))
+    return await show_names(state, state.accounts.numbers[number.phone_number_id])
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/sending-restriction")
 async def put_sending_restriction(
-    services: SimulatorServices, number: Number, body: SendingRestrictionBody
+    state: SimulatorServices, number: PathNumber, body: SendingRestrictionBody
 ) -> dict[str, Any]:
     """Set or remove a number's sending restriction, for a time or until changed, without a webhook."""
     if body.name is not None and body.name not in SENDING_RESTRICTIONS:
         raise ControlApiError("name", "is not a sending restriction", f"null, {', '.join(SENDING_RESTRICTIONS)}")
-    until_ms = None if body.for_ms is None else services.clock.now_ms() + body.for_ms
+    until_ms = None if body.for_ms is None else state.clock.now_ms() + body.for_ms
     record = {} if body.name is None else {"name": body.name, "until_ms": until_ms}
-    await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
+    await state.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
     return {"phone_number_id": number.phone_number_id, "name": body.name, "until_ms": until_ms}
 
 
 @operation("PUT", "/control/numbers/{phone_number_id}/recipients")
-async def put_recipients(services: SimulatorServices, number: Number, body: RecipientsBody) -> dict[str, Any]:
+async def put_recipients(state: SimulatorServices, number: PathNumber, body: RecipientsBody) -> dict[str, Any]:
     """Make a number a test number that may message only these phones, or an ordinary one."""
     phones = None if body.phones is None else [phone.lstrip("+") for phone in body.phones]
-    await services.records.save(number.phone_number_id, ALLOWED, {"phones": phones})
+    await state.records.save(number.phone_number_id, ALLOWED, {"phones": phones})
     return {"phone_number_id": number.phone_number_id, "phones": phones}
 
 
 @operation("POST", "/control/numbers/{phone_number_id}/upgrade")
-async def upgrade_number(services: SimulatorServices, number: Number, body: UpgradeBody) -> dict[str, Any]:
+async def upgrade_number(state: SimulatorServices, number: PathNumber, body: UpgradeBody) -> dict[str, Any]:
     """Set a number's throughput: a minute of maintenance, then a webhook.
 
     Source: facts 8, "Throughput per business number".
     """
-    done_ms = services.clock.now_ms() + _MAINTENANCE_MS
-    record = {"name": "MAINTENANCE", "until_ms": done_ms}
-    await services.records.save(number.phone_number_id, SENDING_RESTRICTION, record)
-    await save_number(services, replace(number, throughput=body.throughput))
+    done_ms = state.clock.now_ms() + _MAINTENANCE_MS
     value = {
         "display_phone_number": number.phone_number,
         "event": "THROUGHPUT_UPGRADE",
         "current_limit": "TIER_UNLIMITED",
     }
-    await emit_webhook(services, number.waba_id, done_ms, "phone_number_quality_update", value)
+    update = state.outbox.account_update(number.waba_id, done_ms, "phone_number_quality_update", value)
+
+    def write(transaction: Transaction) -> None:
+        restriction = {"name": "MAINTENANCE", "until_ms": done_ms}
+        transaction.save_record(number.phone_number_id, SENDING_RESTRICTION, restriction)
+        transaction.save(NUMBERS, replace(number, throughput=body.throughput), number.phone_number_id)
+        transaction.send(update)
+
+    await state.transact(write)
     return {"phone_number_id": number.phone_number_id, "throughput": body.throughput, "maintenance_until_ms": done_ms}
 
 
 @operation("GET", "/control/numbers/{phone_number_id}/registration")
-async def show_registration(services: SimulatorServices, number: Number) -> dict[str, Any]:
+async def show_registration(state: SimulatorServices, number: PathNumber) -> dict[str, Any]:
     """Return a number's PIN, and the verification code that was sent to it."""
-    record = services.records.get(number.phone_number_id, REGISTRATION)
+    record = state.records.get(number.phone_number_id, REGISTRATION)
     return {name: record.get(name) for name in ("pin", "code", "needs_code", "guesses")}
 
 
 @operation("PUT", "/control/phones/{phone}/identity")
-async def put_identity(services: SimulatorServices, body: IdentityBody, phone: str) -> dict[str, Any]:
+async def put_identity(state: SimulatorServices, body: IdentityBody, phone: PathPhone) -> dict[str, Any]:
     """Set the identity key hash of a phone's owner; a send with another one is rejected."""
-    await services.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
+    await state.records.save(phone, IDENTITY, {} if body.hash is None else {"hash": body.hash})
     return {"phone": phone, "hash": body.hash}
 
 
 @operation("GET", "/control/flows/{flow_id}")
-async def show_flow(flow: Flow) -> dict[str, Any]:
+async def show_flow(flow: PathFlow) -> dict[str, Any]:
     """Return a flow's status and its uploaded content."""
     return {name: getattr(flow, name) for name in ("flow_id", "waba_id", "name", "status", "content")}
 
 
 @operation("PUT", "/control/flows/{flow_id}/status")
-async def put_flow_status(services: SimulatorServices, body: FlowStatusBody, flow: Flow) -> dict[str, Any]:
+async def put_flow_status(state: SimulatorServices, body: FlowStatusBody, flow: PathFlow) -> dict[str, Any]:
     """Set a flow's status from any status, with a webhook."""
-
-    def write(transaction: Transaction) -> Flow:
-        known = transaction.find(FLOWS, flow.flow_id) or flow
-        changed = replace(known, status=body.status, updated_ms=services.clock.now_ms())
-        transaction.save(FLOWS, changed, flow.flow_id)
-        return changed
-
-    changed = await services.transact(write)
     value = {
         "event": "FLOW_STATUS_CHANGE",
-        "message": f"Flow {flow.name} changed status from {flow.status} to {changed.status}",
+        "message": f"Flow {flow.name} changed status from {flow.status} to {body.status}",
         "flow_id": flow.flow_id,
         "old_status": flow.status,
-        "new_status": changed.status,
+        "new_status": body.status,
     }
-    await emit_webhook(services, flow.waba_id, services.clock.now_ms(), "flows", value)
-    return {"flow_id": flow.flow_id, "status": changed.status}
+
+    def write(transaction: Transaction) -> None:
+        known, now_ms = transaction.find(FLOWS, flow.flow_id) or flow, state.clock.now_ms()
+        transaction.save(FLOWS, replace(known, status=body.status, updated_ms=now_ms), flow.flow_id)
+        transaction.send(state.outbox.account_update(flow.waba_id, now_ms, "flows", value))
+
+    await state.transact(write)
+    return {"flow_id": flow.flow_id, "status": body.status}

@@ -2,8 +2,8 @@
 
 from typing import Annotated, Any
 
-from waypost.simulator.accounts.accounts import Account
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, find
+from waypost.simulator.control.accounts import PathAccount
+from waypost.simulator.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.field_types import accepts
 from waypost.simulator.payments.model import ACTIVE, CONFIGURATION_STATUSES, CONFIGURATIONS, set_status
 from waypost.simulator.services import SimulatorServices
@@ -20,18 +20,16 @@ class ConfigurationStatusBody(ControlBody, frozen=True):
 
 
 @operation("GET", "/control/accounts/{waba_id}/payment-configurations")
-async def list_payment_configurations(services: SimulatorServices, account: Account) -> dict[str, Any]:
+async def list_payment_configurations(state: SimulatorServices, account: PathAccount) -> dict[str, Any]:
     """Return an account's payment configurations, oldest first."""
-    return {
-        "payment_configurations": [item.view() for item in services.values(CONFIGURATIONS, account.waba_id).values()]
-    }
+    return {"payment_configurations": [item.view() for item in state.values(CONFIGURATIONS, account.waba_id).values()]}
 
 
 @operation("PUT", "/control/accounts/{waba_id}/payment-configurations/{name}")
 async def set_configuration_status(
-    services: SimulatorServices, account: Account, name: str, body: ConfigurationStatusBody
+    state: SimulatorServices, account: PathAccount, name: str, body: ConfigurationStatusBody
 ) -> dict[str, Any]:
     """Set the status of a payment configuration, as its merchant and the gateway do; sends a webhook."""
-    known = services.values(CONFIGURATIONS, account.waba_id)
+    known = state.values(CONFIGURATIONS, account.waba_id)
     find(known, name, field="name", rule="is no payment configuration of the account")
-    return (await set_status(services, account.waba_id, name, body.status)).view()
+    return (await set_status(state, account.waba_id, name, body.status)).view()

@@ -7,9 +7,9 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from waypost.base.invalid_values import accepted_by
 from waypost.simulator.accounts.accounts import Number
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, business_number
-from waypost.simulator.control.phones import phone_details
+from waypost.simulator.control.phones import PathPhone, phone_details
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlBody, ControlOperations, find
 from waypost.simulator.field_types import USER_ID, BusinessNumber, Digits, Name, Text, WaitMs, accepts
 from waypost.simulator.groups.model import SimulatedGroup
 from waypost.simulator.handsets import actions as handset_actions
@@ -174,30 +174,39 @@ class PaidOrder(Struct):
     payment: dict[str, Any]
 
 
+def business_number(state: SimulatorServices, digits: str) -> Number:
+    """Return the business number that has these digits.
+
+    Raises:
+        ControlApiError: there is none.
+    """
+    return find(state.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
+
+
 @operation("POST", "/control/phones/{phone}/messages")
-async def write_message(services: SimulatorServices, phone: str, body: WriteBody) -> SentByPhone:
+async def write_message(state: SimulatorServices, phone: PathPhone, body: WriteBody) -> SentByPhone:
     """Send a message from a phone to a business number; opens the window."""
-    check_reachable(services, phone, business_number(services, body.to))
-    return SentByPhone(await send_from_phone(services, phone, body))
+    check_reachable(state, phone, business_number(state, body.to))
+    return SentByPhone(await send_from_phone(state, phone, body))
 
 
-async def send_from_phone(services: SimulatorServices, phone: str, body: WriteBody) -> str:
+async def send_from_phone(state: SimulatorServices, phone: str, body: WriteBody) -> str:
     """Send a message from a phone; return its id.
 
     Raises:
         ControlApiError: 404 for an unknown number or message, 400 for a missing or invalid member.
     """
-    number = business_number(services, body.to)
-    if body.context_id is not None and not await _has_in_chat(services, phone, number, body.context_id):
+    number = business_number(state, body.to)
+    if body.context_id is not None and not await _has_in_chat(state, phone, number, body.context_id):
         rule = "is not on this phone, or with another business"
         raise ControlApiError("context_id", rule, "a wamid of the chat with this one", status=404)
     if body.reaction is not None and body.type == "reaction":
-        await _check_reaction(services, phone, body.reaction)
-    return await send_content(services, phone, number, body)
+        await _check_reaction(state, phone, body.reaction)
+    return await send_content(state, phone, number, body)
 
 
 async def send_content(
-    services: SimulatorServices, phone: str, number: Number, body: PhoneMessageBody, group: SimulatedGroup | None = None
+    state: SimulatorServices, phone: str, number: Number, body: PhoneMessageBody, group: SimulatedGroup | None = None
 ) -> str:
     """Send the content of a message to a business number, or to a group of it; return the message's id.
 
@@ -212,32 +221,32 @@ async def send_content(
                 f"one of them; a {body.type} is {', '.join(references.INBOUND_TYPE_PREFIXES[body.type]) or 'any'}"
             )
             raise ControlApiError("media", "has neither an id nor a content and its mime_type", accepted)
-        message = await build_phone_media(services, number, body.type, medium)
-        return await services.transact(send_message(services, phone, number, message, body, group=group))
+        message = await build_phone_media(state, number, body.type, medium)
+        return await state.transact(send_message(state, phone, number, message, body, group=group))
     if body.type not in PHONE_MESSAGE_KINDS:
         raise ControlApiError("type", "is unknown", ", ".join((*PHONE_MESSAGE_KINDS, *PHONE_MEDIA_KINDS)))
     content = getattr(body, body.type)
     if content is None:
         raise ControlApiError(body.type, f"is required for the type {body.type}", accepted_by(type(body)))
     message = build_message(body.type, content)
-    return await services.transact(send_message(services, phone, number, message, body, group=group))
+    return await state.transact(send_message(state, phone, number, message, body, group=group))
 
 
-async def _has_in_chat(services: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
+async def _has_in_chat(state: SimulatorServices, phone: str, number: Number, wamid: str) -> bool:
     """True if a message is in the chat with a business: a quote must not reveal another chat's message."""
-    item = await find_message(services, phone, wamid)
+    item = await find_message(state, phone, wamid)
     return item is not None and item.phone_number_id == number.phone_number_id
 
 
-async def _check_reaction(services: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
+async def _check_reaction(state: SimulatorServices, phone: str, reaction: dict[str, Any]) -> None:
     """Check a reaction, and that its message is on the phone; a reaction without an emoji removes the earlier one."""
     build_message("reaction", reaction)  # its form first
-    if await find_message(services, phone, reaction["message_id"]) is None:
+    if await find_message(state, phone, reaction["message_id"]) is None:
         raise ControlApiError("reaction.message_id", "is not on this phone", "a wamid of its inbox", status=404)
 
 
 @operation("POST", "/control/phones/{phone}/tap")
-async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> PressedButton:
+async def tap_button(state: SimulatorServices, phone: PathPhone, body: TapBody) -> PressedButton:
     """Tap a button of a message; with `wait_ms` waits for the message, or for one newer than the last one tapped.
 
     A tap on a link of a marketing message sends the business a click event; a tap on another link is an error.
@@ -246,23 +255,21 @@ async def tap_button(services: SimulatorServices, phone: str, body: TapBody) -> 
     def has_button(item: SimulatedMessage) -> bool:
         return _has_code(item) if body.not_requested else item.has_buttons
 
-    item = await _wait_for_message(services, phone, body, has_button)
+    item = await _wait_for_message(state, phone, body, has_button)
     button = _select_button(item, body)
-    number = services.accounts.numbers[item.phone_number_id]
-    check_reachable(services, phone, number)
+    number = state.accounts.numbers[item.phone_number_id]
+    check_reachable(state, phone, number)
     if button["type"] == "URL" and item.content.get(MARKETING_MARK):
-        click_id = await click_link(services, number, item)
+        click_id = await click_link(state, number, item)
         return PressedButton(None, item.wamid, button, click_id)
-    wamid = await services.transact(tap(services, phone, number, item, button))
+    wamid = await state.transact(tap(state, phone, number, item, button))
     return PressedButton(wamid, item.wamid, button)
 
 
 @operation("POST", "/control/phones/{phone}/respond")
-async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyBody) -> PressedButton:
+async def reply_to_message(state: SimulatorServices, phone: PathPhone, body: ReplyBody) -> PressedButton:
     """Reply to a flow, address or call permission request: of a message, or of the newest such."""
-    item = await _wait_for_message(
-        services, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None
-    )
+    item = await _wait_for_message(state, phone, body, lambda item: _button_of(item, *_REPLY_BUTTON_TYPES) is not None)
     button = _button_of(item, *_REPLY_BUTTON_TYPES)
     if button is None:
         rule, accepted = (
@@ -270,95 +277,95 @@ async def reply_to_message(services: SimulatorServices, phone: str, body: ReplyB
             f"a message with one of {', '.join(_REPLY_BUTTON_TYPES)}",
         )
         raise ControlApiError("message_id", rule, accepted, status=409)
-    number = services.accounts.numbers[item.phone_number_id]
-    check_reachable(services, phone, number)
-    wamid = await services.transact(submit_response(services, phone, number, item, button, body.response))
+    number = state.accounts.numbers[item.phone_number_id]
+    check_reachable(state, phone, number)
+    wamid = await state.transact(submit_response(state, phone, number, item, button, body.response))
     return PressedButton(wamid, item.wamid, button)
 
 
 @operation("POST", "/control/phones/{phone}/pay")
-async def pay_order(services: SimulatorServices, phone: str, body: PayBody) -> PaidOrder:
+async def pay_order(state: SimulatorServices, phone: PathPhone, body: PayBody) -> PaidOrder:
     """Pay an order, or fail to: that of a message, or the newest unpaid one."""
 
     def is_payable(item: SimulatedMessage) -> bool:
         payment: dict[str, Any] = item.content.get("payment", {})
         return _button_of(item, REVIEW_AND_PAY) is not None and payment.get("status") != "captured"
 
-    item = await _wait_for_message(services, phone, body, is_payable)
+    item = await _wait_for_message(state, phone, body, is_payable)
     button = _button_of(item, REVIEW_AND_PAY)
     if button is None:
         accepted = "an interactive message of type order_details"
         raise ControlApiError("message_id", "the message is not an order", accepted, status=409)
-    number = services.accounts.numbers[item.phone_number_id]
-    check_reachable(services, phone, number)
+    number = state.accounts.numbers[item.phone_number_id]
+    check_reachable(state, phone, number)
     error = {"code": body.code, "reason": body.reason}
-    payment = await orders.pay_order(services, number, item.wamid, button, body.status, error)
+    payment = await orders.pay_order(state, number, item.wamid, button, body.status, error)
     return PaidOrder(item.wamid, payment)
 
 
 @operation("POST", "/control/phones/{phone}/read")
-async def read_messages(services: SimulatorServices, phone: str, body: MessageBody) -> ReadCount:
+async def read_messages(state: SimulatorServices, phone: PathPhone, body: MessageBody) -> ReadCount:
     """Mark all messages as read in the chat of one message, or in all chats of a phone."""
-    check_online(services, phone)
-    numbers = list(services.accounts.numbers.values())
+    check_online(state, phone)
+    numbers = list(state.accounts.numbers.values())
     if body.message_id is not None:
-        item = await _wait_for_message(services, phone, body, bool)
-        numbers = [services.accounts.numbers[item.phone_number_id]]
+        item = await _wait_for_message(state, phone, body, bool)
+        numbers = [state.accounts.numbers[item.phone_number_id]]
     elif body.wait_ms:
-        await wait_for_messages(services, phone, wait_ms=body.wait_ms, is_complete=any_unread(services.clock))
-    return ReadCount(await services.transact(read_chats(services, phone, numbers)))
+        await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=any_unread(state.clock))
+    return ReadCount(await state.transact(read_chats(state, phone, numbers)))
 
 
 @operation("POST", "/control/phones/{phone}/number")
-async def change_number(services: SimulatorServices, phone: str, body: NumberChangeBody) -> Notices:
+async def change_number(state: SimulatorServices, phone: PathPhone, body: NumberChangeBody) -> Notices:
     """Change a phone's number; the businesses with a chat receive a system message."""
     new_digits = body.to.lstrip("+")
-    check_online(services, phone)
-    if new_digits == phone or new_digits in services.accounts.numbers_by_digits:
+    check_online(state, phone)
+    if new_digits == phone or new_digits in state.accounts.numbers_by_digits:
         raise ControlApiError("to", "cannot be moved to", "digits that no business has", status=409)
-    return Notices(await handset_actions.change_number(services, phone, new_digits))
+    return Notices(await handset_actions.change_number(state, phone, new_digits))
 
 
 @operation("POST", "/control/phones/{phone}/user-id")
-async def change_user_id(services: SimulatorServices, phone: str, body: UserIdChangeBody) -> Notices:
+async def change_user_id(state: SimulatorServices, phone: PathPhone, body: UserIdChangeBody) -> Notices:
     """Change the user id of a phone's owner; the businesses with a chat receive a message and a `user_id_update`."""
-    check_online(services, phone)
-    holder = services.phones.find_by_user_id(body.to)
+    check_online(state, phone)
+    holder = state.phones.find_by_user_id(body.to)
     if holder is not None:
         raise ControlApiError("to", f"belongs to {holder.phone}", "one not in use", status=409)
-    return Notices(await handset_actions.change_user_id(services, phone, body.to))
+    return Notices(await handset_actions.change_user_id(state, phone, body.to))
 
 
 @operation("POST", "/control/phones/{phone}/marketing")
-async def change_marketing(services: SimulatorServices, phone: str, body: MarketingBody) -> MarketingChoice:
+async def change_marketing(state: SimulatorServices, phone: PathPhone, body: MarketingBody) -> MarketingChoice:
     """Opt a phone's owner out of a business's marketing messages, or in again."""
-    number = business_number(services, body.to)
-    await services.transact(set_marketing_preference(services, phone, number, wants=body.wants))
+    number = business_number(state, body.to)
+    await state.transact(set_marketing_preference(state, phone, number, wants=body.wants))
     return MarketingChoice(phone, number.phone_number_id, body.wants)
 
 
 @operation("POST", "/control/phones/{phone}/block")
-async def block_business(services: SimulatorServices, phone: str, body: BlockBody) -> dict[str, Any]:
+async def block_business(state: SimulatorServices, phone: PathPhone, body: BlockBody) -> dict[str, Any]:
     """Block or unblock a business on a phone, without a webhook."""
-    await services.transact(block(services, phone, business_number(services, body.to), blocks=body.blocks))
-    return await phone_details(services, phone)
+    await state.transact(block(state, phone, business_number(state, body.to), blocks=body.blocks))
+    return await phone_details(state, phone)
 
 
 @operation("POST", "/control/phones/{phone}/report")
-async def report_business(services: SimulatorServices, phone: str, body: ReportBody) -> dict[str, Any]:
+async def report_business(state: SimulatorServices, phone: PathPhone, body: ReportBody) -> dict[str, Any]:
     """Report a business for spam, and optionally block it, without a webhook."""
-    number = business_number(services, body.to)
+    number = business_number(state, body.to)
     wamid = body.message_id
-    if wamid is not None and await find_message(services, phone, wamid) is None:
+    if wamid is not None and await find_message(state, phone, wamid) is None:
         raise ControlApiError("message_id", "is not on this phone", "a wamid of its inbox", status=404)
-    await services.transact(report_spam(services, phone, number, wamid or ""))
+    await state.transact(report_spam(state, phone, number, wamid or ""))
     if body.blocks:
-        await services.transact(block(services, phone, number, blocks=True))
-    return await phone_details(services, phone)
+        await state.transact(block(state, phone, number, blocks=True))
+    return await phone_details(state, phone)
 
 
 async def _wait_for_message(
-    services: SimulatorServices, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
+    state: SimulatorServices, phone: str, body: MessageBody, is_newest: Callable[[SimulatedMessage], bool]
 ) -> SimulatedMessage:
     """Return the message named in the body, or the newest suitable one from a business, once it has arrived.
 
@@ -379,10 +386,10 @@ async def _wait_for_message(
         return bool(matches) and (message_id is not None or not _is_used(matches[-1], items))
 
     if message_id is not None and not body.wait_ms:
-        items = await find_named(services, phone, message_id)
-        matches = [item for item in items if _has_arrived(item, services.clock.now_ms())]
+        items = await find_named(state, phone, message_id)
+        matches = [item for item in items if _has_arrived(item, state.clock.now_ms())]
     else:
-        matches = find_matches(await wait_for_messages(services, phone, wait_ms=body.wait_ms, is_complete=is_complete))
+        matches = find_matches(await wait_for_messages(state, phone, wait_ms=body.wait_ms, is_complete=is_complete))
     if not matches:
         accepted = "a wamid of its inbox, or the id that the send returned; a longer wait_ms for one that is on its way"
         rule = "no such message has arrived on this phone"
@@ -404,17 +411,17 @@ def _has_arrived(item: SimulatedMessage, now_ms: int) -> bool:
     return bool(item.is_inbound) or (delivered_ms is not None and delivered_ms <= now_ms)
 
 
-def check_reachable(services: SimulatorServices, phone: str, number: Number) -> None:
+def check_reachable(state: SimulatorServices, phone: str, number: Number) -> None:
     """Check that a phone is online and has not blocked the business."""
-    check_online(services, phone)
-    if number.phone_number_id in services.phones.find_or_default(phone).has_blocked:
+    check_online(state, phone)
+    if number.phone_number_id in state.phones.find_or_default(phone).has_blocked:
         accepted = f"POST /control/phones/{phone}/block with blocks: false first"
         raise ControlApiError("to", "has been blocked by the phone's owner", accepted, status=409)
 
 
-def check_online(services: SimulatorServices, phone: str) -> None:
+def check_online(state: SimulatorServices, phone: str) -> None:
     """Check that a phone is online."""
-    if services.phones.find_or_default(phone).is_offline:
+    if state.phones.find_or_default(phone).is_offline:
         accepted = f"PUT /control/phones/{phone} with is_offline: false first"
         raise ControlApiError("phone", "is offline", accepted, status=409)
 

@@ -4,10 +4,17 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
 from msgspec import UNSET, Meta, UnsetType
+from starlette.requests import Request
 
 from waypost.base.written_numbers import encode_json
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery, present_members
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import (
+    ControlBody,
+    ControlOperations,
+    ControlQuery,
+    ParameterReader,
+    present_members,
+)
 from waypost.simulator.field_types import USER_ID, DelayMs, Name, Position, WaitMs, accepts
 from waypost.simulator.handsets import reachability
 from waypost.simulator.handsets.actions import list_spam_reports
@@ -24,6 +31,7 @@ from waypost.simulator.handsets.inboxes import (
 )
 from waypost.simulator.messages.conditions import PHONE_CONDITIONS
 from waypost.simulator.phones.phone import READ_ON_REQUEST, SimulatedPhone
+from waypost.simulator.phones.phones import phone_digits
 from waypost.simulator.phones.script_steps import read_steps
 from waypost.simulator.services import SimulatorServices
 from waypost.simulator.simulator_state import Transaction
@@ -43,6 +51,16 @@ _WHATSAPP_ID = accepts("8 to 15 digits, the first not 0, or empty: the number", 
 _OWN_ID = accepts("as in US.1349, or empty: the number's own", f"{USER_ID}|^$")
 _PARENT_ID = accepts("as in US.ENT.1349, or empty: none", r"^[A-Z]{2}\.ENT\.[0-9A-Za-z]{1,128}$|^$")
 _SHOWS_NUMBER = accepts("true or false; false needs a user_id")
+
+
+def _read_phone(state: SimulatorServices, request: Request) -> str:
+    digits = phone_digits(request.path_params["phone"])
+    if digits is None:
+        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
+    return state.phones.find_number(digits)
+
+
+PathPhone = Annotated[str, ParameterReader(_read_phone)]
 
 operation = ControlOperations()
 
@@ -103,7 +121,7 @@ class ActivePhonesQuery(ChatsQuery, frozen=True):
 
 
 @operation("GET", "/control/phones")
-async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
+async def list_phones(state: SimulatorServices, query: PhonesQuery) -> dict[str, Any]:
     """Return the phones, in order of their digits; paged by `after` and `limit`.
 
     Includes the phones of a fleet only if one was changed individually. With `has_chats=false` only
@@ -111,15 +129,15 @@ async def list_phones(services: SimulatorServices, query: PhonesQuery) -> dict[s
     """
     after, limit = query.after, query.limit
     if query.has_chats == "false":
-        phones = await list_phones_without_chats(services, after=after, limit=limit + 1)
+        phones = await list_phones_without_chats(state, after=after, limit=limit + 1)
     else:
-        phones = sorted(digits for digits in services.phones.by_digits if digits > after)
-    page = [phone_view(services, services.phones.find_or_default(digits)) for digits in phones[:limit]]
+        phones = sorted(digits for digits in state.phones.by_digits if digits > after)
+    page = [phone_view(state, state.phones.find_or_default(digits)) for digits in phones[:limit]]
     return {"phones": page, "next": phones[limit - 1] if len(phones) > limit else None}
 
 
 @operation("GET", "/control/phones/{phone}")
-async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery) -> dict[str, Any]:
+async def show_phone(state: SimulatorServices, phone: PathPhone, query: InboxQuery) -> dict[str, Any]:
     """Return a phone and its inbox, newest message last.
 
     `after` and `before` are exclusive positions; one or several `phone_number_id` select the chats
@@ -128,46 +146,41 @@ async def show_phone(services: SimulatorServices, phone: str, query: InboxQuery)
     or a new one.
     """
     if query.wait_ms and query.after is None:
-        await wait_for_new_message(services, phone, wait_ms=query.wait_ms)
+        await wait_for_new_message(state, phone, wait_ms=query.wait_ms)
     elif query.wait_ms:
-        await wait_for_messages(services, phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
+        await wait_for_messages(state, phone, wait_ms=query.wait_ms, is_complete=bool, after=query.after or 0)
     items = await list_messages(
-        services,
-        phone,
-        after=query.after or 0,
-        limit=query.limit,
-        before=query.before,
-        number_ids=query.phone_number_id,
+        state, phone, after=query.after or 0, limit=query.limit, before=query.before, number_ids=query.phone_number_id
     )
-    quoted = await list_quoted(services, phone, items)
-    now_ms = services.clock.now_ms()
+    quoted = await list_quoted(state, phone, items)
+    now_ms = state.clock.now_ms()
     return {
-        **await phone_details(services, phone),
+        **await phone_details(state, phone),
         "messages": [message_view(item, now_ms) for item in items],
         "quoted": [message_view(item, now_ms) for item in quoted],
     }
 
 
 @operation("GET", "/control/messages/{wamid}")
-async def show_message(services: SimulatorServices, wamid: str) -> dict[str, Any]:
+async def show_message(state: SimulatorServices, wamid: str) -> dict[str, Any]:
     """Return one message by the operator's id, as the inbox of its phone shows it."""
-    found = await find_by_wamids(services.store, [wamid])
+    found = await find_by_wamids(state.store, [wamid])
     if not found:
         accepted = "the wamid of a message in GET /control/phones/{phone}"
         raise ControlApiError("wamid", "is of no message", accepted, status=404)
-    return message_view(found[0], services.clock.now_ms())
+    return message_view(found[0], state.clock.now_ms())
 
 
 @operation("GET", "/control/phones/{phone}/chats")
-async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery) -> dict[str, Any]:
+async def show_chats(state: SimulatorServices, phone: PathPhone, query: ChatsQuery) -> dict[str, Any]:
     """Return a phone's chats, the newest first, then the business numbers without a chat.
 
     With one or several `phone_number_id` only those.
     """
     number_ids = query.phone_number_id
-    now_ms = services.clock.now_ms()
-    chats = {chat.phone_number_id: chat for chat in await list_chats(services, phone)}
-    others = [number_id for number_id in services.accounts.numbers if number_id not in chats]
+    now_ms = state.clock.now_ms()
+    chats = {chat.phone_number_id: chat for chat in await list_chats(state, phone)}
+    others = [number_id for number_id in state.accounts.numbers if number_id not in chats]
     views = [
         {
             "phone_number_id": number.phone_number_id,
@@ -175,31 +188,30 @@ async def show_chats(services: SimulatorServices, phone: str, query: ChatsQuery)
             "name": number.name,
             "last": message_view(chat.last_message, now_ms) if chat else None,
             "unread": chat.unread if chat else 0,
-            "window_until_ms": services.phones.window_until_ms(number.phone_number_id, phone),
+            "window_until_ms": state.phones.window_until_ms(number.phone_number_id, phone),
         }
         for number_id in (*chats, *others)
-        if (not number_ids or number_id in number_ids)
-        and (number := services.accounts.numbers.get(number_id)) is not None
+        if (not number_ids or number_id in number_ids) and (number := state.accounts.numbers.get(number_id)) is not None
         for chat in (chats.get(number_id),)
     ]
     return {"phone": phone, "chats": views}
 
 
 @operation("GET", "/control/chats")
-async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
+async def list_active(state: SimulatorServices, query: ActivePhonesQuery) -> dict[str, Any]:
     """Return phones with their newest chat with one of these numbers, the most recently active first.
 
     With `fleets=false` without the phones of fleets, except those that were changed individually.
     """
-    number_ids = query.phone_number_id or list(services.accounts.numbers)
-    now_ms = services.clock.now_ms()
+    number_ids = query.phone_number_id or list(state.accounts.numbers)
+    now_ms = state.clock.now_ms()
     views: list[dict[str, Any]] = []
-    for phone in await _active_phones(services, query, number_ids):
-        fleet = services.fleets.find_fleet(phone)
-        chats = [chat for chat in await list_chats(services, phone) if chat.phone_number_id in number_ids]
+    for phone in await _active_phones(state, query, number_ids):
+        fleet = state.fleets.find_fleet(phone)
+        chats = [chat for chat in await list_chats(state, phone) if chat.phone_number_id in number_ids]
         views.append(
             {
-                **phone_view(services, services.phones.find_or_default(phone)),
+                **phone_view(state, state.phones.find_or_default(phone)),
                 "fleet": fleet.name if fleet else None,
                 "last": message_view(chats[0].last_message, now_ms) if chats else None,
                 "unread": sum(chat.unread for chat in chats),
@@ -208,24 +220,24 @@ async def list_active(services: SimulatorServices, query: ActivePhonesQuery) -> 
     return {"phones": views}
 
 
-async def _active_phones(services: SimulatorServices, query: ActivePhonesQuery, number_ids: Sequence[str]) -> list[str]:
+async def _active_phones(state: SimulatorServices, query: ActivePhonesQuery, number_ids: Sequence[str]) -> list[str]:
     if query.fleets != "false":
-        return await list_active_phones(services, number_ids, limit=query.limit)
-    known = services.phones.by_digits
+        return await list_active_phones(state, number_ids, limit=query.limit)
+    known = state.phones.by_digits
     if len(known) <= MAX_RANKED_PHONES:
-        return await list_active_among(services, known, number_ids, limit=query.limit)
-    active = await list_active_phones(services, number_ids, limit=MAX_RANKED_PHONES)
+        return await list_active_among(state, known, number_ids, limit=query.limit)
+    active = await list_active_phones(state, number_ids, limit=MAX_RANKED_PHONES)
     return [phone for phone in active if phone in known][: query.limit]
 
 
 @operation("PUT", "/control/phones/{phone}")
-async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody) -> dict[str, Any]:
+async def change_phone(state: SimulatorServices, phone: PathPhone, body: PhoneBody) -> dict[str, Any]:
     """Set a phone's name, settings, identity, condition, script and online state."""
     identity = ("name", "wa_id", "user_id", "username", "parent_user_id", "shows_number")
     changes = {name: value for name, value in present_members(body).items() if name in identity} | phone_settings(body)
-    _check_identity(services, phone, changes)
-    if changes.get("shows_number") is False and services.phones.find_or_default(phone).shows_number:
-        chats = await list_chats(services, phone)  # until now every contact was by the number
+    _check_identity(state, phone, changes)
+    if changes.get("shows_number") is False and state.phones.find_or_default(phone).shows_number:
+        chats = await list_chats(state, phone)  # until now every contact was by the number
         last_ms = {chat.phone_number_id: chat.last_message.at_ms for chat in chats}
         changes["number_known"] = tuple(sorted(last_ms.items()))
     dropped_plans: list[Statement] = []
@@ -233,19 +245,19 @@ async def change_phone(services: SimulatorServices, phone: str, body: PhoneBody)
         steps = read_steps(body.script)
         script = encode_json([step.raw for step in steps]).decode() if steps else ""
         changes |= {"seed": str(body.seed) if steps else "", "script": script}
-        dropped_plans = await services.scripts.replace_script(phone, steps)
-    works = [reachability.change_phone(services, phone, changes)]
+        dropped_plans = await state.scripts.replace_script(phone, steps)
+    works = [reachability.change_phone(state, phone, changes)]
     if body.is_offline is not UNSET:
         change = reachability.go_offline if body.is_offline else reachability.go_online
-        works.append(change(services, phone))
+        works.append(change(state, phone))
 
     def write(transaction: Transaction) -> None:
         transaction.run(*dropped_plans)
         for work in works:
             work(transaction)
 
-    await services.transact(write)
-    return await phone_details(services, phone)
+    await state.transact(write)
+    return await phone_details(state, phone)
 
 
 def phone_settings(body: PhoneSettingsBody) -> dict[str, Any]:
@@ -277,45 +289,45 @@ _PHONE_MEMBERS: Final = (
 )
 
 
-def phone_view(services: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:
+def phone_view(state: SimulatorServices, phone: SimulatedPhone) -> dict[str, Any]:
     """Return a phone with its effective settings; a `read_after_ms` of null: only by a call that reads."""
     effective, (deliver_after_ms, read_after_ms) = (
-        services.phones.fill_user_id(phone),
-        services.phones.delivery_delays_ms(phone),
+        state.phones.fill_user_id(phone),
+        state.phones.delivery_delays_ms(phone),
     )
     view = {name: getattr(effective, name) for name in _PHONE_MEMBERS}
     delays = {"deliver_after_ms": deliver_after_ms, "read_after_ms": read_after_ms}
-    return {**view, **delays, "typing": services.delivery_signals.typing_number_ids(phone.phone)}
+    return {**view, **delays, "typing": state.delivery_signals.typing_number_ids(phone.phone)}
 
 
-async def phone_details(services: SimulatorServices, phone: str) -> dict[str, Any]:
+async def phone_details(state: SimulatorServices, phone: str) -> dict[str, Any]:
     """Return a phone with its script, reports and pending actions."""
-    fleet = services.fleets.find_fleet(phone)
-    script = services.scripts.find_own_script(phone)
+    fleet = state.fleets.find_fleet(phone)
+    script = state.scripts.find_own_script(phone)
     return {
-        **phone_view(services, services.phones.find_or_default(phone)),
+        **phone_view(state, state.phones.find_or_default(phone)),
         "fleet": fleet.name if fleet else None,
         "script": [step.raw for step in script.steps] if script else [],
         "seed": script.seed if script else "",
-        "steps": await services.scripts.counts(script.owner, script.steps) if script else [],
-        "reports": await list_spam_reports(services, phone),
-        "waiting": await count_waiting(services.store, phone, phone),
+        "steps": await state.scripts.counts(script.owner, script.steps) if script else [],
+        "reports": await list_spam_reports(state, phone),
+        "waiting": await count_waiting(state.store, phone, phone),
     }
 
 
-def _check_identity(services: SimulatorServices, phone: str, changes: dict[str, Any]) -> None:
-    known = services.phones.find_or_default(phone)
+def _check_identity(state: SimulatorServices, phone: str, changes: dict[str, Any]) -> None:
+    known = state.phones.find_or_default(phone)
     user_id = changes.get("user_id", known.user_id)
-    has_own = bool(user_id) or services.settings.value.user_ids
+    has_own = bool(user_id) or state.settings.value.user_ids
     if not has_own and not changes.get("shows_number", known.shows_number):
         rule = "a phone that shows no number needs a user_id"
         raise ControlApiError("shows_number", rule, "a user_id as in US.1349, or shows_number: true")
     wa_id = changes.get("wa_id", "")
-    wa_id_holder = services.phones.find_number(wa_id)
+    wa_id_holder = state.phones.find_number(wa_id)
     if wa_id and wa_id_holder not in (wa_id, phone):
         raise ControlApiError("wa_id", f"belongs to {wa_id_holder}", "one not in use", status=409)
     if wa_id == phone:
         changes["wa_id"] = ""
-    holder = services.phones.find_by_user_id(user_id) if user_id else None
+    holder = state.phones.find_by_user_id(user_id) if user_id else None
     if holder is not None and holder.phone != phone:
         raise ControlApiError("user_id", f"belongs to {holder.phone}", "one not in use", status=409)

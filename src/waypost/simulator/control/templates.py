@@ -7,8 +7,8 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from waypost.base.clock import DAY_MS
-from waypost.simulator.control.endpoints import ControlBody, ControlOperations, ControlQuery
 from waypost.simulator.control_error import ControlApiError
+from waypost.simulator.control_operations import ControlBody, ControlOperations, ControlQuery, path_object
 from waypost.simulator.errors import GraphApiError
 from waypost.simulator.field_types import HoldMs, accepts
 from waypost.simulator.graph.nodes import template_node
@@ -27,6 +27,13 @@ from waypost.simulator.templates.template import SimulatedTemplate, TemplateDeci
 
 _ACTIONS_WITH_CALLS: Final = ("approve", "reject", "quality", "category", "delete", "pace", "release", "drop")
 """The actions with calls of their own."""
+
+PathTemplate = Annotated[
+    SimulatedTemplate,
+    path_object(
+        "template_id", lambda state: state.templates.by_id, "is no template", "an id from GET /control/templates"
+    ),
+]
 
 operation = ControlOperations()
 
@@ -80,7 +87,7 @@ class RejectBody(ControlBody, frozen=True):
 
 
 @operation("GET", "/control/templates")
-async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> dict[str, Any]:
+async def list_templates(state: SimulatorServices, query: TemplatesQuery) -> dict[str, Any]:
     """Return the templates of every account, with their reviews, in order of submission.
 
     `waba_id`, `status`, `not_status` and `id`, all repeatable, and `name`, a substring, filter the
@@ -88,7 +95,7 @@ async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> 
     """
     matches = [
         template
-        for template in services.templates.by_id.values()
+        for template in state.templates.by_id.values()
         if (not query.waba_id or template.waba_id in query.waba_id)
         and (not query.status or template.status in query.status)
         and template.status not in query.not_status
@@ -100,44 +107,42 @@ async def list_templates(services: SimulatorServices, query: TemplatesQuery) -> 
 
 
 @operation("POST", "/control/templates/{template_id}/approve")
-async def approve_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
+async def approve_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """Approve a template now."""
-    return await _decide(services, template, lambda _: TemplateDecision("APPROVED"))
+    return await _decide(state, template, lambda _: TemplateDecision("APPROVED"))
 
 
 @operation("POST", "/control/templates/{template_id}/reject")
-async def reject_template(services: SimulatorServices, template: SimulatedTemplate, body: RejectBody) -> dict[str, Any]:
+async def reject_template(state: SimulatorServices, template: PathTemplate, body: RejectBody) -> dict[str, Any]:
     """Reject a template now."""
     if body.reason not in REJECTION_REASONS:
         raise ControlApiError("reason", "is unknown", ", ".join(REJECTION_REASONS))
     explained = body.reason == "INVALID_FORMAT"  # Source: facts 3.3
     explanation = (body.explanation, body.recommendation) if explained else None
     decision = TemplateDecision("REJECTED", body.reason, explanation)
-    return await _decide(services, template, lambda _: decision)
+    return await _decide(state, template, lambda _: decision)
 
 
 @operation("POST", "/control/templates/{template_id}/quality")
-async def rate_template(services: SimulatorServices, template: SimulatedTemplate, body: QualityBody) -> dict[str, Any]:
+async def rate_template(state: SimulatorServices, template: PathTemplate, body: QualityBody) -> dict[str, Any]:
     """Set a template's quality now."""
-    return _template_view(await services.templates.apply_change(template, change_quality(body.score)))
+    return _template_view(await state.templates.apply_change(template, change_quality(body.score)))
 
 
 @operation("POST", "/control/templates/{template_id}/category")
-async def recategorise_template(
-    services: SimulatorServices, template: SimulatedTemplate, body: CategoryBody
-) -> dict[str, Any]:
+async def recategorise_template(state: SimulatorServices, template: PathTemplate, body: CategoryBody) -> dict[str, Any]:
     """Change a template's category now, or announce the change, by default for a day later."""
     if not body.announced:
-        return _template_view(await services.templates.apply_change(template, change_category(body.category)))
-    due_ms = services.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
-    return _template_view(await services.templates.apply_change(template, announce_category(body.category, due_ms)))
+        return _template_view(await state.templates.apply_change(template, change_category(body.category)))
+    due_ms = state.clock.now_ms() + DAY_MS if body.due_ms is None else body.due_ms
+    return _template_view(await state.templates.apply_change(template, announce_category(body.category, due_ms)))
 
 
 @operation("POST", "/control/templates/{template_id}/delete")
-async def delete_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
+async def delete_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """Delete a template now, as its owner would on the operator's pages."""
     try:
-        await services.templates.delete(template.waba_id, template.name, template.template_id)
+        await state.templates.delete(template.waba_id, template.name, template.template_id)
     except GraphApiError as error:
         rule = str(error.error.get("error_user_msg", error))
         raise ControlApiError("template_id", rule, "a template that is not DISABLED", status=409) from error
@@ -145,29 +150,29 @@ async def delete_template(services: SimulatorServices, template: SimulatedTempla
 
 
 @operation("POST", "/control/templates/{template_id}/pace")
-async def pace_template(services: SimulatorServices, template: SimulatedTemplate, body: PaceBody) -> dict[str, Any]:
+async def pace_template(state: SimulatorServices, template: PathTemplate, body: PaceBody) -> dict[str, Any]:
     """Hold the messages sent with an approved template from now on, until its quality is known."""
     if template.status != "APPROVED":
         raise ControlApiError("template_id", f"is {template.status}", "an APPROVED template", status=409)
-    until_ms = None if body.for_ms is None else services.clock.now_ms() + body.for_ms
-    return _template_view(await services.templates.apply_change(template, start_pacing(until_ms, body.verdict)))
+    until_ms = None if body.for_ms is None else state.clock.now_ms() + body.for_ms
+    return _template_view(await state.templates.apply_change(template, start_pacing(until_ms, body.verdict)))
 
 
 @operation("POST", "/control/templates/{template_id}/release")
-async def release_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
+async def release_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages are delivered."""
-    return _template_view(await services.templates.apply_change(template, end_pacing("release")))
+    return _template_view(await state.templates.apply_change(template, end_pacing("release")))
 
 
 @operation("POST", "/control/templates/{template_id}/drop")
-async def drop_template(services: SimulatorServices, template: SimulatedTemplate) -> dict[str, Any]:
+async def drop_template(state: SimulatorServices, template: PathTemplate) -> dict[str, Any]:
     """End pacing now: the held messages fail, and the template is paused."""
-    return _template_view(await services.templates.apply_change(template, end_pacing("drop")))
+    return _template_view(await state.templates.apply_change(template, end_pacing("drop")))
 
 
 @operation("POST", "/control/templates/{template_id}/{action}")
 async def apply_template_action(
-    services: SimulatorServices, action: str, template: SimulatedTemplate, body: TemplateActionBody
+    state: SimulatorServices, action: str, template: PathTemplate, body: TemplateActionBody
 ) -> dict[str, Any]:
     """Apply an action of the table of template actions: pause, disable, flag, and others."""
     if action not in ACTION_NAMES:
@@ -182,11 +187,11 @@ async def apply_template_action(
             decision = replace(decision, info=(body.title or title, body.description or description))
         return decision
 
-    return await _decide(services, template, decide)
+    return await _decide(state, template, decide)
 
 
 async def _decide(
-    services: SimulatorServices, template: SimulatedTemplate, make: Callable[[SimulatedTemplate], TemplateDecision]
+    state: SimulatorServices, template: SimulatedTemplate, make: Callable[[SimulatedTemplate], TemplateDecision]
 ) -> dict[str, Any]:
     """Apply a decision to the template as it is now: an automatic review may have changed it since it was read.
 
@@ -195,10 +200,10 @@ async def _decide(
     """
     current: SimulatedTemplate | None = template
     while current is not None:
-        changed = await services.templates.decide(current, make(current))
+        changed = await state.templates.decide(current, make(current))
         if changed is not None:
             return _template_view(changed)
-        current = services.templates.by_id.get(template.template_id)
+        current = state.templates.by_id.get(template.template_id)
     raise ControlApiError("template_id", "was deleted", "a template's id", status=404)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from waypost.base.json_values import object_of, objects_in
-from waypost.simulator.dev_interfaces import CallbackFilter
+from waypost.simulator.dev_partners import CallbackFilterBody
 
 _MAX_ATTEMPTS: Final = 1000
 _MAX_BYTES: Final = 1_000_000
@@ -103,12 +103,12 @@ class CallbackAttemptView:
         """True if the status is 2xx, which counts as delivered."""
         return 200 <= self.status < 300
 
-    def matches(self, wanted: CallbackFilter) -> bool:
+    def matches(self, wanted: CallbackFilterBody) -> bool:
         """True if all conditions are met."""
         return (
             wanted.kind in ("", self.kind)
             and wanted.message_id in ("", self.message_id)
-            and wanted.phone in ("", self.phone)
+            and wanted.phone.lstrip("+") in ("", self.phone)
             and wanted.text in self.text
             and wanted.postback_text in ("", self.postback_text)
         )
@@ -208,7 +208,7 @@ class PartnerInbox:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def find_unreturned(self, wanted: CallbackFilter) -> CallbackAttemptView | None:
+    def find_unreturned(self, wanted: CallbackFilterBody) -> CallbackAttemptView | None:
         """Return the first match with a 2xx response that no wait has returned; None if there is none."""
         return next(
             (
@@ -220,7 +220,7 @@ class PartnerInbox:
         )
 
     async def wait(
-        self, wanted: CallbackFilter, timeout_ms: int, *, check: Callable[[], None]
+        self, wanted: CallbackFilterBody, timeout_ms: int, *, check: Callable[[], None]
     ) -> CallbackAttemptView | None:
         """Return the first match, as `find_unreturned` does; None after the timeout.
 

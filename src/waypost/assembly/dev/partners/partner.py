@@ -10,7 +10,6 @@ from waypost.assembly.dev.partners.inbox import PartnerInbox
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.client.api_client import ApiClient, ApiResponseError, Transport
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_interfaces import CallbackOptions
 
 # Area code 555 is not assigned. Two halves of it, so that no phone has a business's number.
 _SOURCE_PREFIXES: Final = ("15550", "15551", "15552", "15553", "15554")
@@ -96,6 +95,19 @@ INBOX_MODES: Final = (
     "OTHERS", "PAYMENTS", "FLOWS_MESSAGE",
 )  # fmt: skip
 """Modes of an inbox's subscription: all except billing."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackOptions:
+    """Subscription and responses of a partner's inbox."""
+
+    forward_to: str  # URL of the application under test; empty: callbacks are not forwarded
+    status: int  # of the response while callbacks are not forwarded
+    version: int  # of the bodies, 2 or 3
+    modes: tuple[str, ...]  # of the subscription
+    headers: tuple[tuple[str, str], ...]  # that the service adds to each callback
+
+
 DEFAULT_OPTIONS: Final = CallbackOptions(forward_to="", status=200, version=2, modes=INBOX_MODES, headers=())
 
 

@@ -8,7 +8,7 @@ responded, and the service gets that response, so that it retries a failed callb
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import wraps
 from types import CoroutineType
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
@@ -39,7 +39,20 @@ from waypost.base.error_texts import error_text
 from waypost.base.ids import RandomIds
 from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable, HttpTransport, InProcessTransport
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_interfaces import CallbackFilter, NotReceived, PhoneMessageFilter
+from waypost.simulator.control_operations import present_members
+from waypost.simulator.dev_partners import (
+    CallbackFilterBody,
+    CallbacksBody,
+    CallbacksQuery,
+    CallbackWaitBody,
+    MessageWaitBody,
+    NoCallbackBody,
+    NotReceived,
+    PartnerBody,
+    PartnerPhoneBody,
+    RatesBody,
+    TemplateDecisionBody,
+)
 
 # fmt: off
 TEMPLATE_STATUSES: Final = {
@@ -238,11 +251,11 @@ async def read_chats(partner: PartnerForTest) -> dict[str, list[dict[str, Any]]]
 
 
 async def wait_for_phone_message(
-    partner: PartnerForTest, digits: str, wanted: PhoneMessageFilter, timeout_ms: int
+    partner: PartnerForTest, digits: str, wanted: MessageWaitBody
 ) -> dict[str, Any] | None:
     """Return the first match that was not returned before, or None after the timeout; looks at least once."""
     loop = asyncio.get_running_loop()
-    ends_s = loop.time() + timeout_ms / 1000
+    ends_s = loop.time() + wanted.timeout_ms / 1000
     while True:
         partner.check_exists()
         chat = await read_chat(partner, digits)
@@ -257,7 +270,7 @@ async def wait_for_phone_message(
         await read_chat(partner, digits, after=last, wait_ms=min(left_ms, _MAX_WAIT_MS))
 
 
-def _is_match(view: Mapping[str, Any], wanted: PhoneMessageFilter) -> bool:
+def _is_match(view: Mapping[str, Any], wanted: MessageWaitBody) -> bool:
     return (
         view["direction"] == "to_phone"
         and wanted.text in str(view.get("text") or "")
@@ -318,13 +331,12 @@ class PartnerRegistry:
         return self._partners.get(partner_id)
 
     @_translate_errors
-    async def create(self, *, name: str, api_url: str, graph_url: str) -> dict[str, Any]:
-        """Create a partner; see `DevPartners.create`."""
+    async def create_partner(self, body: PartnerBody) -> dict[str, Any]:  # noqa: D102  see `DevPartners`
         if len(self._partners) + self._in_creation >= MAX_PARTNERS:
             rule = f"there are {MAX_PARTNERS} partners at once"
             raise ControlApiError("partners", rule, "DELETE /control/partners/{partner_id} of others", status=409)
         visible_urls = BaseUrls(
-            api_url.rstrip("/") or self._urls.base_url, graph_url.rstrip("/") or self._urls.graph_url
+            body.api_url.rstrip("/") or self._urls.base_url, body.graph_url.rstrip("/") or self._urls.graph_url
         )
         self._in_creation += 1
         try:
@@ -332,8 +344,8 @@ class PartnerRegistry:
                 self._clients,
                 self._urls,
                 visible_urls,
-                name=name,
-                seed=name or self._ids.secret(),
+                name=body.name,
+                seed=body.name or self._ids.secret(),
                 now_ms=self._clock.now_ms(),
                 in_creation=self._emails_in_creation,
             )
@@ -347,21 +359,19 @@ class PartnerRegistry:
             self._in_creation -= 1
         return partner.view()
 
-    def list_all(self) -> list[dict[str, Any]]:
-        """Return the partners, oldest first."""
+    async def list_partners(self) -> list[dict[str, Any]]:  # noqa: D102
         return [partner.view() for partner in self._partners.values()]
 
-    def show(self, partner_id: str) -> dict[str, Any]:
-        """Return one partner."""
+    async def show_partner(self, partner_id: str) -> dict[str, Any]:  # noqa: D102
         return self._get(partner_id).view()
 
     @_translate_errors
-    async def delete(self, partner_id: str) -> None:
-        """Delete a partner's subscriptions and faults, and close its inbox; see `DevPartners.delete`."""
+    async def delete_partner(self, partner_id: str) -> str:  # noqa: D102
         partner = self._get(partner_id)
         await partner.disarm_faults()
         await partner.call_partner_api("DELETE", "/subscription")
         self._end(partner, "was deleted")
+        return partner_id
 
     async def end_missing(self, has_app: Callable[[str], Awaitable[bool]]) -> None:
         """After a change of the whole state: empty the inboxes, and end partners that the new state does not have.
@@ -376,19 +386,20 @@ class PartnerRegistry:
                 self._end(partner, "was in a state that a reset or a snapshot has replaced")
 
     @_translate_errors
-    async def add_phone(self, partner_id: str, *, name: str, number: str) -> dict[str, str]:
-        """Return the phone of a person; see `DevPartners.add_phone`."""
-        return {"name": name, "phone": await add_named_phone(self._get(partner_id), name, number)}
+    async def add_phone(self, partner_id: str, body: PartnerPhoneBody) -> dict[str, str]:  # noqa: D102
+        digits = await add_named_phone(self._get(partner_id), body.name, body.number or "")
+        return {"name": body.name, "phone": digits}
 
     @_translate_errors
-    async def change_rates(self, partner_id: str, *, rates: Mapping[str, str | None], reset: bool) -> dict[str, Any]:
-        """Give a partner's app rates of its own; see `DevPartners.change_rates`."""
+    async def change_rates(self, partner_id: str, body: RatesBody) -> dict[str, Any]:  # noqa: D102
         path = f"/admin/apps/{self._get(partner_id).app_id}/rates"
-        return await self._clients.admin.json("PUT", path, {"rates": rates, "reset": reset})
+        return await self._clients.admin.json("PUT", path, {"rates": body.rates, "reset": body.reset})
 
     @_translate_errors
-    async def change_callbacks(self, partner_id: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Change members of the inbox's options; see `DevPartners.change_callbacks`."""
+    async def change_callbacks(self, partner_id: str, body: CallbacksBody) -> dict[str, Any]:  # noqa: D102
+        changes = present_members(body)
+        if "headers" in changes:
+            changes["headers"] = tuple(sorted(changes["headers"].items()))
         partner = self._get(partner_id)
         before = partner.options
         partner.options = replace(before, **changes)
@@ -401,68 +412,61 @@ class PartnerRegistry:
                 raise
         return partner.view()
 
-    def list_callbacks(self, partner_id: str, *, after: int, limit: int) -> list[dict[str, Any]]:
-        """Return the newest attempts of callbacks after a position, oldest first."""
-        attempts = [attempt for attempt in self._get(partner_id).inbox.attempts if attempt.position > after]
-        return [attempt.view() for attempt in attempts[max(0, len(attempts) - limit) :]]
+    async def list_callbacks(self, partner_id: str, query: CallbacksQuery) -> list[dict[str, Any]]:  # noqa: D102
+        attempts = [attempt for attempt in self._get(partner_id).inbox.attempts if attempt.position > query.after]
+        return [attempt.view() for attempt in attempts[max(0, len(attempts) - query.limit) :]]
 
     @_translate_errors
-    async def wait_for_message(
-        self, partner_id: str, *, phone: str, wanted: PhoneMessageFilter, timeout_ms: int
-    ) -> dict[str, Any]:
-        """Return the first matching message that was not returned before; see `DevPartners.wait_for_message`."""
+    async def wait_for_message(self, partner_id: str, body: MessageWaitBody) -> dict[str, Any]:  # noqa: D102
         partner = self._get(partner_id)
-        name, digits = resolve_phone(partner, phone)
-        message = await wait_for_phone_message(partner, digits, wanted, timeout_ms)
+        name, digits = resolve_phone(partner, body.phone)
+        message = await wait_for_phone_message(partner, digits, body)
         if message is None:
             explanation = await explain_missing_message(
                 partner,
                 name=name,
                 digits=digits,
-                expected=_describe_message_filter(wanted),
-                timeout_ms=timeout_ms,
+                expected=_describe_message_filter(body),
+                timeout_ms=body.timeout_ms,
                 received=await read_chat(partner, digits),
             )
             raise NotReceived(explanation)
         return message
 
     @_translate_errors
-    async def wait_for_callback(self, partner_id: str, *, wanted: CallbackFilter, timeout_ms: int) -> dict[str, Any]:
-        """Return the first matching callback that was not returned before; see `DevPartners.wait_for_callback`."""
+    async def wait_for_callback(self, partner_id: str, body: CallbackWaitBody) -> dict[str, Any]:  # noqa: D102
         partner = self._get(partner_id)
-        callback = await partner.inbox.wait(wanted, timeout_ms, check=partner.check_exists)
+        callback = await partner.inbox.wait(body, body.timeout_ms, check=partner.check_exists)
         if callback is None:
             explanation = await explain_missing_callback(
-                partner, expected=_describe_callback_filter(wanted), timeout_ms=timeout_ms, message_id=wanted.message_id
+                partner,
+                expected=_describe_callback_filter(body),
+                timeout_ms=body.timeout_ms,
+                message_id=body.message_id,
             )
             raise NotReceived(explanation)
         partner.inbox.mark_returned(callback)
         return callback.view()
 
     @_translate_errors
-    async def expect_no_callback(self, partner_id: str, *, unwanted: CallbackFilter, within_ms: int) -> None:
-        """Return after a time without a matching callback; see `DevPartners.expect_no_callback`."""
+    async def expect_no_callback(self, partner_id: str, body: NoCallbackBody) -> None:  # noqa: D102
         partner = self._get(partner_id)
-        callback = await partner.inbox.wait(unwanted, within_ms, check=partner.check_exists)
+        callback = await partner.inbox.wait(body, body.ms, check=partner.check_exists)
         if callback is not None:
             explanation = await explain_unwanted_callback(
-                partner,
-                unwanted=_describe_callback_filter(unwanted),
-                within_ms=within_ms,
-                line=describe_callback(callback),
+                partner, unwanted=_describe_callback_filter(body), within_ms=body.ms, line=describe_callback(callback)
             )
             raise NotReceived(explanation)
 
     @_translate_errors
-    async def decide_template(
-        self, partner_id: str, *, template: str, action: str, details: Mapping[str, str], timeout_ms: int
+    async def decide_template(  # noqa: D102
+        self, partner_id: str, name: str, action: str, body: TemplateDecisionBody
     ) -> dict[str, Any]:
-        """Make the operator decide on a template; see `DevPartners.decide_template`."""
-        return await decide_on_template(self._get(partner_id), template, action, details, timeout_ms)
+        details = {key: text for key, text in (("reason", body.reason), ("explanation", body.explanation)) if text}
+        return await decide_on_template(self._get(partner_id), name, action, details, body.timeout_ms)
 
     @_translate_errors
-    async def explain(self, partner_id: str) -> str:
-        """Return a report of a partner; see `DevPartners.explain`."""
+    async def explain_partner(self, partner_id: str) -> str:  # noqa: D102
         partner = self._get(partner_id)
         return await describe_partner(partner, await read_chats(partner))
 
@@ -480,7 +484,7 @@ class PartnerRegistry:
         partner.inbox.wake()
 
 
-def _describe_message_filter(wanted: PhoneMessageFilter) -> str:
+def _describe_message_filter(wanted: MessageWaitBody) -> str:
     """Return the conditions in words, each followed by a space."""
     text = f'with "{wanted.text}" ' if wanted.text else ""
     text += f"of type {wanted.type} " if wanted.type else ""
@@ -488,9 +492,11 @@ def _describe_message_filter(wanted: PhoneMessageFilter) -> str:
     return text + (f"with a button [{wanted.button}] " if wanted.button else "")
 
 
-def _describe_callback_filter(wanted: CallbackFilter) -> str:
+def _describe_callback_filter(wanted: CallbackFilterBody) -> str:
     """Return the conditions in words, each followed by a space."""
     text = f"`{wanted.kind}` " if wanted.kind else ""
     text += f"about {wanted.message_id} " if wanted.message_id else ""
-    others = {name: value for name, value in asdict(wanted).items() if value and name not in ("kind", "message_id")}
-    return text + "".join(f'with {name} "{value}" ' for name, value in others.items())
+    for name in ("phone", "text", "postback_text"):
+        value = getattr(wanted, name).lstrip("+") if name == "phone" else getattr(wanted, name)
+        text += f'with {name} "{value}" ' if value else ""
+    return text

@@ -1,6 +1,7 @@
-"""Requests of the control API: who may send them, and binding to functions, whose parameters are read by name and type.
+"""Declarations of the control API's calls: one for each function, beside it, and how its parameters are read.
 
-`body` and `query` are read as the struct of their annotation; every other parameter has a row in `_READERS`. They are
+`state` and `request` are passed on, `body` and `query` are read as the struct of their annotation, an annotation with a
+`ParameterReader` says itself how it is read, and every other parameter is the part of the path with its name. They are
 read in order, and the error response names the first invalid one. A field's type is its only declaration: the check,
 the member `accepted` of an error and the reference page are derived from it. `field_types.accepts` adds a text where
 a type does not give one.
@@ -11,33 +12,22 @@ import hmac
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import signature
 from itertools import islice
+from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Struct
 from msgspec.structs import asdict
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import FileResponse, Response
 
 from waypost.base.error_texts import release_frames
 from waypost.base.http.connection_scope import mark_rejected
 from waypost.base.http.hosts import hostname_of, is_loopback, netloc_of
 from waypost.base.http.request_bodies import has_too_many_members, read_limited_body
 from waypost.base.invalid_values import accepted_by, describe_invalid_value, describe_malformed_json
-from waypost.base.time_travel import TimeTravel
 from waypost.base.written_numbers import encode_json, json_decoder
-from waypost.simulator.accounts.accounts import Account, GraphApp, Number
-from waypost.simulator.calling.model import SimulatedCall, calls_by_id
 from waypost.simulator.control_error import ControlApiError
-from waypost.simulator.dev_interfaces import DevPartners, SnapshotStore
-from waypost.simulator.faults.faults import FAULTS, ArmedFault
-from waypost.simulator.flows.model import FLOWS, Flow
-from waypost.simulator.groups.model import GROUPS, SimulatedGroup
-from waypost.simulator.media.media import MEDIA, SimulatedMedia
-from waypost.simulator.phones.fleets import Fleet
-from waypost.simulator.phones.phones import phone_digits
-from waypost.simulator.services import SimulatorServices
-from waypost.simulator.templates.template import SimulatedTemplate
 
 JSON: Final = "application/json"
 BYTES: Final = "application/octet-stream"
@@ -111,7 +101,6 @@ def present_members(body: Struct) -> dict[str, Any]:
 
 KnownObject = TypeVar("KnownObject")
 WorkResult = TypeVar("WorkResult")
-ParameterReader = Callable[[SimulatorServices, Request], Any]
 Endpoint = Callable[..., Awaitable[Any]]
 """Its result becomes a JSON response, unless it is a response already."""
 Function = TypeVar("Function", bound=Endpoint)
@@ -120,6 +109,8 @@ Method = Literal["GET", "POST", "PUT", "DELETE"]
 
 _MAX_LISTED_KEYS: Final = 100
 _DECLARED: Final = ("body", "query")
+_IDS: Final = ("waba_id", "phone_number_id", "app_id", "partner_id")
+"""The parts of paths that are ids of the operator's form."""
 
 
 class ControlCall(NamedTuple):
@@ -146,6 +137,12 @@ class ControlOperations:
         return declare
 
 
+class ParameterReader(NamedTuple):
+    """Reader of a parameter, as the annotation of its type; it raises `ControlApiError`."""
+
+    read: Callable[[Any, Request], Any]  # called with the state
+
+
 def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, accepted: str = "") -> KnownObject:
     """Return the value of a key.
 
@@ -153,100 +150,20 @@ def find(known: Mapping[str, KnownObject], key: str, *, field: str, rule: str, a
         ControlApiError: 404, the key is unknown; names the accepted or the known keys.
     """
     if key not in known:
-        raise ControlApiError(
-            field, rule, accepted or ", ".join(islice(known, _MAX_LISTED_KEYS)) or "none yet", status=404
-        )
+        accepted = accepted or ", ".join(islice(known, _MAX_LISTED_KEYS)) or "none yet"
+        raise ControlApiError(field, rule, accepted, status=404)
     return known[key]
 
 
-def business_number(services: SimulatorServices, digits: str) -> Number:
-    """Return the business number that has these digits.
-
-    Raises:
-        ControlApiError: there is none.
-    """
-    return find(services.accounts.numbers_by_digits, digits.lstrip("+"), field="to", rule="is no business number")
-
-
-def _object_reader(
-    name: str, known: Callable[[SimulatorServices], Mapping[str, Any]], rule: str, accepted: str = ""
+def path_object(
+    name: str, known: Callable[[Any], Mapping[str, object]], rule: str, accepted: str = ""
 ) -> ParameterReader:
-    """Return a reader of the object whose key is the path parameter with this name."""
-    return lambda services, request: find(
-        known(services), request.path_params[name], field=name, rule=rule, accepted=accepted
-    )
+    """Return the reader of the object of the state whose key is the part of the path with this name."""
 
+    def read(state: object, request: Request) -> object:
+        return find(known(state), request.path_params[name], field=name, rule=rule, accepted=accepted)
 
-def _id_reader(name: str) -> ParameterReader:
-    def read(_parts: SimulatorServices, request: Request) -> str:
-        value: str = request.path_params[name]
-        if not (value.isascii() and value.isdigit() and len(value) <= 32):
-            raise ControlApiError(name, "is not an id", "1 to 32 digits")
-        return value
-
-    return read
-
-
-def _read_phone(services: SimulatorServices, request: Request) -> str:
-    digits = phone_digits(request.path_params["phone"])
-    if digits is None:
-        raise ControlApiError("phone", "is not a phone number", "8 to 15 digits, the first not 0")
-    return services.phones.find_number(digits)
-
-
-def _read_travel(services: SimulatorServices, _request: Request) -> TimeTravel:
-    if services.travel is None:
-        rule = "this simulator follows the machine's clock, which cannot be advanced"
-        accepted = "`waypost dev` and `waypost simulator` have a clock that can be advanced"
-        raise ControlApiError("clock", rule, accepted, status=404)
-    return services.travel
-
-
-def _read_snapshots(services: SimulatorServices, _request: Request) -> SnapshotStore:
-    if services.snapshots is None:
-        rule = "this simulator stands alone, and a snapshot is of both sides"
-        raise ControlApiError("snapshots", rule, "the control API of `waypost dev`", status=404)
-    return services.snapshots
-
-
-def _read_partners(services: SimulatorServices, _request: Request) -> DevPartners:
-    if services.partners is None:
-        rule = "this simulator stands alone, and a partner is at the service"
-        raise ControlApiError("partners", rule, "the control API of `waypost dev`", status=404)
-    return services.partners
-
-
-_READERS: Final[dict[tuple[str, object], ParameterReader]] = {
-    # parameter                  how it is read
-    ("services", SimulatorServices): lambda services, _request: services,
-    ("request", Request): lambda _parts, request: request,
-    ("travel", TimeTravel): _read_travel,
-    ("snapshots", SnapshotStore): _read_snapshots,
-    ("partners", DevPartners): _read_partners,
-    ("phone", str): _read_phone,
-    **{(name, str): _id_reader(name) for name in ("waba_id", "phone_number_id", "app_id", "partner_id")},
-    ("name", str): lambda _parts, request: request.path_params["name"],
-    ("wamid", str): lambda _parts, request: request.path_params["wamid"],
-    ("action", str): lambda _parts, request: request.path_params["action"],
-    ("account", Account): _object_reader("waba_id", lambda services: services.accounts.by_id, "is no account"),
-    ("app", GraphApp): _object_reader("app_id", lambda services: services.accounts.apps, "is no app"),
-    ("number", Number): _object_reader("phone_number_id", lambda services: services.accounts.numbers, "is no number"),
-    ("flow", Flow): _object_reader("flow_id", lambda services: services.values(FLOWS), "is no flow"),
-    ("fleet", Fleet): _object_reader("name", lambda services: services.fleets.by_name, "is no fleet"),
-    ("group", SimulatedGroup): _object_reader(
-        "group_id", lambda services: services.values(GROUPS), "is no group", "an id of GET /control/groups"
-    ),
-    ("phone_call", SimulatedCall): _object_reader(
-        "call_id", calls_by_id, "is no call", "an id of GET /control/phones/{phone}/calls"
-    ),
-    ("fault", ArmedFault): _object_reader("fault_id", lambda services: services.values(FAULTS), "is no fault"),
-    ("template", SimulatedTemplate): _object_reader(
-        "template_id", lambda services: services.templates.by_id, "is no template", "an id from GET /control/templates"
-    ),
-    ("media", SimulatedMedia): _object_reader(
-        "media_id", lambda services: services.values(MEDIA), "is no media", "an id of GET /control/media"
-    ),
-}
+    return ParameterReader(read)
 
 
 def declared_struct(function: Endpoint) -> type[Struct] | None:
@@ -265,22 +182,15 @@ async def call_function(function: Endpoint, values: Sequence[Any]) -> Any:
     return await function(*values)
 
 
-def bind_endpoint(method: str, function: Endpoint) -> Callable[[SimulatorServices, Request], Awaitable[Response]]:
-    """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty.
-
-    Raises:
-        LookupError: a parameter has no reader.
-    """
+def bind_endpoint(method: str, function: Endpoint) -> Callable[[Any, Request], Awaitable[Response]]:
+    """Return an endpoint that reads a request's parameters and calls the function; an undeclared body must be empty."""
     parameters = _parameters(function)
-    unknown = [parameter for parameter in parameters if parameter not in _READERS and parameter[0] not in _DECLARED]
-    if unknown:
-        raise LookupError(f"{function.__name__} has parameters without a reader: {unknown}")
     takes_body = declared_struct(function) or ("request", Request) in parameters
     checked = parameters if takes_body or method not in ("POST", "PUT") else [*parameters, ("body", ControlBody)]
 
-    async def call(services: SimulatorServices, request: Request) -> Response:
+    async def call(state: object, request: Request) -> Response:
         try:
-            values = [await _read_parameter(services, request, name, type_) for name, type_ in checked]
+            values = [await _read_parameter(state, request, name, type_) for name, type_ in checked]
             result = await call_function(function, values[: len(parameters)])
         except ControlApiError as error:
             release_frames(error)
@@ -297,19 +207,47 @@ def json_response(content: object, status: int = 200, headers: Mapping[str, str]
 
 
 def _parameters(function: Endpoint) -> list[tuple[str, Any]]:
-    """Return names and types; of `Annotated[Struct, …]` the second argument, for a struct created at run time."""
+    """Return names and types; of `Annotated` the second argument: a reader, or a struct created at run time."""
     types = [(parameter.name, parameter.annotation) for parameter in signature(function).parameters.values()]
     return [(name, get_args(type_)[1] if get_origin(type_) is Annotated else type_) for name, type_ in types]
 
 
-async def _read_parameter(services: SimulatorServices, request: Request, name: str, type_: Any) -> Any:
-    if name == "body":
-        return read_body(type_, await read_bytes(request))
-    if name != "query":
-        return _READERS[name, type_](services, request)
-    query = request.query_params
-    lists = {field.name for field in msgspec.structs.fields(type_) if get_origin(field.type) is tuple}
-    return read_members(type_, {key: query.getlist(key) if key in lists else query[key] for key in query}, strict=False)
+async def _read_parameter(state: object, request: Request, name: str, type_: Any) -> Any:
+    match name:
+        case "state":
+            return state
+        case "request":
+            return request
+        case "body":
+            return read_body(type_, await read_bytes(request))
+        case "query":
+            query = request.query_params
+            lists = {field.name for field in msgspec.structs.fields(type_) if get_origin(field.type) is tuple}
+            members = {key: query.getlist(key) if key in lists else query[key] for key in query}
+            return read_members(type_, members, strict=False)
+        case _ if isinstance(type_, ParameterReader):
+            return type_.read(state, request)
+        case _:
+            value: str = request.path_params[name]
+            if name in _IDS and not (value.isascii() and value.isdigit() and len(value) <= 32):
+                raise ControlApiError(name, "is not an id", "1 to 32 digits")
+            return value
+
+
+async def file_response(request: Request, path: Path, mime_type: str, headers: Mapping[str, str]) -> Response:
+    """Return a file, or the requested range of it, streamed at the client's pace.
+
+    A client that plays a video may take minutes, and loading a snapshot must not wait for it: the
+    extension `waypost.application` of the scope, if present, stops counting this request as in flight.
+
+    Raises:
+        FileNotFoundError: the file is missing.
+    """
+    stat = await asyncio.to_thread(path.stat)
+    gate = request.scope.get("extensions", {}).get("waypost.open_request")
+    if gate is not None:
+        gate.exclude_from_drain()
+    return FileResponse(path, headers=headers, media_type=mime_type, stat_result=stat)
 
 
 class ClientLeftDuringWork(Exception):
@@ -363,10 +301,12 @@ def check_caller(
     origin = headers.get("origin")
     if origin is not None and netloc_of(origin) != host.lower():
         raise ControlApiError("Origin", "is another site", f"no Origin, or http://{host}", status=403)
-    if control_token is not None and not _has_token(headers, control_token):
-        raise ControlApiError(
-            "Authorization", "does not hold the control token", "Bearer and the control token", status=401
-        )
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    if control_token is not None and not (
+        scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), control_token.encode())
+    ):
+        rule = "does not hold the control token"
+        raise ControlApiError("Authorization", rule, "Bearer and the control token", status=401)
     if method in _BODY_METHODS and content_type(headers) not in content_types:
         raise ControlApiError("Content-Type", "is not JSON", " or ".join(content_types), status=415)
 
@@ -374,8 +314,3 @@ def check_caller(
 def content_type(headers: Mapping[str, str]) -> str:
     """Return the content type of a request, in lower case and without parameters."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
-def _has_token(headers: Mapping[str, str], control_token: str) -> bool:
-    scheme, _, token = headers.get("authorization", "").partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(token.strip().encode(), control_token.encode())
