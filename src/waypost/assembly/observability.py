@@ -11,7 +11,7 @@ from waypost.base.clock import Clock
 from waypost.config import Settings
 from waypost.operations.metrics import MeasuredServices, MetricsContext, ServerCounts
 from waypost.operations.prometheus import MetricsEndpoint
-from waypost.operations.readiness import CheckedServices, Probes, Readiness
+from waypost.operations.readiness import CheckedServices, Readiness
 from waypost.operations.tracing import SpanTracing, open_tracing
 from waypost.store.queue.depths import QueueDepths
 
@@ -56,7 +56,7 @@ class ProcessObservability:
             process=process,
             tokens=(settings.metrics_token, settings.admin_token),
         )
-        self.routes: list[Route] = [*Probes(self.readiness).routes(), *exposition.routes()]
+        self.routes: list[Route] = [*self.readiness.routes(), *exposition.routes()]
 
     def standalone_application(self) -> Any:
         """Return the same routes as an application, for a separate port."""

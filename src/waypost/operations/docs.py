@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final
 
 from starlette.requests import Request
@@ -203,15 +203,12 @@ class DocsPages:
             similar = _similar_operations(operation)
             return HTMLResponse(_render("missing.html", [], path="", similar=similar), 404, _HEADERS)
         try:
-            return await self._pages.respond(operation, lambda: self._make_operation(row), _PAGE_HEADERS, request)
+            limit = describe_limit(row.rate, self._rates, on=self._rates_on)
+            make = partial(_make_operation, row, self._server, limit)
+            return await self._pages.respond(operation, make, _PAGE_HEADERS, request)
         except Exception:  # noqa: BLE001  a page says what to do next, as every error does
             _log.exception("defect", operation=operation)
             return HTMLResponse(_render("failed.html", path=operation), 500, _HEADERS)
-
-    def _make_operation(self, row: RouteRow) -> bytes:
-        limit = describe_limit(row.rate, self._rates, on=self._rates_on)
-        values = _operation_values(row, self._server)
-        return _render("operation.html", path=openapi.operation_id(row), limit=limit, **values)
 
     async def _file(self, request: Request) -> Response:
         """Return the style sheet or a script of the pages."""
@@ -262,18 +259,19 @@ def _words_of_operations() -> list[tuple[set[str], RouteRow]]:
     return [(set(openapi.operation_id(row).split("-")), row) for row in ROUTES]
 
 
-def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
-    """Return the values of one page's template."""
+def _make_operation(row: RouteRow, server: str, limit: str) -> bytes:
     summary, description = openapi.endpoint_texts(row)
     schema = row.response_schema
     is_file = schema is not None and openapi.is_file(schema)
     request = make_sample_request(row, server)
-    return {
+    values: dict[str, Any] = {
         "row": row,
+        "path": openapi.operation_id(row),
+        "limit": limit,
         "title": operation_titles()[row.name],
         "summary": summary,
         "paragraphs": [" ".join(paragraph.split()) for paragraph in description.split("\n\n") if paragraph],
-        "headers": _credential_headers(row),
+        "headers": [openapi.SCHEMES[name] for choice in openapi.SECURITY[row.credential] for name in choice],
         "key": None if row.idempotency is IdempotencyMode.NO_KEY else openapi.IDEMPOTENCY_HEADER,
         "parts": [(name, *openapi.PATH_PARTS[name]) for name in openapi.path_parts(row)],
         "query": _field_rows(row.query),
@@ -285,28 +283,21 @@ def _operation_values(row: RouteRow, server: str) -> dict[str, Any]:
         "variable": request.credential[1] if request.credential else "",
         "try_it": make_try_form(row),
     }
-
-
-def _credential_headers(row: RouteRow) -> list[tuple[str, str]]:
-    names = [name for choice in openapi.SECURITY[row.credential] for name in choice]
-    return [openapi.SCHEMES[name] for name in names]
+    return _render("operation.html", **values)
 
 
 def _field_rows(fields: tuple[RequestField, ...]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    for field in fields:
-        schema = openapi.json_schema(field)
-        rows.append(
-            {
-                "name": field.name,
-                "type": field.type.value,
-                "required": field.required,
-                "meaning": field.meaning,
-                "example": field.example,
-                "schema": _format_json(schema) if schema else "",
-            }
-        )
-    return rows
+    return [
+        {
+            "name": field.name,
+            "type": field.type.value,
+            "required": field.required,
+            "meaning": field.meaning,
+            "example": field.example,
+            "schema": _format_json(schema) if (schema := openapi.json_schema(field)) else "",
+        }
+        for field in fields
+    ]
 
 
 def _format_json(value: Any) -> str:

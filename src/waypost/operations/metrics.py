@@ -98,6 +98,9 @@ Samples = Iterable[tuple[tuple[str, ...], float | Histogram]]
 """The values of the labels, in the order of the table, and the measured value."""
 
 
+_QUEUE: Final = ("queue",)
+
+
 @dataclass(frozen=True, slots=True)
 class MetricRow:
     """One metric.
@@ -111,15 +114,26 @@ class MetricRow:
     name: str
     kind: MetricKind
     labels: tuple[str, ...]
-    scope: str
     meaning: str
     read: Callable[[MetricsContext], Samples]
+    scope: str = "process"
 
 
-def _request_samples(context: MetricsContext) -> Samples:
-    for route, endpoint in context.services.endpoints():
-        for status, count in sorted(endpoint.statuses.items()):
-            yield (route, str(status)), count
+def _single_metric(
+    name: str, kind: MetricKind, meaning: str, measure: Callable[[MetricsContext], float | Histogram]
+) -> MetricRow:
+    """Return a row without labels."""
+    return MetricRow(name, kind, (), meaning, lambda context: [((), measure(context))])
+
+
+def _stage_metric(name: str, meaning: str, measure: Callable[[StageWorker, JobQueue], float]) -> MetricRow:
+    """Return a row with a sample for the queue of each stage that this process runs."""
+
+    def read(context: MetricsContext) -> Samples:
+        for stage in context.services.stages:
+            yield (_queue_label(stage.queue_name),), measure(stage, context.services.queue)
+
+    return MetricRow(name, MetricKind.GAUGE, _QUEUE, meaning, read)
 
 
 def _error_samples(context: MetricsContext) -> Samples:
@@ -129,37 +143,16 @@ def _error_samples(context: MetricsContext) -> Samples:
                 yield (route, code), count
 
 
-def _request_time_samples(context: MetricsContext) -> Samples:
-    for route, endpoint in context.services.endpoints():
-        if endpoint.took_s.count:
-            yield (route,), endpoint.took_s
-
-
-def _webhook_samples(context: MetricsContext) -> Samples:
-    for result in ("stored", "wrong signature", "too large"):
-        yield (result,), context.services.webhook.counts[result]
-
-
 def _job_samples(context: MetricsContext) -> Samples:
     for queue_name, counts in context.services.queue.counts.items():
         for name in ("claimed", "completed", "retried_later", "abandoned", "defects", "dead_letters"):
             yield (_queue_label(queue_name), name), getattr(counts, name)
 
 
-def _depth_samples(context: MetricsContext) -> Samples:
-    for queue_name, depth in _queue_depths(context):
-        for state, jobs in depth.jobs.items():
-            yield (_queue_label(queue_name), state.name.lower()), jobs
-
-
 def _oldest_due_samples(context: MetricsContext) -> Samples:
     for queue_name, depth in _queue_depths(context):
         due_ms = depth.oldest_due_ms
         yield (_queue_label(queue_name),), 0 if due_ms is None else max(0, context.now_ms - due_ms) / 1000
-
-
-def _call_samples(calls: CallCounters) -> Samples:
-    yield from sorted(calls.outcomes.items())
 
 
 def _call_time_samples(calls: CallCounters) -> Samples:
@@ -190,351 +183,273 @@ def _queue_label(queue_name: QueueName) -> str:
     return queue_name.name.lower()
 
 
-def _single_sample(value: float | Histogram) -> Samples:
-    return [((), value)]
-
-
 _C, _G, _H = MetricKind.COUNTER, MetricKind.GAUGE, MetricKind.HISTOGRAM
-_QUEUE: Final = ("queue",)
 
 METRICS: Final = (  # Source: decision 0046
-    # name, kind labels, scope, meaning
     # 1 api
     MetricRow(
         "requests_total",
-        kind=_C,
-        labels=("route", "status"),
-        scope="process",
-        meaning="Requests, by the status of the response.",
-        read=_request_samples,
+        _C,
+        ("route", "status"),
+        "Requests, by the status of the response.",
+        lambda context: [
+            ((route, str(status)), count)
+            for route, endpoint in context.services.endpoints()
+            for status, count in sorted(endpoint.statuses.items())
+        ],
     ),
     MetricRow(
         "errors_total",
-        kind=_C,
-        labels=("route", "code"),
-        scope="process",
-        meaning="Requests that got an error, by error code; `defect` is ours.",
-        read=_error_samples,
+        _C,
+        ("route", "code"),
+        "Requests that got an error, by error code; `defect` is ours.",
+        _error_samples,
     ),
     MetricRow(
         "request_seconds",
-        kind=_H,
-        labels=("route",),
-        scope="process",
-        meaning="Time from a request's headers to its response.",
-        read=_request_time_samples,
+        _H,
+        ("route",),
+        "Time from a request's headers to its response.",
+        lambda context: [
+            ((route,), endpoint.took_s) for route, endpoint in context.services.endpoints() if endpoint.took_s.count
+        ],
     ),
     MetricRow(
         "request_log_entries_total",
-        kind=_C,
-        labels=("result",),
-        scope="process",
-        meaning=(
-            "Requests for the request log: written, or left out because the queue, the partner's part of it or "
-            "the limit of requests without a credential was full, or the store could not be written."
-        ),
-        read=lambda context: [((result,), count) for result, count in sorted(context.services.request_log.items())],
+        _C,
+        ("result",),
+        "Requests for the request log: written, or left out because the queue, the partner's part of it or "
+        "the limit of requests without a credential was full, or the store could not be written.",
+        lambda context: [((result,), count) for result, count in sorted(context.services.request_log.items())],
     ),
     MetricRow(
         "quota_rejections_total",
-        kind=_C,
-        labels=("quota",),
-        scope="process",
-        meaning=(
-            "Messages rejected because their partner had as many messages or callbacks waiting as its quota allows."
-        ),
-        read=lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)],
+        _C,
+        ("quota",),
+        "Messages rejected because their partner had as many messages or callbacks waiting as its quota allows.",
+        lambda context: [((name,), context.services.quotas.rejections[name]) for name in (MESSAGES, CALLBACKS)],
     ),
     MetricRow(
         "partners_at_quota",
-        kind=_G,
-        labels=("quota",),
-        scope="process",
-        meaning="Partners of which this process has rejected messages because of a quota within the last minute.",
-        read=lambda context: [
-            ((name,), context.services.quotas.partners_at_quota(name)) for name in (MESSAGES, CALLBACKS)
-        ],
+        _G,
+        ("quota",),
+        "Partners of which this process has rejected messages because of a quota within the last minute.",
+        lambda context: [((name,), context.services.quotas.partners_at_quota(name)) for name in (MESSAGES, CALLBACKS)],
     ),
     # 2 queue
     MetricRow(
         "queue_jobs_total",
-        kind=_C,
-        labels=("queue", "event"),
-        scope="process",
-        meaning=(
-            "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect "
-            "of ours, and made dead letters."
-        ),
-        read=_job_samples,
+        _C,
+        ("queue", "event"),
+        "Jobs claimed, completed, retried later, abandoned (returned without being begun), failed by a defect "
+        "of ours, and made dead letters.",
+        _job_samples,
     ),
-    MetricRow(
-        "queue_in_flight",
-        kind=_G,
-        labels=_QUEUE,
-        scope="process",
-        meaning="Jobs being worked.",
-        read=lambda context: [
-            ((_queue_label(stage.queue_name),), stage.active_jobs) for stage in context.services.stages
-        ],
-    ),
-    MetricRow(
+    _stage_metric("queue_in_flight", "Jobs being worked.", lambda stage, _: stage.active_jobs),
+    _stage_metric(
         "queue_slots",
-        kind=_G,
-        labels=_QUEUE,
-        scope="process",
-        meaning="Maximum number of jobs worked at once.",
-        read=lambda context: [
-            ((_queue_label(stage.queue_name),), context.services.queue.plans[stage.queue_name].in_flight)
-            for stage in context.services.stages
-        ],
+        "Maximum number of jobs worked at once.",
+        lambda stage, queue: queue.plans[stage.queue_name].in_flight,
     ),
-    MetricRow(
+    _stage_metric(
         "queue_jobs_in_memory",
-        kind=_G,
-        labels=_QUEUE,
-        scope="process",
-        meaning="Jobs read from the store and not ended.",
-        read=lambda context: [
-            ((_queue_label(stage.queue_name),), context.services.queue.count_jobs_in_memory(stage.queue_name))
-            for stage in context.services.stages
-        ],
+        "Jobs read from the store and not ended.",
+        lambda stage, queue: queue.count_jobs_in_memory(stage.queue_name),
     ),
     MetricRow(
         "queue_claim_lag_seconds",
-        kind=_H,
-        labels=_QUEUE,
-        scope="process",
-        meaning="Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
-        read=lambda context: [
+        _H,
+        _QUEUE,
+        "Time from the moment a job was due to the moment it was claimed; delays by pacing are included.",
+        lambda context: [
             ((_queue_label(queue),), counts.lag_s) for queue, counts in context.services.queue.counts.items()
         ],
     ),
-    MetricRow(
+    _stage_metric(
         "queue_loop_busy_seconds",
-        kind=_G,
-        labels=_QUEUE,
-        scope="process",
-        meaning=(
-            "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that "
-            "it is stuck."
-        ),
-        read=lambda context: [
-            ((_queue_label(stage.queue_name),), stage.loop_busy_s) for stage in context.services.stages
-        ],
+        "How long the queue's loop has been in its current step; 0 while it waits for jobs. Minutes mean that "
+        "it is stuck.",
+        lambda stage, _: stage.loop_busy_s,
     ),
     MetricRow(
         "queue_leases",
-        kind=_G,
-        labels=_QUEUE,
-        scope="process",
-        meaning="Shards of the queue that this process works, out of 256.",
-        read=lambda context: [
+        _G,
+        _QUEUE,
+        "Shards of the queue that this process works, out of 256.",
+        lambda context: [
             ((_queue_label(queue),), len(shards)) for queue, shards in context.services.queue.shards.held.items()
         ],
     ),
     MetricRow(
         "queue_depth",
-        kind=_G,
-        labels=("queue", "state"),
+        _G,
+        ("queue", "state"),
+        "Jobs by state; at most 20,000 of a queue are counted.",
+        lambda context: [
+            ((_queue_label(queue), state.name.lower()), jobs)
+            for queue, depth in _queue_depths(context)
+            for state, jobs in depth.jobs.items()
+        ],
         scope="store",
-        meaning="Jobs by state; at most 20,000 of a queue are counted.",
-        read=_depth_samples,
     ),
     MetricRow(
         "queue_depth_is_capped",
-        kind=_G,
-        labels=_QUEUE,
+        _G,
+        _QUEUE,
+        "1 where the queue has more jobs than are counted.",
+        lambda context: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(context)],
         scope="store",
-        meaning="1 where the queue has more jobs than are counted.",
-        read=lambda context: [((_queue_label(queue),), depth.is_longer) for queue, depth in _queue_depths(context)],
     ),
     MetricRow(
         "queue_oldest_due_seconds",
-        kind=_G,
-        labels=_QUEUE,
+        _G,
+        _QUEUE,
+        "How long the longest waiting job has been due, among those counted.",
+        _oldest_due_samples,
         scope="store",
-        meaning="How long the longest waiting job has been due, among those counted.",
-        read=_oldest_due_samples,
     ),
     # 3 and 4, dispatch and operator
     MetricRow(
         "operator_messages_total",
-        kind=_C,
-        labels=("outcome", "code"),
-        scope="process",
-        meaning="Messages sent to the operator, by outcome and by the thousand of its error code.",
-        read=lambda context: _call_samples(context.services.dispatch.counts),
+        _C,
+        ("outcome", "code"),
+        "Messages sent to the operator, by outcome and by the thousand of its error code.",
+        lambda context: sorted(context.services.dispatch.counts.outcomes.items()),
     ),
     MetricRow(
         "operator_call_seconds",
-        kind=_H,
-        labels=("outcome",),
-        scope="process",
-        meaning="Response time of the operator for one message.",
-        read=lambda context: _call_time_samples(context.services.dispatch.counts),
+        _H,
+        ("outcome",),
+        "Response time of the operator for one message.",
+        lambda context: _call_time_samples(context.services.dispatch.counts),
     ),
     # 5 events
-    MetricRow("webhooks_total", _C, ("result",), "process", "Webhooks from the operator, by result.", _webhook_samples),
     MetricRow(
-        "webhook_items_total",
-        kind=_C,
-        labels=(),
-        scope="process",
-        meaning="Statuses, messages and changes in the webhooks that were stored.",
-        read=lambda context: _single_sample(context.services.webhook.counts["items"]),
+        "webhooks_total",
+        _C,
+        ("result",),
+        "Webhooks from the operator, by result.",
+        lambda context: [
+            ((result,), context.services.webhook.counts[result])
+            for result in ("stored", "wrong signature", "too large")
+        ],
     ),
-    MetricRow(
+    _single_metric(
+        "webhook_items_total",
+        _C,
+        "Statuses, messages and changes in the webhooks that were stored.",
+        lambda context: context.services.webhook.counts["items"],
+    ),
+    _single_metric(
         "unreadable_webhook_items_total",
-        kind=_C,
-        labels=(),
-        scope="process",
-        meaning="Parts of webhooks that could not be read: each became a dead letter.",
-        read=lambda context: _single_sample(context.services.webhook.counts["unreadable items"]),
+        _C,
+        "Parts of webhooks that could not be read: each became a dead letter.",
+        lambda context: context.services.webhook.counts["unreadable items"],
     ),
     MetricRow(
         "events_ignored_total",
-        kind=_C,
-        labels=("reason",),
-        scope="process",
-        meaning="Events that concern nobody here, by reason.",
-        read=lambda context: [((reason,), context.services.ingest.ignored[reason]) for reason in IgnoredEvent],
+        _C,
+        ("reason",),
+        "Events that concern nobody here, by reason.",
+        lambda context: [((reason,), context.services.ingest.ignored[reason]) for reason in IgnoredEvent],
     ),
     MetricRow(
         "events_total",
-        kind=_C,
-        labels=("event",),
-        scope="process",
-        meaning="Events applied, by kind; a status by its state.",
-        read=lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())],
+        _C,
+        ("event",),
+        "Events applied, by kind; a status by its state.",
+        lambda context: [((event,), count) for event, count in sorted(context.services.ingest.counts.items())],
     ),
     # 6 callbacks
     MetricRow(
         "callback_attempts_total",
-        kind=_C,
-        labels=("status", "result"),
-        scope="process",
-        meaning=(
-            "Callback attempts, by the class of the response's status and by result: delivered, retried or given up."
-        ),
-        read=lambda context: _call_samples(context.services.callbacks.metrics.counts),
+        _C,
+        ("status", "result"),
+        "Callback attempts, by the class of the response's status and by result: delivered, retried or given up.",
+        lambda context: sorted(context.services.callbacks.metrics.counts.outcomes.items()),
     ),
     MetricRow(
         "callback_seconds",
-        kind=_H,
-        labels=("status",),
-        scope="process",
-        meaning="Response time of a receiver for one attempt.",
-        read=lambda context: _call_time_samples(context.services.callbacks.metrics.counts),
+        _H,
+        ("status",),
+        "Response time of a receiver for one attempt.",
+        lambda context: _call_time_samples(context.services.callbacks.metrics.counts),
     ),
     MetricRow(
         "callback_receivers",
-        kind=_G,
-        labels=("circuit",),
-        scope="process",
-        meaning="Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
-        read=lambda context: [
-            ((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())
-        ],
+        _G,
+        ("circuit",),
+        "Receivers of subscriptions that this process has tried lately, by the state of their circuit.",
+        lambda context: [((state,), count) for state, count in sorted(context.services.callbacks.circuits.items())],
     ),
-    MetricRow(
+    _single_metric(
         "callback_pauses_total",
-        kind=_C,
-        labels=(),
-        scope="process",
-        meaning="Subscriptions paused because their callbacks failed.",
-        read=lambda context: _single_sample(context.services.callbacks.pauses),
+        _C,
+        "Subscriptions paused because their callbacks failed.",
+        lambda context: context.services.callbacks.pauses,
     ),
     MetricRow(
         "subscriptions_paused",
-        kind=_G,
-        labels=("by",),
-        scope="store",
-        meaning=(
-            "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most "
-            "20,000 are counted."
-        ),
-        read=lambda context: (
+        _G,
+        ("by",),
+        "Paused subscriptions: by the service because their callbacks failed, or by their partner; at most "
+        "20,000 are counted.",
+        lambda context: (
             [] if context.depths is None else [((by,), count) for by, count in context.depths.paused.items()]
         ),
+        scope="store",
     ),
     # The store
-    MetricRow(
+    _single_metric(
         "commit_seconds",
-        kind=_H,
-        labels=(),
-        scope="process",
-        meaning="Time from the begin of a transaction to the end of its flush.",
-        read=lambda context: _single_sample(context.services.database.counts.took_s),
+        _H,
+        "Time from the begin of a transaction to the end of its flush.",
+        lambda context: context.services.database.counts.took_s,
     ),
-    MetricRow(
-        "commit_items",
-        kind=_H,
-        labels=(),
-        scope="process",
-        meaning="Writes that shared a transaction.",
-        read=lambda context: _single_sample(context.services.database.counts.items),
+    _single_metric(
+        "commit_items", _H, "Writes that shared a transaction.", lambda context: context.services.database.counts.items
     ),
-    MetricRow(
+    _single_metric(
         "commit_waiting",
-        kind=_G,
-        labels=(),
-        scope="process",
-        meaning="Writes that wait for the transaction after this one.",
-        read=lambda context: _single_sample(context.services.database.pending_writes),
+        _G,
+        "Writes that wait for the transaction after this one.",
+        lambda context: context.services.database.pending_writes,
     ),
     MetricRow(
         "store_errors_total",
-        kind=_C,
-        labels=("operation",),
-        scope="process",
-        meaning="Shared transactions that were split after an error, and writes and reads that failed.",
-        read=_store_error_samples,
+        _C,
+        ("operation",),
+        "Shared transactions that were split after an error, and writes and reads that failed.",
+        _store_error_samples,
     ),
     # The process
-    MetricRow(
+    _single_metric(
         "connections",
-        kind=_G,
-        labels=(),
-        scope="process",
-        meaning="Connections that clients have open.",
-        read=lambda context: _single_sample(sum(server.open_count for server in context.servers)),
+        _G,
+        "Connections that clients have open.",
+        lambda context: sum(server.open_count for server in context.servers),
     ),
     MetricRow(
         "server_errors_total",
-        kind=_C,
-        labels=("status",),
-        scope="process",
-        meaning=(
-            "Requests rejected before they were read completely: too large, too slow, or malformed; and "
-            "connections for which there was no room."
-        ),
-        read=_server_error_samples,
+        _C,
+        ("status",),
+        "Requests rejected before they were read completely: too large, too slow, or malformed; and "
+        "connections for which there was no room.",
+        _server_error_samples,
     ),
-    MetricRow(
+    _single_metric(
         "paced_responses_total",
-        kind=_C,
-        labels=(),
-        scope="process",
-        meaning=(
-            "Responses that waited: their clients have used up what the process does for requests that have no "
-            "credential or end in an error."
-        ),
-        read=lambda context: _single_sample(sum(server.paced_responses for server in context.servers)),
+        _C,
+        "Responses that waited: their clients have used up what the process does for requests that have no "
+        "credential or end in an error.",
+        lambda context: sum(server.paced_responses for server in context.servers),
     ),
     MetricRow(
         "ready",
-        kind=_G,
-        labels=("check",),
-        scope="process",
-        meaning="1 where a readiness check passes.",
-        read=lambda context: [((name,), passes) for name, passes in context.ready.items()],
+        _G,
+        ("check",),
+        "1 where a readiness check passes.",
+        lambda context: [((name,), passes) for name, passes in context.ready.items()],
     ),
-    MetricRow(
-        "build",
-        kind=_G,
-        labels=("version",),
-        scope="process",
-        meaning="1; its label is the version.",
-        read=lambda _context: [((__version__,), 1)],
-    ),
+    MetricRow("build", _G, ("version",), "1; its label is the version.", lambda _context: [((__version__,), 1)]),
 )

@@ -58,7 +58,9 @@ class OnboardingPage:
         if app is None or not self._is_valid(app, code):
             return self._page(404, app=None)
         left_ms = app.preferences.onboarding_link_ms + ONBOARDING_LINK_LIFE_MS - self._clock.now_ms()
-        return self._page(200, app=app, left=_describe_time(left_ms))
+        size_ms, unit = (DAY_MS, "day") if left_ms > DAY_MS else (HOUR_MS, "hour")
+        count = math.ceil(left_ms / size_ms)
+        return self._page(200, app=app, left=f"{count} {unit}{'s' if count > 1 else ''}")
 
     def _is_valid(self, app: App, code: str) -> bool:
         created_on_ms = app.preferences.onboarding_link_ms
@@ -69,10 +71,3 @@ class OnboardingPage:
     def _page(self, status: int, **values: Any) -> Response:
         text = page_templates().get_template("onboarding.html").render(**values)
         return HTMLResponse(text, status, PAGE_HEADERS | {"Cache-Control": "no-store"})
-
-
-def _describe_time(left_ms: int) -> str:
-    """Return a time in days, or in hours on the last day; rounded up."""
-    size_ms, unit = (DAY_MS, "day") if left_ms > DAY_MS else (HOUR_MS, "hour")
-    count = math.ceil(left_ms / size_ms)
-    return f"{count} {unit}{'s' if count > 1 else ''}"

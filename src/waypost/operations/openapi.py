@@ -221,6 +221,12 @@ def fields_of(fields: Iterable[RequestField]) -> dict[str, RequestField]:
     return {field.name: field for field in fields}
 
 
+def credential_header(row: RouteRow) -> str:
+    """Return the header of a route's credential, the first of those accepted; empty: it needs none."""
+    choices = SECURITY[row.credential]
+    return SCHEMES[next(iter(choices[0]))][0] if choices else ""
+
+
 def errors_of(row: RouteRow) -> dict[int, list[ErrorRow]]:
     """Return the errors of a route, by status, in the order of the table."""
     errors: dict[int, list[ErrorRow]] = {}
@@ -256,7 +262,7 @@ def _operation(row: RouteRow, limit: str) -> dict[str, Any]:
         "tags": [row.section],
         "summary": summary,
         "description": "\n\n".join(part for part in (description, limit) if part),
-        "parameters": [*_path_parameters(row), *_query_parameters(row), *_header_parameters(row)],
+        "parameters": _parameters(row),
         "security": SECURITY[row.credential],
         "responses": _responses(row),
     }
@@ -269,12 +275,12 @@ def _operation(row: RouteRow, limit: str) -> dict[str, Any]:
             }
     content = _content(row)
     if content:
-        operation["requestBody"] = {"content": content, "required": bool(_required(row))}
+        operation["requestBody"] = {"content": content, "required": any(field.required for field in row.fields)}
     return operation
 
 
-def _path_parameters(row: RouteRow) -> list[dict[str, Any]]:
-    return [
+def _parameters(row: RouteRow) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = [
         {
             "name": name,
             "in": "path",
@@ -285,10 +291,7 @@ def _path_parameters(row: RouteRow) -> list[dict[str, Any]]:
         }
         for name in path_parts(row)
     ]
-
-
-def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
-    return [
+    parameters += [
         {
             "name": field.name,
             "in": "query",
@@ -298,27 +301,19 @@ def _query_parameters(row: RouteRow) -> list[dict[str, Any]]:
         }
         for field in row.query
     ]
-
-
-def _header_parameters(row: RouteRow) -> list[dict[str, Any]]:
-    if row.idempotency is IdempotencyMode.NO_KEY:
-        return []
-    name, meaning = IDEMPOTENCY_HEADER
-    pattern = f"^[ -~]{{1,{MAX_KEY_CHARS}}}$"
-    return [
-        {
-            "name": name,
-            "in": "header",
-            "required": False,
-            "description": meaning,
-            "schema": {"type": "string", "pattern": pattern},
-            "example": "8e03978e-40d5-43dd-bc93-6894a57f9324",
-        }
-    ]
-
-
-def _required(row: RouteRow) -> list[str]:
-    return [field.name for field in row.fields if field.required]
+    if row.idempotency is not IdempotencyMode.NO_KEY:
+        name, meaning = IDEMPOTENCY_HEADER
+        parameters.append(
+            {
+                "name": name,
+                "in": "header",
+                "required": False,
+                "description": meaning,
+                "schema": {"type": "string", "pattern": f"^[ -~]{{1,{MAX_KEY_CHARS}}}$"},
+                "example": "8e03978e-40d5-43dd-bc93-6894a57f9324",
+            }
+        )
+    return parameters
 
 
 def _content(row: RouteRow) -> dict[str, Any]:
@@ -333,7 +328,7 @@ def _content(row: RouteRow) -> dict[str, Any]:
         "type": "object",
         "properties": {field.name: _field_schema(field) for field in row.fields},
     }
-    required = _required(row)
+    required = [field.name for field in row.fields if field.required]
     if required:
         schema["required"] = required
     return {kind: {"schema": schema} for kind in kinds}
@@ -365,14 +360,11 @@ def _field_schema(field: RequestField) -> dict[str, Any]:
 
 
 def _responses(row: RouteRow) -> dict[str, Any]:
-    responses: dict[str, Any] = {}
     errors = errors_of(row)
-    for status in sorted({*row.statuses, *COMMON_STATUSES, *errors}):
-        if status < 300:
-            responses[str(status)] = _success_response(row, status)
-        else:
-            responses[str(status)] = _error_response(status, errors.get(status, []))
-    return responses
+    return {
+        str(status): _success_response(row, status) if status < 300 else _error_response(status, errors.get(status, []))
+        for status in sorted({*row.statuses, *COMMON_STATUSES, *errors})
+    }
 
 
 def _success_response(row: RouteRow, status: int) -> dict[str, Any]:

@@ -55,19 +55,11 @@ class CheckedServices:
     held: bool = False
 
 
-ReadinessCheck = Callable[[CheckedServices], Awaitable[str]]
+ReadinessCheck = Callable[[CheckedServices], str | Awaitable[str]]
 """Returns an empty text when it passes."""
 
 
-async def _is_not_stopping(services: CheckedServices) -> str:
-    return "the service is stopping" if services.stopping else ""
-
-
-async def _is_not_held(services: CheckedServices) -> str:
-    return "the service is held: it sends nothing and accepts nothing" if services.held else ""
-
-
-async def _is_not_damaged(services: CheckedServices) -> str:
+def _is_not_damaged(services: CheckedServices) -> str:
     """Return what a damaged store has returned; damage stays until a restart on a restored store."""
     damage = services.database.damage
     return f"the store is damaged: {damage}" if damage else ""
@@ -86,7 +78,7 @@ async def _can_write_store(services: CheckedServices) -> str:
     return ""
 
 
-async def _queues_are_worked(services: CheckedServices) -> str:
+def _queues_are_worked(services: CheckedServices) -> str:
     if services.held:
         return ""
     for name, (stage, task) in services.stages.items():
@@ -101,17 +93,9 @@ async def _queues_are_worked(services: CheckedServices) -> str:
     return ""
 
 
-async def _loops_run(services: CheckedServices) -> str:
+def _loops_run(services: CheckedServices) -> str:
     ended = next((name for name, task in services.loops.items() if task.done()), None)
     return "" if ended is None else f"{ended} has ended"
-
-
-async def _simulator_works(services: CheckedServices) -> str:
-    return "" if services.simulator is None else services.simulator()
-
-
-async def _leases_are_valid(services: CheckedServices) -> str:
-    return "" if services.held or services.queue.shards.are_leases_valid else "its leases could not be renewed in time"
 
 
 async def _has_disk_space(services: CheckedServices) -> str:
@@ -122,8 +106,14 @@ async def _has_disk_space(services: CheckedServices) -> str:
 
 READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source: decision 0046
     # check, passes when
-    "stopping": (_is_not_stopping, "The process is not stopping."),
-    "held": (_is_not_held, "The process was not started with `--hold`."),
+    "stopping": (
+        lambda services: "the service is stopping" if services.stopping else "",
+        "The process is not stopping.",
+    ),
+    "held": (
+        lambda services: "the service is held: it sends nothing and accepts nothing" if services.held else "",
+        "The process was not started with `--hold`.",
+    ),
     "store_damage": (_is_not_damaged, "Nothing that this process has read in the store was damaged."),
     "store_reads": (
         _can_read_store,
@@ -133,16 +123,26 @@ READINESS_CHECKS: Final[Mapping[str, tuple[ReadinessCheck, str]]] = {  # Source:
     "queues": (_queues_are_worked, "The loop of each queue runs, makes progress, and does not fail."),
     "loops": (_loops_run, "The loops that delete and sweep alongside the queues run."),
     "simulator": (
-        _simulator_works,
+        lambda services: "" if services.simulator is None else services.simulator(),
         "The simulator of `waypost dev` delivers webhooks, reviews templates and runs its phones.",
     ),
-    "leases": (_leases_are_valid, "The leases are renewed, where several processes share a store."),
+    "leases": (
+        lambda services: (
+            "" if services.held or services.queue.shards.are_leases_valid else "its leases could not be renewed in time"
+        ),
+        "The leases are renewed, where several processes share a store.",
+    ),
     "disk": (_has_disk_space, "There is enough free space on the store's disk for the work already accepted."),
 }
 
 
+async def _run_check(check: ReadinessCheck, services: CheckedServices) -> str:
+    result = check(services)
+    return result if isinstance(result, str) else await result
+
+
 class Readiness:
-    """Runs all checks, at most once a second."""
+    """Runs all checks, at most once a second; its probes need no credential, and show only why a check fails."""
 
     def __init__(self, services: CheckedServices) -> None:
         self.services = services
@@ -162,7 +162,7 @@ class Readiness:
         return await asyncio.shield(self._running_checks)
 
     async def _run_checks(self) -> dict[str, str]:
-        results = await asyncio.gather(*(check(self.services) for check, _ in READINESS_CHECKS.values()))
+        results = await asyncio.gather(*(_run_check(check, self.services) for check, _ in READINESS_CHECKS.values()))
         self._reasons = dict(zip(READINESS_CHECKS, results, strict=True))
         self._until_s = asyncio.get_running_loop().time() + CHECKS_CACHE_S
         failing = {name: why for name, why in self._reasons.items() if why}
@@ -170,6 +170,22 @@ class Readiness:
             self._log.warning("not ready", **failing) if failing else self._log.info("ready again")
         self._was_ready = not failing
         return self._reasons
+
+    def routes(self) -> list[Route]:
+        """Return the routes of both probes."""
+        return [Route("/healthz", self._healthz), Route("/readyz", self._readyz)]
+
+    async def _healthz(self, _request: Request) -> Response:
+        """Return 200: a process whose loop runs can respond; whether it can work, `/readyz` shows."""
+        return JSONResponse({"status": "ok", "version": __version__})
+
+    async def _readyz(self, _request: Request) -> Response:
+        """Return 200 where every check passes; otherwise 503, with the reason of each check that fails."""
+        reasons = await self.reasons()
+        failing = {name: why for name, why in reasons.items() if why}
+        checks = {name: why or "ok" for name, why in reasons.items()}
+        status = "not ready" if failing else "ready"
+        return JSONResponse({"status": status, "checks": checks}, 503 if failing else 200)
 
 
 async def _check_store(query: Awaitable[Any], action: str, judge: Callable[[Any], str] = lambda _result: "") -> str:
@@ -186,26 +202,3 @@ def _schema_problem(revision: int | None) -> str:
     if revision is None or revision >= REVISION:
         return ""
     return f"the store's schema has revision {revision}, and this version needs {REVISION}"
-
-
-class Probes:
-    """The probes of the process: no credential; they show only the status, and why a check fails."""
-
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
-
-    def routes(self) -> list[Route]:
-        """Return both routes."""
-        return [Route("/healthz", self._healthz), Route("/readyz", self._readyz)]
-
-    async def _healthz(self, _request: Request) -> Response:
-        """Return 200: a process whose loop runs can respond; whether it can work, `/readyz` shows."""
-        return JSONResponse({"status": "ok", "version": __version__})
-
-    async def _readyz(self, _request: Request) -> Response:
-        """Return 200 where every check passes; otherwise 503, with the reason of each check that fails."""
-        reasons = await self._readiness.reasons()
-        failing = {name: why for name, why in reasons.items() if why}
-        checks = {name: why or "ok" for name, why in reasons.items()}
-        status = "not ready" if failing else "ready"
-        return JSONResponse({"status": status, "checks": checks}, 503 if failing else 200)

@@ -49,12 +49,14 @@ def make_sample_request(row: RouteRow, server: str) -> SampleRequest:
         path = path.replace(f"{{{name}}}", openapi.PATH_PARTS[name][1])
     query = {field.name: field.example for field in row.query if field.required}
     url = server + path + (f"?{urlencode(query)}" if query else "")
-    shown = {name: field for name, field in openapi.fields_of(row.fields).items() if is_prefilled(name, field)}
+    shown = {field.name: field for field in row.fields if is_prefilled(field)}
     is_json = row.body_format is BodyFormat.JSON
     return SampleRequest(
         row.method,
         url,
-        _credential(row),
+        (openapi.credential_header(row), CREDENTIAL_VARIABLES[row.credential])
+        if openapi.SECURITY[row.credential]
+        else None,
         {} if is_json else {name: field.example for name, field in shown.items()},
         {
             name: (json.loads(field.example) if field.type in (FieldType.OBJECT, FieldType.JSON) else field.example)
@@ -66,17 +68,9 @@ def make_sample_request(row: RouteRow, server: str) -> SampleRequest:
     )
 
 
-def is_prefilled(name: str, field: RequestField) -> bool:
+def is_prefilled(field: RequestField) -> bool:
     """True if a sample has a field; all others may be left out."""
-    return bool(field.example) and (field.required or name in _SAMPLE_FIELDS)
-
-
-def _credential(row: RouteRow) -> tuple[str, str] | None:
-    choices = openapi.SECURITY[row.credential]
-    if not choices:
-        return None
-    [scheme] = choices[0]
-    return openapi.SCHEMES[scheme][0], CREDENTIAL_VARIABLES[row.credential]
+    return bool(field.example) and (field.required or field.name in _SAMPLE_FIELDS)
 
 
 def format_curl(sample: SampleRequest) -> str:

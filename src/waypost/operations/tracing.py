@@ -21,7 +21,6 @@ from waypost.base.telemetry.tracing import TraceRecord, TraceStep, is_sampled, t
 if TYPE_CHECKING:  # the extra `otel` may not be installed, and takes a tenth of a second to load
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
-    from opentelemetry.trace import SpanContext
 
 ROOT_STEP: Final = TraceStep.ACCEPTED
 """The step whose span is the parent of all others."""
@@ -80,6 +79,16 @@ class SpanTracing:
     def _record_span(self, record: TraceRecord) -> None:
         if not is_uuid(record.message_id) or not is_sampled(record.message_id, self._sample_ratio):
             return
+        from opentelemetry.context import Context
+        from opentelemetry.trace import (
+            NonRecordingSpan,
+            SpanContext,
+            Status,
+            StatusCode,
+            TraceFlags,
+            set_span_in_context,
+        )
+
         trace_id, first_id = trace_and_span_ids(record.message_id)
         step = record.step.value
         options: dict[str, Any] = {"start_time": record.ended_ns - record.took_ns, "attributes": _attributes(record)}
@@ -87,17 +96,16 @@ class SpanTracing:
             self._ids.first = (trace_id, first_id)
             try:
                 span = self._tracer.start_span(
-                    f"{step.part}: {step.text}",
-                    _empty_context(),
-                    links=_links(record.facts.get("traceparent")),
-                    **options,
+                    f"{step.part}: {step.text}", Context(), links=_links(record.facts.get("traceparent")), **options
                 )
             finally:
                 self._ids.first = None
         else:
-            span = self._tracer.start_span(f"{step.part}: {step.text}", _child_context(trace_id, first_id), **options)
+            first = SpanContext(trace_id, first_id, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+            parent = set_span_in_context(NonRecordingSpan(first), Context())
+            span = self._tracer.start_span(f"{step.part}: {step.text}", parent, **options)
         if record.failed:
-            span.set_status(_error_status())
+            span.set_status(Status(StatusCode.ERROR))
         span.end(record.ended_ns)
 
 
@@ -136,38 +144,14 @@ def _attributes(record: TraceRecord) -> dict[str, Any]:
     return {"waypost.message_id": record.message_id, **facts}
 
 
-def _empty_context() -> Any:
-    from opentelemetry.context import Context
-
-    return Context()
-
-
-def _child_context(trace_id: int, span_id: int) -> Any:
-    from opentelemetry.trace import NonRecordingSpan, set_span_in_context
-
-    return set_span_in_context(NonRecordingSpan(_span_context(trace_id, span_id)), _empty_context())
-
-
-def _span_context(trace_id: int, span_id: int) -> SpanContext:
-    from opentelemetry.trace import SpanContext, TraceFlags
-
-    flags = TraceFlags(TraceFlags.SAMPLED)
-    return SpanContext(trace_id, span_id, is_remote=True, trace_flags=flags)
-
-
 def _links(traceparent: str | None) -> list[Any]:
     """Return a link to the sender's span: no parent, because this trace's id is the message's."""
+    from opentelemetry.context import Context
     from opentelemetry.trace import Link, get_current_span
     from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
     if not traceparent:
         return []
     extract: Callable[..., Any] = TraceContextTextMapPropagator().extract
-    sender = get_current_span(extract({"traceparent": traceparent}, _empty_context())).get_span_context()
+    sender = get_current_span(extract({"traceparent": traceparent}, Context())).get_span_context()
     return [Link(sender)] if sender.is_valid else []
-
-
-def _error_status() -> Any:
-    from opentelemetry.trace import Status, StatusCode
-
-    return Status(StatusCode.ERROR)

@@ -77,11 +77,9 @@ class TryForm(NamedTuple):
 
 def make_try_form(row: RouteRow) -> TryForm:
     """Return the form of a route."""
-    choices = openapi.SECURITY[row.credential]
-    header = openapi.SCHEMES[next(iter(choices[0]))][0] if choices else ""
     return TryForm(
         _ENCODINGS.get(row.body_format, ""),
-        header,
+        openapi.credential_header(row),
         row.credential.value,
         row.credential is Credential.PARTNER_TOKEN,
         tuple(_inputs(row)),
@@ -92,15 +90,16 @@ def _inputs(row: RouteRow) -> Iterator[TryInput]:
     for name in openapi.path_parts(row):
         value = openapi.PATH_PARTS[name][1]
         yield TryInput("path", name, "text", True, value, value, APP_VALUES.get(name, ""), False)
-    for name, field in openapi.fields_of(row.query).items():
-        yield _field_input("query", name, field, is_json=False)
-    for name, field in openapi.fields_of(row.fields).items():
-        yield _field_input("body", name, field, is_json=row.body_format is BodyFormat.JSON)
+    for field in row.query:
+        yield _field_input("query", field, is_json=False)
+    for field in row.fields:
+        yield _field_input("body", field, is_json=row.body_format is BodyFormat.JSON)
 
 
-def _field_input(part: str, name: str, field: RequestField, *, is_json: bool) -> TryInput:
+def _field_input(part: str, field: RequestField, *, is_json: bool) -> TryInput:
     control = _CONTROLS.get(field.type, "text")
-    shows = field.required if part == "query" else is_prefilled(name, field)
+    shows = field.required if part == "query" else is_prefilled(field)
     value = field.example if shows and control != "file" else ""
     is_object = is_json and field.type in (FieldType.JSON, FieldType.OBJECT)
-    return TryInput(part, name, control, field.required, value, field.example, APP_VALUES.get(name, ""), is_object)
+    app_value = APP_VALUES.get(field.name, "")
+    return TryInput(part, field.name, control, field.required, value, field.example, app_value, is_object)

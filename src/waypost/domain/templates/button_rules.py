@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind, Card, OtpType, SupportedApp, TemplateButton
-from waypost.domain.templates.field_rules import MAX_SEARCHED_CHARS, DraftCondition, RuleCheck, RuleFailure, has_text
+from waypost.domain.templates.field_rules import MAX_SEARCHED_CHARS, RuleCheck, RuleFailure, has_text
 from waypost.domain.templates.fields import TemplateDraft
 
 ButtonCondition = Callable[[TemplateButton], bool]
@@ -103,11 +103,6 @@ def has_different_labels(draft: TemplateDraft) -> RuleFailure | None:
     return None
 
 
-def has_short_code(max_chars: int) -> ButtonCondition:
-    """Return a condition for buttons whose sample code has at most so many characters."""
-    return lambda button: all(len(code) <= max_chars for code in button.example)
-
-
 def has_variable_example(button: TemplateButton) -> bool:
     """True if the URL has no variable, or has an example of its own: a placeholder is none."""
     return not button.has_variable or any(example and "{{" not in example for example in button.example)
@@ -148,26 +143,6 @@ def max_buttons(max_count: int, kind: ButtonKind | None = None) -> RuleCheck:
     return check
 
 
-def has_button(kind: ButtonKind) -> RuleCheck:
-    """Return a check that at least one button is of a kind."""
-    return lambda draft: None if any(button.kind is kind for button in draft.buttons) else RuleFailure()
-
-
-def has_single_button(kind: ButtonKind) -> RuleCheck:
-    """Return a check that there is exactly one button, and that it is of a kind."""
-    return lambda draft: None if [button.kind for button in draft.buttons] == [kind] else RuleFailure()
-
-
-def has_any_button(*kinds: ButtonKind) -> DraftCondition:
-    """Return a condition for drafts with a button of one of the kinds."""
-    return lambda draft: any(button.kind in kinds for button in draft.buttons)
-
-
-def has_no_other_button(*kinds: ButtonKind) -> RuleCheck:
-    """Return a check that a button of these kinds is the only one."""
-    return lambda draft: RuleFailure() if len(draft.buttons) > 1 and has_any_button(*kinds)(draft) else None
-
-
 def starts_as_offer(draft: TemplateDraft) -> RuleFailure | None:
     """Check that the copy code button, if any, comes first, and a URL button next."""
     order = [button.kind for button in draft.buttons]
@@ -183,25 +158,10 @@ def groups_quick_replies(draft: TemplateDraft) -> RuleFailure | None:
     return RuleFailure() if changes > 1 else None
 
 
-def max_apps(max_count: int) -> ButtonCondition:
-    """Return a condition for buttons with at most so many applications."""
-    return lambda button: len(button.supported_apps) <= max_count
-
-
-def has_different_apps(button: TemplateButton) -> bool:
-    """True if no application is there twice, with the same package name and hash."""
-    return len(set(button.supported_apps)) == len(button.supported_apps)
-
-
 def is_package_name(app: SupportedApp) -> bool:
     """True if the package name has two or more segments, each of which begins with a letter."""
     name = app.package_name
     return len(name) <= 224 and bool(re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*(\.[A-Za-z][A-Za-z0-9_]*)+", name, re.ASCII))
-
-
-def is_signature_hash(app: SupportedApp) -> bool:
-    """True if the hash has exactly eleven base64 characters."""
-    return bool(re.fullmatch(r"[A-Za-z0-9+/=]{11}", app.signature_hash, re.ASCII))
 
 
 def has_card_count(low: int, high: int) -> RuleCheck:
@@ -255,14 +215,3 @@ def same_in_all_cards(member: str, value_of: Callable[[Card], Any]) -> RuleCheck
         return None if different is None else RuleFailure(f"[{different}].{member}")
 
     return check
-
-
-def has_card_sample(card: Card) -> bool:
-    """True if the card has a URL, a media id or a handle of its medium."""
-    samples = (card.media_url, card.media_id, card.example_media)
-    return any(sample and sample.strip() for sample in samples)
-
-
-def button_kinds(card: Card) -> list[Any]:
-    """Return the kinds of a card's buttons in their order."""
-    return [button.kind for button in card.buttons]

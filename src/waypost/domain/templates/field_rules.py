@@ -5,9 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from waypost.domain.templates.buttons import Card
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Category
-from waypost.domain.templates.types import LANGUAGES, TemplateType
+from waypost.domain.templates.types import TemplateType
 from waypost.domain.templates.variables import (
     example_values,
     has_unclosed_variable,
@@ -103,6 +104,11 @@ def must_not_be(condition: DraftCondition) -> RuleCheck:
     return lambda draft: RuleFailure() if condition(draft) else None
 
 
+def must_meet(condition: DraftCondition) -> RuleCheck:
+    """Return a check that passes for the drafts of a condition only."""
+    return lambda draft: None if condition(draft) else RuleFailure()
+
+
 @dataclass(frozen=True, slots=True)
 class MaxLengthCheck:
     """A check of the maximum length of a field; the editor's counters read the maximum."""
@@ -134,17 +140,6 @@ def number_range(field: str, low: int, high: int) -> RuleCheck:
         return None if number is None or low <= number <= high else RuleFailure(detail=f"it is {number}")
 
     return check
-
-
-def has_valid_name(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that the name has only lower-case letters, digits and underscores."""
-    is_name = re.fullmatch(r"[a-z0-9_]+", draft.element_name or "", re.ASCII)
-    return None if is_name else RuleFailure()
-
-
-def has_known_language(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that the language is a code of the table."""
-    return None if draft.language_code in LANGUAGES else RuleFailure()
 
 
 # fmt: off
@@ -181,10 +176,9 @@ def starts_with_code_sentence(draft: TemplateDraft) -> RuleFailure | None:
     return None if is_code else RuleFailure()
 
 
-def has_sample(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that there is a handle, a media id or a URL of the sample."""
-    samples = (draft.example_media, draft.media_id, draft.media_url)
-    return None if any(sample and sample.strip() for sample in samples) else RuleFailure()
+def has_sample(part: TemplateDraft | Card) -> bool:
+    """True if there is a handle, a media id or a URL of the sample."""
+    return any(sample and sample.strip() for sample in (part.example_media, part.media_id, part.media_url))
 
 
 def has_closed_variables(field: str) -> RuleCheck:
@@ -209,11 +203,6 @@ def has_numbered_variables(field: str) -> RuleCheck:
         return None if numbers == set(range(1, len(set(names)) + 1)) else RuleFailure()
 
     return check
-
-
-def has_single_variable(draft: TemplateDraft) -> RuleFailure | None:
-    """Check that the header has at most one variable."""
-    return RuleFailure() if len(variable_names(draft.header)) > 1 else None
 
 
 def keeps_variables_inside(field: str) -> RuleCheck:

@@ -1,36 +1,28 @@
 """The table of rules for drafts; the first broken rule decides the error."""
 
+import re
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 
 from waypost.domain.app import Hosting
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.domain.templates.button_rules import (
-    button_kinds,
     each_app,
     each_button,
     each_card,
     each_card_passes,
     groups_quick_replies,
-    has_button,
     has_card_count,
-    has_card_sample,
-    has_different_apps,
     has_different_labels,
     has_kind,
     has_kind_fields,
-    has_no_other_button,
     has_otp_type,
-    has_short_code,
-    has_single_button,
     has_valid_phone_number,
     has_valid_url,
     has_variable_example,
     is_package_name,
-    is_signature_hash,
     labels_exclude,
     leads_outside,
-    max_apps,
     max_buttons,
     max_label_length,
     same_in_all_cards,
@@ -51,17 +43,15 @@ from waypost.domain.templates.field_rules import (
     has_category,
     has_closed_variables,
     has_enough_text,
-    has_known_language,
     has_numbered_variables,
     has_sample,
-    has_single_variable,
     has_type,
-    has_valid_name,
     has_visible_text,
     is_lto,
     keeps_variables_apart,
     keeps_variables_inside,
     max_length,
+    must_meet,
     must_not_be,
     number_range,
     required,
@@ -69,8 +59,8 @@ from waypost.domain.templates.field_rules import (
 )
 from waypost.domain.templates.fields import DRAFT_ATTRIBUTES, TemplateDraft
 from waypost.domain.templates.template import Category
-from waypost.domain.templates.types import ADDED_BUTTON_TYPES, HeaderFormat, TemplateType, find_types
-from waypost.domain.templates.variables import EMOJI, FORMATTING, LINE_BREAKS
+from waypost.domain.templates.types import ADDED_BUTTON_TYPES, LANGUAGES, HeaderFormat, TemplateType, find_types
+from waypost.domain.templates.variables import EMOJI, FORMATTING, LINE_BREAKS, variable_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +245,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     TemplateRule(
         "name-characters",
         field="elementName",
-        check=has_valid_name,
+        check=must_meet(lambda draft: bool(re.fullmatch(r"[a-z0-9_]+", draft.element_name or "", re.ASCII))),
         requirement="must consist of lower-case letters, digits and underscores, such as order_update_2",
         source="facts 3.3; operator 2.3",
         fix_hint="Use a to z, 0 to 9 and underscores only, such as order_update_2.",
@@ -394,7 +384,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     TemplateRule(
         "sample-document",
         field="exampleMedia",
-        check=applies_when(has_type(*_SAMPLED), has_sample),
+        check=applies_when(has_type(*_SAMPLED), must_meet(has_sample)),
         requirement=f"{_MUST_SAMPLE}, always for {_join_names(_SAMPLED)}",
         source="spec, Create template, exampleMedia; facts 3.1",
         fix_hint=_HINT_SAMPLE,
@@ -402,7 +392,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     TemplateRule(
         "sample-enabled",
         field="exampleMedia",
-        check=applies_when(lambda draft: draft.enable_sample and has_type(*_MAY_SAMPLE)(draft), has_sample),
+        check=applies_when(lambda draft: draft.enable_sample and has_type(*_MAY_SAMPLE)(draft), must_meet(has_sample)),
         requirement=f"{_MUST_SAMPLE}, when enableSample is true for {_join_names(_MAY_SAMPLE)}",
         source="spec, Create template, enableSample; facts 3.1",
         fix_hint=_HINT_SAMPLE,
@@ -524,7 +514,7 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     TemplateRule(
         "card-sample",
         field="cards",
-        check=each_card("exampleMedia", has_card_sample),
+        check=each_card("exampleMedia", has_sample),
         requirement="is required, or mediaUrl or mediaId",
         source="spec, Card object",
         fix_hint="Upload the card's sample, or enter its public URL.",
@@ -614,7 +604,10 @@ SPEC_RULES: Final = (  # Source: spec, "Create template", "Errors" and "Limits";
     TemplateRule(
         "expiry-copy-code",
         field="buttons",
-        check=applies_when(lambda draft: draft.is_lto and draft.has_expiration is True, has_button(_CODE)),
+        check=applies_when(
+            lambda draft: draft.is_lto and draft.has_expiration is True,
+            must_meet(lambda draft: any(button.kind is _CODE for button in draft.buttons)),
+        ),
         requirement="must hold a COPY_CODE button because hasExpiration is true",
         source="spec, Create template, hasExpiration",
         fix_hint="Add a COPY_CODE button, or choose an offer that does not expire.",
@@ -665,7 +658,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "language-known",
         field="languageCode",
-        check=has_known_language,
+        check=allowed_values("language_code", LANGUAGES),
         requirement="must be a language code such as en_US",
         source="operator 2.5; facts 3.9",
         fix_hint="Choose one of the operator's languages.",
@@ -707,7 +700,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "header-variable",
         field="header",
-        check=has_single_variable,
+        check=must_not_be(lambda draft: len(variable_names(draft.header)) > 1),
         requirement="must hold at most one variable, {{1}}",
         source="operator 2.3; facts 3.3",
         fix_hint="Keep one variable in the header, and move the others into the body.",
@@ -777,7 +770,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "sample-media",
         field="exampleMedia",
-        check=applies_when(has_type(*_MAY_SAMPLE), has_sample),
+        check=applies_when(has_type(*_MAY_SAMPLE), must_meet(has_sample)),
         requirement=f"{_MUST_SAMPLE}, for the review",
         source="operator 2.2",
         fix_hint=_HINT_SAMPLE,
@@ -815,7 +808,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "code-button",
         field="buttons",
-        check=applies_when(_SECRET, has_single_button(_OTP)),
+        check=applies_when(_SECRET, must_meet(lambda draft: [button.kind for button in draft.buttons] == [_OTP])),
         requirement="must hold one OTP button and no other for AUTHENTICATION",
         source="operator 2.2",
         fix_hint="Keep one OTP button, and remove all others.",
@@ -829,7 +822,9 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "sales-button",
         field="buttons",
-        check=has_no_other_button(_MPM, _CLG),
+        check=must_not_be(
+            lambda draft: len(draft.buttons) > 1 and any(button.kind in (_MPM, _CLG) for button in draft.buttons)
+        ),
         requirement="must hold nothing beside the button of PRODUCT or CATALOG",
         source="operator 2.3",
         fix_hint="Remove the other buttons, or choose another type.",
@@ -901,7 +896,9 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "copy-code-length",
         field="buttons",
-        check=each_button("example", has_short_code(15), among=has_kind(_CODE)),
+        check=each_button(
+            "example", lambda button: all(len(code) <= 15 for code in button.example), among=has_kind(_CODE)
+        ),
         requirement="must be at most 15 characters",
         source="operator 2.3",
         fix_hint=_HINT_SHORTER,
@@ -917,7 +914,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "otp-app-count",
         field="buttons",
-        check=each_button("supported_apps", max_apps(5)),
+        check=each_button("supported_apps", lambda button: len(button.supported_apps) <= 5),
         requirement="must hold at most 5 apps",
         source="operator 2.2",
         fix_hint="List at most five apps.",
@@ -925,7 +922,9 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "otp-app-different",
         field="buttons",
-        check=each_button("supported_apps", has_different_apps),
+        check=each_button(
+            "supported_apps", lambda button: len(set(button.supported_apps)) == len(button.supported_apps)
+        ),
         requirement="must not hold an app twice",
         source="operator 2.4",
         fix_hint="Remove the second of two apps with the same package name and hash.",
@@ -941,7 +940,9 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "otp-signature-form",
         field="buttons",
-        check=each_app("signature_hash", is_signature_hash),
+        check=each_app(
+            "signature_hash", lambda app: bool(re.fullmatch(r"[A-Za-z0-9+/=]{11}", app.signature_hash, re.ASCII))
+        ),
         requirement="must be exactly 11 characters: letters, digits, +, / and =",
         source="operator 2.3",
         fix_hint="Copy the hash that your build prints: 11 characters.",
@@ -1039,7 +1040,7 @@ _MESSAGE_RULES: Final = (
     TemplateRule(
         "card-alike-buttons",
         field="cards",
-        check=same_in_all_cards("buttons", button_kinds),
+        check=same_in_all_cards("buttons", lambda card: [button.kind for button in card.buttons]),
         requirement="must be of the same kinds in the same order in all cards",
         source="operator 2.3; facts 3.3",
         fix_hint="Use the same types of buttons in the same order on all cards.",
