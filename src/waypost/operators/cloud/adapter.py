@@ -2,13 +2,12 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from waypost.base.clock import Clock, SystemClock
 from waypost.base.json_values import object_of
 from waypost.domain.app import App, OperatorAccount
-from waypost.domain.direct_calls import CallFailure, OperatorCall, OperatorProblem, Response
-from waypost.domain.event import Event, WebhookItem
+from waypost.domain.direct_calls import CallFailure, OperatorCall, Response
 from waypost.domain.media import UploadedMedia
 from waypost.domain.message import Message, is_marketing_content
 from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
@@ -72,8 +71,10 @@ class CloudOperator:
             request_id=message.request_id,
         )
         match response:
+            case {"messages": [{"id": str(operator_id)}, *_], "contacts": [{"wa_id": str(number)}, *_]}:
+                return OperatorAccepted(parse_name(operator_id), recipient=parse_name(number))
             case {"messages": [{"id": str(operator_id)}, *_]}:
-                return OperatorAccepted(parse_name(operator_id), recipient=_recipient(response))
+                return OperatorAccepted(parse_name(operator_id))
             case {"error": error}:  # the template name already exists: not expected for a message, and rejected
                 return name_conflict(object_of(error))
             case dict():
@@ -123,34 +124,9 @@ class CloudOperator:
         """Return the operator app, which owns the handles."""
         return account["app_id"]
 
-    def explain(self, code: int) -> OperatorProblem | None:
-        """Return the problem that the error code of a direct call points to."""
-        return explain(code)
-
-    def handshake(self, account: OperatorAccount, challenge: str, *, is_right: bool) -> Mapping[str, str] | None:
-        """Return the query of a webhook handshake, or of a wrong one."""
-        return webhook.handshake(account, challenge, is_right=is_right)
-
-    def verify_handshake(self, account: OperatorAccount, query: Mapping[str, str]) -> str | None:
-        """Return the challenge of a correct webhook handshake."""
-        return webhook.verify_handshake(account, query)
-
-    def is_signed(self, account: OperatorAccount, headers: Mapping[str, str], body: bytes) -> bool:
-        """True if the operator signed exactly these bytes."""
-        return webhook.is_signed(account, headers, body)
-
-    def split(self, account: OperatorAccount, body: bytes) -> Sequence[WebhookItem]:
-        """Return the webhook items of a body."""
-        return webhook.split(account, body)
-
-    def read(self, item: bytes) -> Event:
-        """Return the event of one item."""
-        return webhook.read(item)
-
-
-def _recipient(response: Mapping[str, Any]) -> str | None:
-    match response:
-        case {"contacts": [{"wa_id": str(number)}, *_]}:
-            return parse_name(number)
-        case _:
-            return None
+    explain = staticmethod(explain)
+    handshake = staticmethod(webhook.handshake)
+    verify_handshake = staticmethod(webhook.verify_handshake)
+    is_signed = staticmethod(webhook.is_signed)
+    split = staticmethod(webhook.split)
+    read = staticmethod(webhook.read)

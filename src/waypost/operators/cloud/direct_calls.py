@@ -1,8 +1,10 @@
 """Direct calls: a table of the request of each call and the reader of its response."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
+from waypost.base.json_values import objects_in
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import (
     CallFailure,
@@ -20,6 +22,7 @@ from waypost.domain.direct_calls import (
     MarkRead,
     MissingWebhookField,
     OperatorCall,
+    OperatorNumber,
     Response,
     Subscribe,
     TemplateDetail,
@@ -32,7 +35,7 @@ from waypost.domain.direct_calls import (
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.operators.cloud import direct_responses
 from waypost.operators.cloud.http_calls import CloudHttpClient
-from waypost.operators.cloud.numbers import number_status
+from waypost.operators.cloud.numbers import number_status, operator_number
 from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
 from waypost.operators.contract import GraphRequest
 
@@ -59,6 +62,7 @@ _TEMPLATES: Final = {  # Source: operator's facts 2.1
     ),
     TemplateDetail.TEXTS: "name,language,status,components",
 }
+_ACCOUNT: Final = "{business_account_id}"
 _NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's error text; its code is 100
 
 
@@ -124,7 +128,6 @@ async def _list_app_subscriptions(client: CloudHttpClient, account: OperatorAcco
 async def _list_missing_fields(
     client: CloudHttpClient, account: OperatorAccount, _request: ListMissingFields
 ) -> list[MissingWebhookField] | CallFailure:
-    """Return the fields that the app is not subscribed to."""
     listed = await _list_app_subscriptions(client, account)
     return direct_responses.missing_fields(listed) if isinstance(listed, list) else listed
 
@@ -181,37 +184,29 @@ def _mark_read(request: MarkRead) -> GraphRequest:
     return GraphRequest("POST", f"{request.number_id}/messages", {**body, **typing}, is_message=True)
 
 
-def _get_number(request: GetNumber) -> GraphRequest:
-    return GraphRequest("GET", request.number_id, query={"fields": _NUMBER})
-
-
-def _get_template(request: GetTemplate) -> GraphRequest:
-    return GraphRequest("GET", request.template_id, query={"fields": _TEMPLATE_FIELDS})
-
-
-def _unpause_template(request: UnpauseTemplate) -> GraphRequest:
-    return GraphRequest("POST", f"{request.template_id}/unpause")
-
-
 def _list_templates(request: ListTemplates) -> GraphRequest:
     owner, name = request.business_account_id, {} if request.name is None else {"name": request.name}
     query = {**name, "fields": _TEMPLATES[request.detail]}
     return GraphRequest("GET", f"{owner}/message_templates", query=query, business=owner)
 
 
-def _business_request(method: str, edge: str = "", fields: str = "") -> Callable[[Any], GraphRequest]:
-    """Return the request of a call about a business account itself."""
+def _read_numbers(items: list[Any]) -> list[OperatorNumber]:
+    return [operator_number(item) for item in objects_in(items)]
 
-    def make_request(request: Any) -> GraphRequest:
-        owner: str = request.business_account_id
-        path = f"{owner}/{edge}" if edge else owner
-        return GraphRequest(method, path, query={"fields": fields} if fields else None, business=owner)
 
-    return make_request
+def _make_request(method: str, path: str, fields: str = "") -> Callable[[Any], GraphRequest]:
+    """Return a function that makes the request of a call, with members of the call in its path."""
+
+    def make(request: Any) -> GraphRequest:
+        members = asdict(request)
+        query = {"fields": fields} if fields else None
+        business = members.get("business_account_id", "")
+        return GraphRequest(method, path.format_map(members), query=query, business=business)
+
+    return make
 
 
 def _medium_request(method: str) -> Callable[[Any], GraphRequest]:
-    """Return the request of a call about a media file of a number."""
     return lambda request: GraphRequest(
         method, request.medium_id, query={"phone_number_id": request.number_id}, is_message=True
     )
@@ -220,20 +215,22 @@ def _medium_request(method: str) -> Callable[[Any], GraphRequest]:
 CALLS: Final[
     dict[type[OperatorCall[Any]], _DirectCall | Callable[[CloudHttpClient, OperatorAccount, Any], Awaitable[Any]]]
 ] = {  # Source: operator's facts 1, 2.1, 6.1
-    GetNumber: _DirectCall(_get_number, number_status),
-    GetBusinessStatus: _DirectCall(_business_request("GET", fields=_BUSINESS_STATUS), direct_responses.business_status),
-    GetBusinessAccount: _DirectCall(_business_request("GET", fields=_BUSINESS), direct_responses.operator_business),
+    GetNumber: _DirectCall(_make_request("GET", "{number_id}", _NUMBER), number_status),
+    GetBusinessStatus: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS_STATUS), direct_responses.business_status),
+    GetBusinessAccount: _DirectCall(_make_request("GET", _ACCOUNT, _BUSINESS), direct_responses.operator_business),
     ListNumbers: _DirectCall(
-        _business_request("GET", "phone_numbers", _NUMBERS), direct_responses.operator_numbers, "phone numbers"
+        _make_request("GET", f"{_ACCOUNT}/phone_numbers", _NUMBERS), _read_numbers, "phone numbers"
     ),
     CheckToken: _check_token,
     GetSubscription: _get_subscription,
     ListMissingFields: _list_missing_fields,
     Subscribe: _subscribe,
-    Unsubscribe: _DirectCall(_business_request("DELETE", "subscribed_apps"), direct_responses.call_result),
+    Unsubscribe: _DirectCall(_make_request("DELETE", f"{_ACCOUNT}/subscribed_apps"), direct_responses.call_result),
     ListTemplates: _DirectCall(_list_templates, direct_responses.operator_templates, "templates"),
-    GetTemplate: _DirectCall(_get_template, direct_responses.operator_template),
-    UnpauseTemplate: _DirectCall(_unpause_template, direct_responses.call_result),
+    GetTemplate: _DirectCall(
+        _make_request("GET", "{template_id}", _TEMPLATE_FIELDS), direct_responses.operator_template
+    ),
+    UnpauseTemplate: _DirectCall(_make_request("POST", "{template_id}/unpause"), direct_responses.call_result),
     MarkRead: _DirectCall(_mark_read, direct_responses.call_result),
     GetMedium: _DirectCall(_medium_request("GET"), direct_responses.medium),
     DeleteMedium: _DirectCall(_medium_request("DELETE"), direct_responses.call_result),

@@ -3,20 +3,19 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from waypost.base.json_values import boolean_of, list_of, object_of, objects_in
+from waypost.base.json_values import boolean_of, list_of, object_of
 from waypost.domain.direct_calls import (
     BusinessStatus,
     CallResult,
     MissingWebhookField,
     OperatorBusiness,
     OperatorMedium,
-    OperatorNumber,
     OperatorTemplate,
     TokenStatus,
     WebhookSubscription,
 )
 from waypost.domain.outcome import OperatorUnavailable
-from waypost.operators.cloud.numbers import operator_number, webhook_url
+from waypost.operators.cloud.numbers import webhook_url
 from waypost.operators.cloud.templates import parse_template
 from waypost.operators.cloud.tolerant_json import parse_number, parse_text
 from waypost.operators.cloud.webhook_items import NEEDED_FIELDS
@@ -31,11 +30,6 @@ TOKEN_STATUS_UNSUPPORTED_CODES: Final = frozenset({1, 3, 10, 100})
 def call_result(response: dict[str, Any]) -> CallResult:
     """Return the result of a call; a response that does not deny success is a success."""
     return CallResult(boolean_of(response.get("success"), default=True), parse_text(response.get("reason")))
-
-
-def operator_numbers(items: list[Any]) -> list[OperatorNumber]:
-    """Return the numbers of a list, without values that are not objects."""
-    return [operator_number(item) for item in objects_in(items)]
 
 
 def business_status(response: dict[str, Any]) -> BusinessStatus:

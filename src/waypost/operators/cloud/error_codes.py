@@ -94,13 +94,7 @@ OPERATOR_ERROR_ROWS: Final = (
     OperatorErrorRow(3, "our app lacks the capability", _S, _FINAL, partner_code=INTERNAL_ERROR),
     OperatorErrorRow(4, "too many calls of our app", _S, RetryReason.CALLS, _ACCOUNT, RATE_LIMITED),
     OperatorErrorRow(
-        4,
-        meaning="too many calls of our app, temporarily",
-        report_mode=_S,
-        retry_reason=RetryReason.CALLS,
-        retry_scope=_ACCOUNT,
-        partner_code=RATE_LIMITED,
-        subcode=2446079,
+        4, "too many calls of our app, temporarily", _S, RetryReason.CALLS, _ACCOUNT, RATE_LIMITED, 2446079
     ),
     OperatorErrorRow(10, "our app lacks the permission", _S, _FINAL, partner_code=INTERNAL_ERROR),
     OperatorErrorRow(17, "too many calls of our user", _S, RetryReason.CALLS, _ACCOUNT, RATE_LIMITED),
@@ -126,20 +120,10 @@ OPERATOR_ERROR_ROWS: Final = (
     OperatorErrorRow(613, "too many calls", _S, RetryReason.CALLS, _ACCOUNT, RATE_LIMITED),
     OperatorErrorRow(803, "no such object", _S, _FINAL),
     OperatorErrorRow(
-        80007,
-        meaning="too many calls for the business account",
-        report_mode=_S,
-        retry_reason=RetryReason.ACCOUNT_CALLS,
-        retry_scope=_BUSINESS,
-        partner_code=RATE_LIMITED,
+        80007, "too many calls for the business account", _S, RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED
     ),
     OperatorErrorRow(
-        80008,
-        meaning="too many calls to manage the business account",
-        report_mode=_S,
-        retry_reason=RetryReason.ACCOUNT_CALLS,
-        retry_scope=_BUSINESS,
-        partner_code=RATE_LIMITED,
+        80008, "too many calls to manage the business account", _S, RetryReason.ACCOUNT_CALLS, _BUSINESS, RATE_LIMITED
     ),
     OperatorErrorRow(130403, "the business has blocked the recipient", _UNKNOWN, _FINAL),
     OperatorErrorRow(130429, "the number exceeds its throughput", _S, RetryReason.THROUGHPUT, _SOURCE),
@@ -201,11 +185,6 @@ _BY_CODE: Final = {
 }
 
 
-def find_error_row(code: int, subcode: int | None = None) -> OperatorErrorRow | None:
-    """Return the row of a code: that of its subcode if there is one, else of the code alone; None if unknown."""
-    return _BY_CODE.get((code, subcode)) or _BY_CODE.get((code, None))
-
-
 def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float | None) -> NotAccepted:
     """Return the outcome of a submission that got this error object.
 
@@ -218,7 +197,7 @@ def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float
         retry_after_s: the wait that the operator requested.
     """
     code, text = int(error["code"]), partner_text(error)
-    row = find_error_row(code, parse_number(error.get("error_subcode")))
+    row = _BY_CODE.get((code, parse_number(error.get("error_subcode")))) or _BY_CODE.get((code, None))
     if row is None:
         if boolean_of(error.get("is_transient"), default=False):
             return OperatorUnavailable(text, code, retry_after_s)
@@ -228,15 +207,10 @@ def error_outcome(error: Mapping[str, Any], *, status: int, retry_after_s: float
     partner_code = row.resolve_partner_code(code)
     if row.retry_reason is None or row.retry_reason is RetryReason.ONCE:
         operator_code = code if partner_code != code else None
-        return OperatorRejected(
-            partner_code, text, row.retry_reason is RetryReason.ONCE, operator_code, _is_about_media(code, text)
-        )
+        # Whether the operator may have no such media file (any more).
+        is_about_media = code in MEDIA_CODES and (code != INVALID_PARAMETER or bool(_NAMES_MEDIA.search(text)))
+        return OperatorRejected(partner_code, text, row.retry_reason is RetryReason.ONCE, operator_code, is_about_media)
     return OperatorUnavailable(text, code, retry_after_s, row.retry_reason, row.retry_scope, partner_code)
-
-
-def _is_about_media(code: int, text: str) -> bool:
-    """True if an error may mean that the operator does not have a media file of the submission."""
-    return code in MEDIA_CODES and (code != INVALID_PARAMETER or bool(_NAMES_MEDIA.search(text)))
 
 
 def name_conflict(error: Mapping[str, Any]) -> OperatorRejected:
@@ -263,50 +237,35 @@ def partner_text(error: Mapping[str, Any]) -> str:
     return "rejected without a reason"
 
 
-_PERMISSIONS: Final = tuple(range(200, 300))
-
 _PROBLEMS: Final = (  # Source: operator's facts 1, 5.2
     # codes, serious, meaning, fix hint
     (
         (0, 190),
-        OperatorProblem(
-            True,
-            text="the token is no longer valid",
-            fix_hint="create a new token for the system user, then: waypost account token {account}",
-        ),
+        True,
+        "the token is no longer valid",
+        "create a new token for the system user, then: waypost account token {account}",
     ),
     (
-        (3, 10, *_PERMISSIONS),
-        OperatorProblem(
-            True,
-            text="the token lacks a permission",
-            fix_hint=(
-                "give it whatsapp_business_messaging and whatsapp_business_management, then: waypost account "
-                "token {account}"
-            ),
-        ),
+        (3, 10, *range(200, 300)),
+        True,
+        "the token lacks a permission",
+        "give it whatsapp_business_messaging and whatsapp_business_management, then: waypost account token {account}",
     ),
     (
         (33, 100, 803),
-        OperatorProblem(
-            True,
-            text="the operator has no such object, or does not show it to this token",
-            fix_hint="check the id, and that the system user has been assigned the business account with full control",
-        ),
+        True,
+        "the operator has no such object, or does not show it to this token",
+        "check the id, and that the system user has been assigned the business account with full control",
     ),
-    (
-        (368, 131031),
-        OperatorProblem(
-            True, text="the operator has blocked the account", fix_hint="read its notices in the operator's console"
-        ),
-    ),
-    (
-        (4, 17, 613, 80007, 80008, 130429),
-        OperatorProblem(False, text="the operator accepts no more calls for now", fix_hint="wait; nothing is lost"),
-    ),
-    ((1, 2, 131000, 131016), OperatorProblem(False, "the operator is not available", "wait, then check again")),
+    ((368, 131031), True, "the operator has blocked the account", "read its notices in the operator's console"),
+    ((4, 17, 613, 80007, 80008, 130429), False, "the operator accepts no more calls for now", "wait; nothing is lost"),
+    ((1, 2, 131000, 131016), False, "the operator is not available", "wait, then check again"),
 )
-_PROBLEM_BY_CODE: Final = {code: problem for codes, problem in _PROBLEMS for code in codes}
+_PROBLEM_BY_CODE: Final = {
+    code: OperatorProblem(is_serious, text, fix_hint)
+    for codes, is_serious, text, fix_hint in _PROBLEMS
+    for code in codes
+}
 
 
 def explain(code: int) -> OperatorProblem | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
-from waypost.domain.message import MEDIA_MEMBERS, PARTNER_DATA_MEMBERS, CardSend, Message, Passthrough, TemplateSend
+from waypost.domain.message import MEDIA_MEMBERS, PARTNER_DATA_MEMBERS, Message, Passthrough, TemplateSend
 from waypost.domain.postback import button_payload
 from waypost.domain.session_messages.content import Body, SendContext, location_body, medium_body, product_section_body
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
@@ -40,15 +40,13 @@ def _components(send: TemplateSend, draft: TemplateDraft, message_id: str, copie
     if header:
         components.append({"type": "header", "parameters": header})
     if params.body:
-        components.append(
-            {"type": "body", "parameters": _text_parameters(params.body, draft.content, draft)}
-        )  # fmt: skip
+        components.append({"type": "body", "parameters": _text_parameters(params.body, draft.content, draft)})
     extras = [extra.send_component(send, draft) for extra in TEMPLATE_EXTRAS]
     components += [component for component in extras if component is not None]
     postback_texts = send.postback_texts or {}
     for index, button in enumerate(draft.buttons):
         parameter = _parameter(button, params.buttons.get(index))
-        if button.kind in _PRODUCT_BUTTONS:
+        if button.kind in (ButtonKind.MPM, ButtonKind.CATALOG):
             parameter = _product_action(send, button, params.thumbnail)
         elif button.kind is ButtonKind.QUICK_REPLY and index in postback_texts:
             payload = button_payload(message_id, index, postback_texts[index])
@@ -56,18 +54,7 @@ def _components(send: TemplateSend, draft: TemplateDraft, message_id: str, copie
         if parameter is not None:
             components.append(_button(button, index, parameter))
     if draft.cards is not None:
-        cards = [
-            _card(
-                send,
-                draft,
-                card_index,
-                card,
-                (params.cards[card_index] if card_index < len(params.cards) else CardParameters()),
-                message_id,
-                copies,
-            )
-            for card_index, card in enumerate(send.cards)
-        ]
+        cards = [_card(send, draft, index, params, message_id, copies) for index in range(len(send.cards))]
         components.append({"type": "carousel", "cards": cards})
     return components
 
@@ -103,7 +90,6 @@ _SUB_TYPES = {  # Source: operator's facts 4.2; the operator treats a one-time c
     ButtonKind.MPM:         "mpm",
     ButtonKind.CATALOG:     "catalog",
 }
-_PRODUCT_BUTTONS = (ButtonKind.MPM, ButtonKind.CATALOG)
 # fmt: on
 
 
@@ -132,14 +118,16 @@ def _card(
     send: TemplateSend,
     draft: TemplateDraft,
     card_index: int,
-    card: CardSend,
-    params: CardParameters,
+    all_params: TemplateParameters,
     message_id: str,
     copies: Mapping[str, str],
 ) -> Body:
     """Return one card; all cards that were sent are passed on, because the operator checks their number."""
+    card = send.cards[card_index]
+    params = all_params.cards[card_index] if card_index < len(all_params.cards) else CardParameters()
     template_card = draft.cards[card_index] if draft.cards and card_index < len(draft.cards) else None
-    kind = _card_media_kind(send, template_card.header_type if template_card else "")
+    kind = template_card.header_type.lower() if template_card else ""
+    kind = kind or "image" if send.card_media_kind is None else send.card_media_kind.value
     components: list[Body] = [{"type": "header", "parameters": [{"type": kind, kind: medium_body(card.media, copies)}]}]
     if params.body:
         text = template_card.body if template_card else None
@@ -153,12 +141,6 @@ def _card(
         if parameter is not None:
             components.append(_button(button, index, parameter))
     return {"card_index": card_index, "components": components}
-
-
-def _card_media_kind(send: TemplateSend, header_type: str) -> str:
-    if send.card_media_kind is not None:
-        return send.card_media_kind.value
-    return header_type.lower() or "image"
 
 
 CALLBACK_DATA: Final = "biz_opaque_callback_data"

@@ -129,8 +129,6 @@ KIND: Final = "cloud"
 DEFAULT_API_VERSION: Final = "v25.0"
 """The API version of an account that sets none. Source: operator's facts 1."""
 
-_VERSION_PATTERN: Final = re.compile(r"v[0-9]{1,3}\.[0-9]{1,3}")
-
 
 def _is_visible_ascii(value: str) -> bool:
     """True if a value can be used in a header and in a URL."""
@@ -141,16 +139,18 @@ def _is_printable(value: str) -> bool:
     return bool(value.strip()) and value.isprintable()
 
 
-def _is_version(value: str) -> bool:
-    return _VERSION_PATTERN.fullmatch(value) is not None
-
-
 _VISIBLE_ASCII_TEXT: Final = "visible ASCII characters, without spaces"
 _PRINTABLE_TEXT: Final = "printable text"
 
 CLOUD_ACCOUNT_FIELDS: Final = (
     # name, meaning, accepts, accepted
-    AccountField("version", "API version of the operator.", _is_version, "such as v25.0", default=DEFAULT_API_VERSION),
+    AccountField(
+        "version",
+        "API version of the operator.",
+        lambda value: re.fullmatch(r"v[0-9]{1,3}\.[0-9]{1,3}", value) is not None,
+        "such as v25.0",
+        default=DEFAULT_API_VERSION,
+    ),
     AccountField(
         "token",
         meaning="System user token for the operator's API.",

@@ -102,14 +102,18 @@ class LimitUsageTracker:
             paused_until_ms = self._paused_until_ms.get((account_key, category, owner), 0)
             if paused_until_ms > until_ms:
                 until_ms, scope = paused_until_ms, _retry_scope(owner)
-            elif paused_until_ms:
-                self._drop_expired_pause(account_key, category, owner, now_ms)
+            elif 0 < paused_until_ms <= now_ms:
+                del self._paused_until_ms[account_key, category, owner]
         for usage in self._usages.get(account_key, {}).values():
             if category is CallCategory.MESSAGES and usage.type != MESSAGES_USAGE_TYPE:
                 continue
             if business and usage.business_id not in ("", business):
                 continue
-            usage_until_ms = _wait_until_ms(usage)
+            usage_until_ms = 0
+            if usage.minutes_until_reset:
+                usage_until_ms = usage.seen_ms + min(usage.minutes_until_reset * 60_000, MAX_USAGE_WAIT_MS)
+            elif usage.percent >= NEAR_PERCENT:
+                usage_until_ms = usage.seen_ms + USAGE_RECHECK_MS
             if usage_until_ms > until_ms:
                 until_ms, scope = usage_until_ms, _retry_scope(usage.business_id)
                 reason = f"the operator was not called: {usage.percent} % of the calls are used"
@@ -117,10 +121,6 @@ class LimitUsageTracker:
             return None
         wait_s = (until_ms - now_ms) / 1000
         return OperatorUnavailable(reason, 0, wait_s, RetryReason.CALLS, scope, RATE_LIMITED)
-
-    def _drop_expired_pause(self, account_key: _AccountKey, category: CallCategory, owner: str, now_ms: int) -> None:
-        if self._paused_until_ms[account_key, category, owner] <= now_ms:
-            del self._paused_until_ms[account_key, category, owner]
 
 
 def _retry_scope(owner: str) -> RetryScope:
@@ -130,13 +130,6 @@ def _retry_scope(owner: str) -> RetryScope:
 def _account_key(account: OperatorAccount) -> _AccountKey:
     """Return the key of an account; one with a changed base URL has no usage there."""
     return account.id, account.base_url
-
-
-def _wait_until_ms(usage: LimitUsage) -> int:
-    """Return the end of the wait for a usage; 0 if there is none."""
-    if usage.minutes_until_reset:
-        return usage.seen_ms + min(usage.minutes_until_reset * 60_000, MAX_USAGE_WAIT_MS)
-    return usage.seen_ms + USAGE_RECHECK_MS if usage.percent >= NEAR_PERCENT else 0
 
 
 @lru_cache(maxsize=256)

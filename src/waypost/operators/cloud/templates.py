@@ -5,6 +5,7 @@ then rejects it because it was done already, its template is compared with the r
 """
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -66,9 +67,10 @@ def template_components(draft: TemplateDraft, copies: Mapping[str, str]) -> list
     Source: operator's facts 2.2.
     """
     if draft.category == Category.AUTHENTICATION:
+        minutes = draft.code_expiration_minutes
         components = [
             {"type": "BODY", "add_security_recommendation": draft.add_security_recommendation},
-            _code_footer(draft),
+            None if minutes is None else {"type": "FOOTER", "code_expiration_minutes": minutes},
             _buttons(draft.buttons),
         ]
     else:
@@ -78,7 +80,9 @@ def template_components(draft: TemplateDraft, copies: Mapping[str, str]) -> list
             {"type": "FOOTER", "text": draft.footer} if draft.footer else None,
             *(extra.component(draft) for extra in TEMPLATE_EXTRAS),
             _buttons(draft.buttons),
-            _carousel(draft, copies),
+            {"type": "CAROUSEL", "cards": [_card(card, draft.parameter_format, copies) for card in draft.cards]}
+            if draft.cards
+            else None,
         ]
     return [component for component in components if component is not None]
 
@@ -126,18 +130,6 @@ def _text(type: str, text: str, example: str | None, parameter_format: str | Non
     return component
 
 
-def _code_footer(draft: TemplateDraft) -> Component | None:
-    minutes = draft.code_expiration_minutes
-    return None if minutes is None else {"type": "FOOTER", "code_expiration_minutes": minutes}
-
-
-def _carousel(draft: TemplateDraft, copies: Mapping[str, str]) -> Component | None:
-    if not draft.cards:
-        return None
-    cards = [_card(card, draft.parameter_format, copies) for card in draft.cards]
-    return {"type": "CAROUSEL", "cards": cards}
-
-
 def _card(card: Card, parameter_format: str | None, copies: Mapping[str, str]) -> Component:
     components = [
         _media_header(card.header_type, card, copies),
@@ -162,8 +154,14 @@ def _button(button: TemplateButton) -> Component:
             body["phone_number"] = button.phone_number
         case ButtonKind.COPY_CODE:
             return {"type": button.kind.value, "example": next(iter(button.example), "")}
-        case ButtonKind.OTP:
-            return _otp(button)
+        case ButtonKind.OTP:  # with flat fields in `supported_apps`. Source: operator's facts 2.2, notes
+            body = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
+            if button.autofill_text:
+                body["autofill_text"] = button.autofill_text
+            if button.zero_tap_terms_accepted is not None:
+                body["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
+            if button.supported_apps:
+                body["supported_apps"] = [asdict(app) for app in button.supported_apps]
         case ButtonKind.FLOW:
             body["flow_id"] = button.flow_id
             body["flow_action"] = (button.flow_action or "NAVIGATE").lower()
@@ -173,20 +171,6 @@ def _button(button: TemplateButton) -> Component:
                 body["icon"] = button.icon
         case ButtonKind.QUICK_REPLY | ButtonKind.MPM | ButtonKind.CATALOG:
             pass
-    return body
-
-
-def _otp(button: TemplateButton) -> Component:
-    """Return a one-time code's button, with flat fields in `supported_apps`. Source: operator's facts 2.2, notes."""
-    body: Component = {"type": button.kind.value, "otp_type": button.otp_type, "text": button.text}
-    if button.autofill_text:
-        body["autofill_text"] = button.autofill_text
-    if button.zero_tap_terms_accepted is not None:
-        body["zero_tap_terms_accepted"] = button.zero_tap_terms_accepted
-    if button.supported_apps:
-        body["supported_apps"] = [
-            {"package_name": app.package_name, "signature_hash": app.signature_hash} for app in button.supported_apps
-        ]
     return body
 
 

@@ -60,7 +60,9 @@ def decode(text: bytes, decode_json: Callable[[bytes], Any] = _decode_json) -> A
     except (msgspec.DecodeError, UnicodeError):
         if len(text) > MAX_REPAIRED_BYTES or text.lstrip().startswith(b"<"):
             raise
-        text = _repair_texts(text)
+        for pattern, replacement in _REPAIRS:  # bytes and escapes that no string can have
+            text = pattern.sub(replacement, text)
+        text = text.decode("utf-8", "replace").encode()
         try:
             value = decode_json(text)
         except msgspec.DecodeError:
@@ -88,13 +90,6 @@ def decode_parts(text: bytes, levels: int) -> Any:
     if isinstance(parts, list):
         return [decode_parts(part, levels - 1) for part in parts]
     return {name: decode_parts(part, levels - 1) for name, part in parts.items()}
-
-
-def _repair_texts(text: bytes) -> bytes:
-    """Return a damaged JSON text in which bytes and escapes that no string can have are repaired."""
-    for pattern, replacement in _REPAIRS:
-        text = pattern.sub(replacement, text)
-    return text.decode("utf-8", "replace").encode()
 
 
 def _repair_escape(match: re.Match[bytes]) -> bytes:
