@@ -204,11 +204,6 @@ def partner_client(variables: Mapping[str, str]) -> ApiClient:
     return ApiClient(HttpTransport(variables["PARTNER_URL"]), {"Authorization": variables["APP_TOKEN"]})
 
 
-def messaging_client(variables: Mapping[str, str]) -> ApiClient:
-    """Return a client of the messaging API with the partner's key; needs API_URL and API_KEY."""
-    return ApiClient(HttpTransport(variables["API_URL"]), {"apikey": variables["API_KEY"]})
-
-
 def admin_client(variables: Mapping[str, str]) -> ApiClient:
     """Return a client of the admin API; needs ADMIN_URL and ADMIN_TOKEN."""
     headers = {"Authorization": f"Bearer {variables['ADMIN_TOKEN']}"}

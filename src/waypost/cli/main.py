@@ -260,18 +260,21 @@ def options(
         fail(str(error), code=EXIT_USAGE)
 
 
-app.add_typer(partner, name="partner", cls=SubjectGroup, rich_help_panel=SET_UP)
-app.add_typer(account, name="account", cls=SubjectGroup, rich_help_panel=SET_UP)
-app.add_typer(apps, name="app", cls=SubjectGroup, rich_help_panel=SET_UP)
-app.add_typer(template, name="template", cls=SubjectGroup, rich_help_panel=EXCHANGE)
-app.add_typer(recipient, name="recipient", cls=SubjectGroup, rich_help_panel=STORE)
-app.add_typer(callbacks, name="callbacks", cls=SubjectGroup, rich_help_panel=INSPECT)
-app.add_typer(dead_letter, name="dead-letter", cls=SubjectGroup, rich_help_panel=INSPECT)
-app.add_typer(requests, name="requests", cls=SubjectGroup, rich_help_panel=INSPECT)
-app.add_typer(clock, name="clock", cls=SubjectGroup, rich_help_panel=SIMULATE)
-app.add_typer(snapshot, name="snapshot", cls=SubjectGroup, rich_help_panel=SIMULATE)
-app.add_typer(store, name="store", cls=SubjectGroup, rich_help_panel=STORE)
-app.add_typer(secret, name="secret", cls=SubjectGroup, rich_help_panel=STORE)
+for _group, _name, _subject in (
+    (partner, "partner", SET_UP),
+    (account, "account", SET_UP),
+    (apps, "app", SET_UP),
+    (template, "template", EXCHANGE),
+    (recipient, "recipient", STORE),
+    (callbacks, "callbacks", INSPECT),
+    (dead_letter, "dead-letter", INSPECT),
+    (requests, "requests", INSPECT),
+    (clock, "clock", SIMULATE),
+    (snapshot, "snapshot", SIMULATE),
+    (store, "store", STORE),
+    (secret, "secret", STORE),
+):
+    app.add_typer(_group, name=_name, cls=SubjectGroup, rich_help_panel=_subject)
 add_examples(app)
 
 

@@ -41,21 +41,6 @@ async def file_chunks(file: bytes | RereadableFile) -> AsyncGenerator[bytes]:
         yield chunk
 
 
-async def join_chunks(*parts: bytes | RereadableFile) -> AsyncGenerator[bytes]:
-    """Yield the bytes of all parts, one after the other."""
-    for part in parts:
-        async for chunk in file_chunks(part):
-            yield chunk
-
-
-async def digest_of(file: bytes | RereadableFile) -> str:
-    """Return the SHA-256 of a file, in hex digits."""
-    digest = sha256()
-    async for chunk in file_chunks(file):
-        digest.update(chunk)
-    return digest.hexdigest()
-
-
 __all__ = (
     "ApiClient",
     "ApiResponseError",
@@ -96,14 +81,18 @@ class ApiClient:
 
     async def file(self, path: str, content: bytes | RereadableFile, *, name: str, media_type: str) -> Any:
         """Upload a file as the field `file` of a multipart form; return the JSON response."""
-        boundary = f"waypost-{await digest_of(content)}"  # a text cannot hold its own digest
+        digest = sha256()
+        async for chunk in file_chunks(content):
+            digest.update(chunk)
+        boundary = f"waypost-{digest.hexdigest()}"  # a text cannot hold its own digest
         file_name = re.sub(r'["\r\n]', "_", name)
         content_type = re.sub(r"[\r\n]", "", media_type)
         head = (
             f'--{boundary}\r\nContent-Disposition: form-data; name="file"; filename="{file_name}"\r\n'
             f"Content-Type: {content_type}\r\n\r\n"
         )
-        body = join_chunks(head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
+        parts = (head.encode(), content, f"\r\n--{boundary}--\r\n".encode())
+        body = (chunk for part in parts async for chunk in file_chunks(part))
         headers = {**self._headers, "Content-Type": f"multipart/form-data; boundary={boundary}"}
         return read_json_response(await self._transport("POST", path, headers, body), f"POST {path}")
 

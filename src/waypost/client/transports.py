@@ -4,13 +4,14 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from types import MappingProxyType
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
-from waypost.base.http.connection_pools import ConnectionPools
-from waypost.base.http.http_client import HttpClient
-from waypost.base.http.request_bodies import ChunkedBody, RequestBody
 from waypost.client.responses import ApiUnreachable, ClientResponse
+
+if TYPE_CHECKING:  # the help of a command needs no HTTP client
+    from waypost.base.http.http_client import HttpClient
+    from waypost.base.http.request_bodies import RequestBody
 
 STREAM_CHUNK_BYTES: Final = 64 * 1024
 
@@ -73,7 +74,11 @@ class InProcessCall:
 
     def start(self, work: Awaitable[None]) -> None:
         """Run the application concurrently with the reader."""
-        self._task = asyncio.ensure_future(_await_work(work))
+
+        async def run() -> None:
+            await work
+
+        self._task = asyncio.create_task(run())
         self._task.add_done_callback(lambda _: self._message_ready.set())
 
     async def receive(self) -> AsgiMessage:
@@ -153,10 +158,6 @@ def expected_size(method: str, status: int, headers: Mapping[str, str]) -> int |
         return 0
     length = headers.get("content-length", "")
     return int(length) if length.isascii() and length.isdigit() else None
-
-
-async def _await_work(work: Awaitable[None]) -> None:
-    await work
 
 
 MAX_API_RESPONSE_BYTES: Final = 8 * 1024 * 1024
@@ -239,7 +240,10 @@ class HttpTransport:
 
         return StreamedResponse(response.status, dict(response.headers), read_chunks(), response.aclose)
 
-    def _make_client(self) -> HttpClient:
+    def _make_client(self) -> "HttpClient":
+        from waypost.base.http.connection_pools import ConnectionPools
+        from waypost.base.http.http_client import HttpClient
+
         pools = ConnectionPools(max_per_address=1, idle_s=1, connect_s=self._timeout_s)
         return HttpClient(pools, max_body_bytes=MAX_API_RESPONSE_BYTES)
 
@@ -315,7 +319,9 @@ class InProcessTransport:
         }
 
 
-def _request_body(body: ClientRequestBody) -> RequestBody:
+def _request_body(body: ClientRequestBody) -> "RequestBody":
+    from waypost.base.http.request_bodies import ChunkedBody
+
     return body if body is None or isinstance(body, bytes) else ChunkedBody(body)
 
 

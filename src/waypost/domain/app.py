@@ -136,9 +136,8 @@ class AppRoute:
     account: OperatorAccount
 
 
-STORAGE_REGIONS: Final = (  # Source: ledger 1.2
-    "BR", "DE", "CH", "GB", "BH", "ZA", "AE", "US", "CA", "AU", "ID", "IN", "JP", "SG", "KR",
-)  # fmt: skip
+_REGIONS: Final = "BR DE CH GB BH ZA AE US CA AU ID IN JP SG KR"  # Source: ledger 1.2
+STORAGE_REGIONS: Final = tuple(_REGIONS.split())
 MAX_ADDITIONAL_KEYS: Final = 2  # Source: facts 1.4, in addition to the app token itself; decision 0024
 MAX_MINTED_TOKENS: Final = 3  # active at once; source: facts 1.5
 MAX_ENDED_TOKENS: Final = 100

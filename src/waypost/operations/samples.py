@@ -10,12 +10,12 @@ from waypost.api.fields import FieldType, RequestField
 from waypost.api.route import BodyFormat, RouteRow
 from waypost.operations import openapi
 
+_SAMPLE_FIELDS: Final = (  # fields that a sample request shows although they may be left out
+    {"password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version"}
+    | {"messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories"}
+    | {"typing_indicator", "vertical", "desc", "profileEmail", "prompts"}
+)
 # fmt: off
-_SAMPLE_FIELDS: Final = {  # fields that a sample request shows although they may be left out
-    "password", "enableSample", "buttons", "channel", "source", "src.name", "message", "postbackTexts", "version",
-    "messaging_product", "recipient_type", "to", "type", "text", "file_type", "active", "name", "categories",
-    "typing_indicator", "vertical", "desc", "profileEmail", "prompts",
-}
 CREDENTIAL_VARIABLES: Final[Mapping[Credential, str]] = {  # environment variables, as `waypost dev` names them
     Credential.PARTNER_TOKEN: "PARTNER_TOKEN",
     Credential.UNIVERSAL_TOKEN: "UNIVERSAL_TOKEN",

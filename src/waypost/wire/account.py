@@ -26,7 +26,7 @@ _DOCKER_STATUS_OF: Final = {  # other statuses of the operator, as documented on
     "UNVERIFIED":   "PENDING",
 }
 # fmt: on
-_BANNED: Final = ("BANNED",)
+_ERROR_MEMBERS: Final = ("error_code", "error_description", "possible_solution")
 _QUALITIES: Final = ("GREEN", "YELLOW", "RED")
 
 
@@ -115,7 +115,7 @@ def business_account_info(app: App, number: NumberStatus, account: BusinessStatu
     Source: ledger 1.9, `waba/info`; C36; facts 13. The documents do not name the member with the number's id.
     """
     return {
-        "accountStatus": "BANNED" if number.status in _BANNED else account.status,
+        "accountStatus": "BANNED" if number.status == "BANNED" else account.status,
         "dockerStatus": number.status
         if number.status in _DOCKER_STATUSES
         else _DOCKER_STATUS_OF.get(number.status, "UNKNOWN"),
@@ -129,15 +129,11 @@ def business_account_info(app: App, number: NumberStatus, account: BusinessStatu
         "verifiedName": number.verified_name,
         "wabaId": app.business_account_id,
         "canSendMessage": number.can_send,
-        "errors": [_number_error(error) for error in number.errors],
+        "errors": [  # their codes are texts
+            {name: str(object_of(error).get(name, "")) for name in _ERROR_MEMBERS} for error in number.errors
+        ],
         "additionalInfo": [],
     }
-
-
-def _number_error(error: Any) -> dict[str, str]:
-    """Return an error of a number; its code is a text. Source: ledger 1.9, `waba/info`."""
-    members = object_of(error)
-    return {name: str(members.get(name, "")) for name in ("error_code", "error_description", "possible_solution")}
 
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -104,41 +104,52 @@ class AppLinkedByToken(PartnerApp):
     name_space: str
 
 
+AppStruct = TypeVar("AppStruct", bound=Struct)
+
+
+def _app_struct(kind: type[AppStruct], app: App, **others: Any) -> AppStruct:
+    """Return an app as a struct: its members that others have too, and those given."""
+    known = {
+        "id": app.id,
+        "name": app.name,
+        "phone": app.phone_number,
+        "type": _TYPE,
+        "version": _VERSION,
+        "customer_id": str(app.partner_id),
+        "partner_id": app.partner_id,
+        "wallet_id": str(app.partner_id),
+        "cap": app.preferences.cap,
+        "storage_region": app.preferences.storage_region,
+        "live": app.live,
+        "healthy": app.live and bool(app.phone_number_id),
+        "stopped": False,
+        "created_on": app.created_on_ms,
+        "modified_on": app.modified_on_ms,
+    }
+    return kind(**{name: known[name] for name in kind.__struct_fields__ if name in known}, **others)
+
+
 def partner_app(app: App) -> PartnerApp:
     """Return an app for the list of a partner's apps. Source: facts 2, `partnerApps`; ledger 1.2, C10."""
-    return PartnerApp(
-        id=app.id,
-        name=app.name,
-        phone=app.phone_number,
-        customer_id=str(app.partner_id),
-        partner_id=app.partner_id,
-        live=app.live,
-        stopped=False,
-        healthy=app.live and bool(app.phone_number_id),
-        wallet_id=str(app.partner_id),
-        cap=app.preferences.cap,
-        created_on=app.created_on_ms,
-        modified_on=app.modified_on_ms,
-        partner_created=False,
-        cxp_enabled=False,
-        partner_usage=True,
-    )
+    return _app_struct(PartnerApp, app, partner_created=False, cxp_enabled=False, partner_usage=True)
 
 
 def linked_app(app: App) -> LinkedApp:
     """Return an app for the response to linking it. Source: facts 2, `appLink`."""
-    whole = partner_app(app)
-    return LinkedApp(**{name: getattr(whole, name) for name in LinkedApp.__struct_fields__})
+    return _app_struct(LinkedApp, app)
 
 
 def app_linked_by_token(app: App, partner: Partner, namespace: str) -> AppLinkedByToken:
     """Return an app for the response to linking it by a token. Source: ledger 1.2, `auth/appLink`."""
-    return AppLinkedByToken(
-        **asdict(partner_app(app)),
+    return _app_struct(
+        AppLinkedByToken,
+        app,
+        partner_created=False,
+        cxp_enabled=False,
+        partner_usage=True,
         email=partner.email,
         preferred_timezone="UTC",
         solution_id="",
-        storage_region=app.preferences.storage_region,
         currency="USD",
         customer_org_id=str(app.partner_id),
         source="SS",
@@ -247,46 +258,30 @@ def onboarding_state(app: App) -> OnboardingState:
 def listed_app(app: App) -> ListedApp:
     """Return an app for the search list. Source: facts 2, `app/list`; ledger 1.11."""
     state = onboarding_state(app)
-    return ListedApp(
-        id=app.id,
-        name=app.name,
-        type=_TYPE,
-        live=app.live,
-        phone=app.phone_number,
-        stopped=False,
-        storage_region=app.preferences.storage_region,
+    return _app_struct(
+        ListedApp,
+        app,
         ui_form_stage=state.ui_form_stage,
         pipeline_stage=state.pipe_line_stage,
         creation_stage=state.creation_stage,
         whatsapp_verification_status=state.whatsapp_verification_status,
-        version=_VERSION,
         products=[],
-        created_on=app.created_on_ms,
-        modified_on=app.modified_on_ms,
     )
 
 
 def app_details(app: App, partner: Partner) -> AppDetails:
     """Return all details of an app. Source: facts 2, `details`."""
-    return AppDetails(
-        id=app.id,
-        name=app.name,
-        phone=app.phone_number,
-        type=_TYPE,
-        live=app.live,
+    return _app_struct(
+        AppDetails,
+        app,
         live_ts=(app.preferences.live_since_ms or app.created_on_ms) if app.live else 0,
-        stopped=False,
         billing_type=partner.billing_type,
         callback_url=app.preferences.callback_url,
         disable_optin_pref_url=app.preferences.disable_optin_pref_url,
         embed_allowed=False,
         federated=False,
         language_code=app.preferences.language_code,
-        storage_region=app.preferences.storage_region,
         template_messaging=app.preferences.template_messaging,
-        version=_VERSION,
-        created_on=app.created_on_ms,
-        modified_on=app.modified_on_ms,
     )
 
 
@@ -295,10 +290,11 @@ def changed_app(app: App, partner: Partner) -> ChangedApp:
     return ChangedApp(**asdict(app_details(app, partner)), customer_id=str(app.partner_id), customer_type="PARTNER")
 
 
-PHONE_CATEGORIES: Final = (  # Source: ledger 1.3, `prefilled`
-    "TRAVEL", "EVENT_PLAN", "ENTERTAIN", "BEAUTY", "APPAREL", "FINANCE", "AUTO", "PROF_SERVICES", "RESTAURANT", "EDU",
-    "HEALTH", "GROCERY", "GOVT", "NONPROFIT", "RETAIL", "HOTEL", "OTHER",
-)  # fmt: skip
+_CATEGORIES: Final = (  # Source: ledger 1.3, `prefilled`
+    "TRAVEL EVENT_PLAN ENTERTAIN BEAUTY APPAREL FINANCE AUTO PROF_SERVICES RESTAURANT EDU HEALTH GROCERY GOVT NONPROFIT "
+    "RETAIL HOTEL OTHER"
+)
+PHONE_CATEGORIES: Final = tuple(_CATEGORIES.split())
 _COUNTRIES: Final = (  # ISO 3166-1 alpha-2
     " AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY"
     " BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK"
@@ -323,20 +319,12 @@ def _is_url(text: str) -> bool:
         return False
 
 
-def _is_country(text: str) -> bool:
-    return len(text) == 2 and f" {text} " in _COUNTRIES
-
-
 def _limit_length(max_chars: int) -> Callable[[str], bool]:
     return lambda text: len(text) <= max_chars
 
 
 def _match(pattern: re.Pattern[str]) -> Callable[[str], bool]:
     return lambda text: pattern.fullmatch(text) is not None
-
-
-def _is_category(text: str) -> bool:
-    return text in PHONE_CATEGORIES
 
 
 class PrefilledField(NamedTuple):
@@ -411,7 +399,7 @@ PREFILLED_FIELDS: Final = (  # Source: ledger 1.3, `prefilled`
         "country",
         "The country, as a code of ISO 3166-1 alpha-2.",
         "US",
-        _is_country,
+        _COUNTRIES.split().__contains__,
         "a code of ISO 3166-1 alpha-2",
         "Invalid Country",
     ),
@@ -430,7 +418,7 @@ PREFILLED_FIELDS: Final = (  # Source: ledger 1.3, `prefilled`
         "phoneCategory",
         "The kind of business: one of 17, such as RETAIL.",
         "RETAIL",
-        _is_category,
+        PHONE_CATEGORIES.__contains__,
         "one of the documented ones",
         _CATEGORY_TEXT,
     ),

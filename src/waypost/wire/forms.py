@@ -24,11 +24,6 @@ _NESTED_NAME: Final = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])+)")
 _encode_json: Final = msgspec.json.Encoder().encode
 
 
-def is_nested_name(name: str) -> bool:
-    """True if a field of this name is a part of a nested field."""
-    return _NESTED_NAME.fullmatch(name) is not None
-
-
 def join_parts(pairs: Sequence[tuple[str, str]]) -> dict[str, FormBranch]:
     """Return the nested fields by name, joined from their parts; other fields are omitted.
 
@@ -140,7 +135,7 @@ class Form:
             self._reject_repeated(name)
         parts = join_parts(self._pairs) if "[" in "".join(self._fields) else {}
         whole = {name: encode_branch(part) for name, part in parts.items()}
-        whole |= {name: text for name, text in self._fields.items() if not is_nested_name(name)}
+        whole |= {name: text for name, text in self._fields.items() if _NESTED_NAME.fullmatch(name) is None}
         return {name: text for name, text in whole.items() if text}
 
     def all_values(self, *names: str) -> list[str]:

@@ -150,7 +150,10 @@ def read_session_message(form: Form) -> Content:
     wire_type = message.type if message.type == "text" else message.type.strip().lower()
     kind = _KINDS_BY_TYPE.get(wire_type)
     if kind is None:
-        raise ApiError(ErrorCode.FIELD_BROKEN, _unknown_type(wire_type))
+        rule = f"message.type must be one of {', '.join(_KINDS_BY_TYPE)}."
+        if wire_type in _ORDER_TYPES:
+            rule += f" {wire_type} is sent with POST /partner/app/<APP_ID>/v3/message, type interactive."
+        raise ApiError(ErrorCode.FIELD_BROKEN, rule)
     if kind is not SessionText:
         accepted = f"as {wire_type} wants it"
         members = read_json(text, _any_kind_decoder, name="message", accepted=accepted, has_texts=True)
@@ -168,15 +171,10 @@ def _reject_intended_json(text: str) -> None:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeError):
         return
-    if value is None or isinstance(value, bool | str | list):
-        is_value = value is None or isinstance(value, bool)
-        kind = (
-            msgspec.json.encode(value).decode()
-            if is_value
-            else "a text in quotes"
-            if isinstance(value, str)
-            else "a list"
-        )
+    kind = msgspec.json.encode(value).decode() if value is None or isinstance(value, bool) else ""
+    if isinstance(value, str | list):
+        kind = "a text in quotes" if isinstance(value, str) else "a list"
+    if kind:
         raise invalid_field("message", f"a JSON object such as {_ACCEPTED}, or plain text without quotes; it is {kind}")
 
 
@@ -188,13 +186,6 @@ def is_about_products(form: Form) -> bool:
     except ApiError:
         return False
     return message.type.strip().lower() in SessionProducts.wire_types
-
-
-def _unknown_type(wire_type: str) -> str:
-    rule = f"message.type must be one of {', '.join(_KINDS_BY_TYPE)}."
-    if wire_type in _ORDER_TYPES:
-        rule += f" {wire_type} is sent with POST /partner/app/<APP_ID>/v3/message, type interactive."
-    return rule
 
 
 MAX_PARAMS: Final = 400
@@ -374,7 +365,10 @@ def _read_message(
     if text is not None:
         accepted = '{"type":"image","image":{"link":"https://..."}}, or as the template\'s type wants it'
         message = read_json(text, _template_message, name="message", accepted=accepted, has_texts=True)
-    written_type = message.type if message.type is not None else _type_by_member(message)
+    written_type = message.type
+    if written_type is None:
+        given = (name for name in (*_MEDIA, "location") if getattr(message, name) is not None)
+        written_type = next(given, "text" if message.cards is None else "carousel")
     kind = written_type.strip().lower()
     if kind not in _MESSAGE_TYPES:
         raise invalid_field("message.type", f"one of {', '.join(_MESSAGE_TYPES)}")
@@ -385,14 +379,12 @@ def _read_message(
         members = {"place": _read_location(written_type.strip(), message)}
     elif kind == "carousel":
         members = _carousel(message)
-    expiration = template.expiration
+    has_expiration = template.expiration not in (None, "")
     return TemplateSend(
         template.id,
         params,
         own or _texts_by_index(message.postbackTexts, "message.postbackTexts"),
-        expiration_ms=None
-        if expiration is None or expiration == ""
-        else read_integer(expiration, "template.expiration"),
+        expiration_ms=read_integer(template.expiration or "", "template.expiration") if has_expiration else None,
         sections=_sections(template.mpm),
         **members,
     )
@@ -406,13 +398,6 @@ def is_location_sample(text: str) -> bool:
     message = read_json(text, _template_message, name="message", accepted="an object")
     has_object = message.location is not None or message.LOCATION is not None
     return has_object and (message.type or "").strip() == "LOCATION"
-
-
-def _type_by_member(message: TemplateMessage) -> str:
-    for name in (*_MEDIA, "location"):
-        if getattr(message, name) is not None:
-            return name
-    return "carousel" if message.cards is not None else "text"
 
 
 def _media(kind: str, message: TemplateMessage) -> dict[str, Any]:

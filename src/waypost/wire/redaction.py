@@ -12,138 +12,39 @@ from urllib.parse import parse_qsl, urlencode
 
 from waypost.wire.callbacks.kinds import ACCOUNT_KINDS, TEMPLATE_KINDS
 
-SHOWN_REQUEST_MEMBERS: Final = frozenset(
-    {  # members of a request with addresses and types, and without text
-        "channel",
-        "source",
-        "destination",
-        "src.name",
-        "sandbox",
-        "disablePreview",
-        "encode",
-        "type",
-        "id",
-        "messaging_product",
-        "recipient_type",
-        "to",
-        "index",
-    }
+SHOWN_REQUEST_MEMBERS: Final = frozenset(  # of a request: addresses and types, no text
+    {"source", "destination", "src.name", "to", "recipient_type", "messaging_product", "channel"}
+    | {"type", "id", "index", "sandbox", "disablePreview", "encode"}
 )
-SHOWN_IN_TEXT: Final = frozenset(
-    {  # members of a message in a callback that identify or classify it
-        "id",
-        "gsId",
-        "gs_id",
-        "message_id",
-        "gs_template_id",
-        "from",
-        "from_user_id",
-        "to",
-        "wa_id",
-        "user_id",
-        "group_id",
-        "source",
-        "sender_id",
-        "timestamp",
-        "type",
-        "status",
-        "mime_type",
-        "contentType",
-        "urlExpiry",
-        "sha256",
-        "messaging_product",
-        "phone_number_id",
-        "display_phone_number",
-        "phase",
-        "chunk_order",
-        "progress",
-        "action",
-        "event",
-    }
+SHOWN_IN_TEXT: Final = frozenset(  # of a message in a callback: what identifies or classifies it
+    {"id", "gsId", "gs_id", "message_id", "gs_template_id", "group_id", "phone_number_id", "display_phone_number"}
+    | {"from", "from_user_id", "to", "wa_id", "user_id", "source", "sender_id", "messaging_product"}
+    | {"type", "status", "timestamp", "mime_type", "contentType", "urlExpiry", "sha256", "action", "event"}
+    | {"phase", "chunk_order", "progress"}
 )
+_OWN_EVENTS: Final = ("message", "billing", "user", "template", "account", "preference")
 HIDDEN_IN_V2: Final = {  # by the envelope's `type`: members of its payload with text. Source: facts 6
     "message": frozenset({"payload", "referral"}),
-    "message-event": frozenset[str](),
-    "billing-event": frozenset[str](),
-    "user-event": frozenset[str](),
-    "template-event": frozenset[str](),
-    "account-event": frozenset[str](),
-    "preference-event": frozenset[str](),
+    **{f"{name}-event": frozenset[str]() for name in _OWN_EVENTS},
 }
-SHOWN_IN_MESSAGES: Final = frozenset(
-    {  # version 3: members of the field `messages` without text
-        "messaging_product",
-        "metadata",
-        "contacts",
-        "statuses",
-        "errors",
-    }
-)
+SHOWN_IN_MESSAGES: Final = frozenset({"messaging_product", "metadata", "contacts", "statuses", "errors"})
+"""Version 3: members of the field `messages` without text."""
 SHOWN_FIELDS: Final = frozenset({*TEMPLATE_KINDS, *ACCOUNT_KINDS, "billing-event"})
 """Version 3: fields without people's text. In every other field, known or not, text is hidden."""
 CODE_MEMBERS: Final = frozenset({"template"})
 """Members with possible one-time codes: templates that other applications have sent from the number."""
-SHOWN_IN_LOG: Final = (
-    SHOWN_REQUEST_MEMBERS
-    | {  # in the log of requests: names of states, and names that partners chose
-        "elementName",
-        "category",
-        "templateType",
-        "languageCode",
-        "vertical",
-        "enableSample",
-        "allowTemplateCategoryChange",
-        "modes",
-        "tag",
-        "version",
-        "active",
-        "showOnUI",
-        "doCheck",
-        "fields",
-        "limit",
-        "pageNo",
-        "pageSize",
-        "maxResult",
-        "status",
-        "file_type",
-        "recipient",
-        "user",
-        "templateStatus",
-        "from",
-        "date_from",
-        "date_to",
-    }
+SHOWN_IN_LOG: Final = SHOWN_REQUEST_MEMBERS | (  # in the log of requests: states, and names that partners chose
+    {"elementName", "category", "templateType", "languageCode", "vertical", "enableSample", "templateStatus"}
+    | {"allowTemplateCategoryChange", "modes", "tag", "version", "active", "showOnUI", "doCheck", "status", "file_type"}
+    | {"fields", "limit", "pageNo", "pageSize", "maxResult", "from", "date_from", "date_to", "recipient", "user"}
 )
-SECRET_MEMBERS: Final = frozenset(
-    {  # not even their length is shown in the log of requests
-        "password",
-        "secret",
-        "client_secret",
-        "clientSecret",
-        "token",
-        "access_token",
-        "accessToken",
-        "authorization",
-        "apikey",
-        "apiKey",
-        "api_key",
-        "key",
-        "pin",
-        "code",
-        "otp",
-        "meta",
-        "private_key",
-        "passphrase",
-    }
+SECRET_MEMBERS: Final = frozenset(  # not even their length is shown in the log of requests
+    {"password", "secret", "client_secret", "clientSecret", "token", "access_token", "accessToken", "authorization"}
+    | {"apikey", "apiKey", "api_key", "key", "private_key", "passphrase", "pin", "code", "otp", "meta"}
 )
-SHOWN_IN_LOGGED_RESPONSE: Final = SHOWN_IN_LOG | {
-    "messageId",
-    "appId",
-    "partnerId",
-    "handleId",
-    "createdOn",
-    "modifiedOn",
-}
+SHOWN_IN_LOGGED_RESPONSE: Final = SHOWN_IN_LOG | (
+    {"messageId", "appId", "partnerId", "handleId", "createdOn", "modifiedOn"}
+)
 SECRET_RESPONSE_MEMBERS: Final = SECRET_MEMBERS | {"link", "invite_link", "oauth_url", "preview_url"}
 """Addresses that let anybody in who has them, too."""
 HIDDEN_SECRET: Final = "(hidden)"  # noqa: S105  stands for one

@@ -1,9 +1,29 @@
-"""Ids of operations, as in the OpenAPI document and the API reference; and filters of requests by status."""
+"""Ids of operations, as in the OpenAPI document and the API reference; numbers of queries, and filters of requests by status."""
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Final
 
 from msgspec import Meta
+
+from waypost.domain.errors import invalid_field
+
+QueryReader = Callable[[str], str | None]
+"""Returns a parameter of the query, or None."""
+
+
+def read_query_number(query: QueryReader, name: str, *, minimum: int = 0, maximum: int) -> int | None:
+    """Return a whole number in the query; None where it is missing.
+
+    Raises:
+        ApiError: it is none, or out of range.
+    """
+    text = (query(name) or "").strip()
+    if not text:
+        return None
+    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
+        return int(text)
+    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")
 
 
 def make_operation_id(route: str) -> str:

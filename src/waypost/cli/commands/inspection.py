@@ -83,7 +83,9 @@ def _format_callback(callback: Mapping[str, Any]) -> Iterator[str]:
     yield f"    {callback['id']}"
     for number, attempt in enumerate(callback["attempts"], 1):
         outcome = attempt["error"] if attempt["status"] is None else f"status {attempt['status']}"
-        response = _shorten_to_line(attempt["response_body"])
+        body: str = attempt["response_body"]
+        response = " ".join("".join(char if char.isprintable() else " " for char in body).split())
+        response = response if len(response) <= MAX_RESPONSE_CHARS else response[: MAX_RESPONSE_CHARS - 1] + "…"
         attempted = f"attempt {number}, {attempt['kind']}: {outcome} after {attempt['duration_ms']} ms"
         yield f"    {format_time(attempt['at_ms'])}  {_append_detail(attempted, response)}"
     yield from _describe_job(callback["waiting"], "    waits")
@@ -106,11 +108,6 @@ def _describe_job(job: Mapping[str, Any] | None, prefix: str) -> Iterator[str]:
 
 def _append_detail(text: str, detail: str) -> str:
     return f"{text}: {detail}" if detail else text
-
-
-def _shorten_to_line(text: str) -> str:
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= MAX_RESPONSE_CHARS else line[: MAX_RESPONSE_CHARS - 1] + "…"
 
 
 def format_time(time_ms: int) -> str:

@@ -182,7 +182,10 @@ class ListenerSubscription:
         Return False earlier if the service is another one now: it does not know the token.
         """
         printed = ""
-        while not await _is_set_within(stop_event, _CHECK_INTERVAL_S):
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stop_event.wait(), _CHECK_INTERVAL_S)
+                return True
             try:
                 subscription_id = self._id_in(await self.rows())
             except ApiUnreachable:  # it may be starting again
@@ -198,7 +201,6 @@ class ListenerSubscription:
             if line and line != printed:
                 print_line(line)
             printed = line
-        return True
 
     async def _create_again(self) -> str:
         """Subscribe, and return a line about it; empty if the service does not respond."""
@@ -221,15 +223,6 @@ class ListenerSubscription:
         return next(
             (row["id"] for row in rows if all(row[name] == self._fields[name] for name in ("tag", "url"))), None
         )
-
-
-async def _is_set_within(event: asyncio.Event, timeout_s: float) -> bool:
-    """Return True once the event is set, False after the timeout."""
-    try:
-        await asyncio.wait_for(event.wait(), timeout_s)
-    except TimeoutError:
-        return False
-    return True
 
 
 class ListeningReceiver:
@@ -266,7 +259,9 @@ class ListeningReceiver:
             callback = object_or_none(json.loads(body))
         except ValueError:
             return 200
-        if callback is None or _is_ping(callback):
+        payload = object_or_none((callback or {}).get("payload")) or {}
+        is_ping = (callback or {}).get("type") == "user-event" and payload.get("type") in (None, "sandbox-start")
+        if callback is None or is_ping:
             return 200
         names = event_names(callback)
         if self._options.events and self._options.events.isdisjoint(names):
@@ -286,12 +281,6 @@ class ListeningReceiver:
         self._print_line(json.dumps(callback, ensure_ascii=False))
         if forward:
             self._print_line(f"{summarise(callback)}{forward}")
-
-
-def _is_ping(callback: Mapping[str, Any]) -> bool:
-    """Return True for the callback that verifies an endpoint URL."""
-    payload = object_or_none(callback.get("payload")) or {}
-    return callback.get("type") == "user-event" and payload.get("type") in (None, "sandbox-start")
 
 
 async def _forward(url: str, headers: Mapping[str, str], body: bytes) -> tuple[int | None, str, int]:

@@ -9,17 +9,10 @@ from typing import Annotated, Any, Final
 import typer
 
 from waypost.cli.commands.templates import find_template
-from waypost.cli.connections import (
-    ENV_FILE,
-    EnvFile,
-    admin_client,
-    control_client,
-    messaging_client,
-    poll,
-    read_environment,
-)
+from waypost.cli.connections import ENV_FILE, EnvFile, admin_client, control_client, poll, read_environment
 from waypost.cli.errors import EXIT_USAGE, CommandError, fail, read_json_object, report_api_errors
 from waypost.cli.output import AsJson, print_view
+from waypost.client.api_client import ApiClient, HttpTransport
 
 NEEDED_TO_FIND: Final = ("ADMIN_URL", "ADMIN_TOKEN")
 NEEDED_TO_SEND: Final = ("API_URL", "API_KEY", "PARTNER_URL", "APP_ID", "APP_TOKEN", "SOURCE", "SRC_NAME")
@@ -101,7 +94,8 @@ async def send_template_by_id(
 
 async def _post(variables: Mapping[str, str], path: str, recipient: str, fields: Mapping[str, str]) -> Any:
     sender = {"source": variables["SOURCE"], "src.name": variables["SRC_NAME"], "destination": recipient}
-    return await messaging_client(variables).form("POST", path, {**sender, **fields})
+    client = ApiClient(HttpTransport(variables["API_URL"]), {"apikey": variables["API_KEY"]})
+    return await client.form("POST", path, {**sender, **fields})
 
 
 async def send_template(

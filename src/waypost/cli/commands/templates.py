@@ -74,7 +74,10 @@ async def create_template(
         language = fields.get("languageCode", _DEFAULTS["languageCode"])
         for row in await list_templates(variables, elementName=fields.get("elementName", "")):
             if (row["elementName"], row["languageCode"]) == (fields["elementName"], language):
-                _check_same_text(row, fields)
+                content = json.loads(row["containerMeta"]).get("data")
+                if "content" in fields and content != fields["content"]:
+                    rule = f"the template {row['elementName']} exists with the text {content!r}"
+                    raise CommandError("name", rule, "another name, or the same text")
                 return row
     return (await partner_client(variables).form("POST", _path(variables), fields))["template"]
 
@@ -97,14 +100,6 @@ async def wait_for_template(variables: Mapping[str, str], name: str, within_s: f
         reason = f": {row['reason']}" if row.get("reason") else ""
         accepted = "a template that passes the review; change this one, or create another"
     raise CommandError("template", f"the template {row['elementName']} is {row['status']}{reason}", accepted)
-
-
-def _check_same_text(row: Mapping[str, Any], fields: Mapping[str, str]) -> None:
-    container: dict[str, Any] = json.loads(row["containerMeta"])
-    content = container.get("data")
-    if "content" in fields and content != fields["content"]:
-        rule = f"the template {row['elementName']} exists with the text {content!r}"
-        raise CommandError("name", rule, "another name, or the same text")
 
 
 def _path(variables: Mapping[str, str]) -> str:

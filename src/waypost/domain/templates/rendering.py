@@ -50,7 +50,8 @@ def render_button(button: TemplateButton, draft: TemplateDraft | None = None) ->
             return f"[{COPY_OFFER_LABEL},{{{{1}}}}]"
         case ButtonKind.OTP:
             minutes = draft.code_expiration_minutes if draft else None
-            return f"[{button.text},{otp_url(button, minutes)}]"
+            query = "&".join(f"{name}={quote(value, safe='')}" for name, value in _otp_query(button, minutes))
+            return f"[{button.text},{OTP_URL}?{query}&code=otp{{{{1}}}}]"
         case _:
             return f"[{button.text}]"
 
@@ -78,19 +79,8 @@ def render_footer(draft: TemplateDraft) -> str | None:
     return f"This code expires in {minutes} minute{'' if minutes == 1 else 's'}."
 
 
-def otp_url(button: TemplateButton, minutes: int | None) -> str:
-    """Return the URL that the operator makes of an OTP button.
-
-    Args:
-        minutes: the code's lifetime, if the draft has one.
-
-    Source: facts 3.2, AUTH.
-    """
-    query = "&".join(f"{name}={quote(value, safe='')}" for name, value in _otp_query(button, minutes))
-    return f"{OTP_URL}?{query}&code=otp{{{{1}}}}"
-
-
 def _otp_query(button: TemplateButton, minutes: int | None) -> Iterator[tuple[str, str]]:
+    """Yield the query of the URL that the operator makes of an OTP button. Source: facts 3.2, AUTH."""
     yield "otp_type", button.otp_type
     if button.autofill_text:
         yield "cta_display_name", button.autofill_text

@@ -63,7 +63,9 @@ def named_examples(text: str, example: str) -> dict[str, str] | None:
         end = len(example) - len(piece) if is_last else example.find(piece, position + 1)
         if end <= position or not example.startswith(piece, end):
             return None
-        values.setdefault(name, _strip_brackets(example[position:end]))
+        value = example[position:end]
+        is_bracketed = len(value) > 2 and value[0] == "[" and value[-1] == "]"
+        values.setdefault(name, value[1:-1] if is_bracketed else value)
         position = end + len(piece)
     return values if position == len(example) else None
 
@@ -78,10 +80,6 @@ def example_values(text: str, example: str) -> list[str] | None:
 
 def _variable_number(name: str) -> int:
     return int(name) if name.isascii() and name.isdecimal() and len(name) < 5 else 0
-
-
-def _strip_brackets(value: str) -> str:
-    return value[1:-1] if len(value) > 2 and value[0] == "[" and value[-1] == "]" else value
 
 
 EMOJI: Final = (

@@ -255,25 +255,11 @@ NEEDED_FIELDS: Final = (  # Source: operator's facts 7.2
         "user_preferences", "no callbacks about recipients who stopped marketing messages", is_serious=False
     ),
 )
-FEATURE_FIELDS: Final = (
-    "account_review_update",
-    "account_settings_update",
-    "business_status_update",
-    "calls",
-    "flows",
-    "group_lifecycle_update",
-    "group_participants_update",
-    "group_settings_update",
-    "group_status_update",
-    "history",
-    "partner_solutions",
-    "payment_configuration_update",
-    "phone_number_name_update",
-    "security",
-    "smb_app_state_sync",
-    "smb_message_echoes",
-    "template_correct_category_detection",
-    "tracking_events",
-    "user_id_update",
-)  # fmt: skip
+_FEATURES: Final = (
+    "account_review_update account_settings_update business_status_update calls flows group_lifecycle_update "
+    "group_participants_update group_settings_update group_status_update history partner_solutions "
+    "payment_configuration_update phone_number_name_update security smb_app_state_sync smb_message_echoes "
+    "template_correct_category_detection tracking_events user_id_update"
+)
+FEATURE_FIELDS: Final = tuple(_FEATURES.split())
 """Fields that are called back as received: calls, groups, payments, the app on a phone."""

@@ -123,7 +123,11 @@ def status_body(app: App, event: StatusEvent | PaymentEvent | OtherStatusEvent, 
     Source: facts 7, statuses; ledger row 59.
     """
     ids = {"gs_id": message_id, OPERATOR_ID_MEMBER: event.operator_message_id}
-    status = _remove_our_data(event.raw) | ids
+    status = {name: value for name, value in event.raw.items() if name != _CALLBACK_DATA}
+    ours, _, theirs = str(event.raw.get(_CALLBACK_DATA, "")).partition(" ")
+    if theirs and is_uuid(ours):  # the partner's own callback data stays
+        status[_CALLBACK_DATA] = theirs
+    status |= ids
     if not app.preferences.user_ids_v3:
         return _messages_body(app, {"statuses": [hide_user_ids(status)]})
     contact = _recipient_contact(event)
@@ -238,13 +242,6 @@ def _type_object(event: InboundEvent, context: InboundContext, inner: dict[str, 
         chosen = context.reply.postback_text or event.text("title")
         return {**inner, event.kind: {**event.content, "id": chosen}}
     return inner
-
-
-def _remove_our_data(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status without our id in the callback data; the partner's own callback data stays."""
-    status = {name: value for name, value in raw.items() if name != _CALLBACK_DATA}
-    ours, _, theirs = str(raw.get(_CALLBACK_DATA, "")).partition(" ")
-    return {**status, _CALLBACK_DATA: theirs} if theirs and is_uuid(ours) else status
 
 
 def _recipient(destination: str) -> dict[str, str]:

@@ -3,14 +3,13 @@
 import datetime
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from waypost.domain.coercion import read_flag
 from waypost.domain.errors import ApiError, ErrorCode, invalid_field
-
-QueryReader = Callable[[str], str | None]
+from waypost.wire.requests import QueryReader, read_query_number
 
 DAY_S: Final = 24 * 60 * 60
 DEFAULT_DAYS: Final = 30
@@ -96,7 +95,7 @@ def read_analytics_query(query: QueryReader, now_s: int) -> AnalyticsQuery:
     product_type = (query("product_type") or "").strip().upper()
     if product_type and product_type not in PRODUCT_TYPES:
         raise invalid_field("product_type", f"one of {', '.join(PRODUCT_TYPES)}")
-    limit = _number(query, "limit", minimum=1, maximum=MAX_POINTS)
+    limit = read_query_number(query, "limit", minimum=1, maximum=MAX_POINTS)
     return AnalyticsQuery(
         start_s=start_s,
         end_s=end_s,
@@ -125,7 +124,7 @@ def _time(query: QueryReader, name: str, *, later_s: int = 0) -> int | None:
         except ValueError as error:
             raise invalid_field(name, "a date as YYYY-MM-DD, or seconds since 1970") from error
         return (day - _EPOCH).days * DAY_S + later_s
-    return _number(query, name, maximum=2**40)
+    return read_query_number(query, name, maximum=2**40)
 
 
 def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
@@ -138,22 +137,17 @@ def read_comparison(query: QueryReader, now_s: int) -> AnalyticsQuery:
 
     Source: public page "Compare templates"; facts 3.6.
     """
-    days = _number(query, "days", maximum=MAX_ANALYTICS_DAYS)
+    days = read_query_number(query, "days", maximum=MAX_ANALYTICS_DAYS)
     days = WINDOWS_D[0] if days is None else days
     if days not in WINDOWS_D:
         raise invalid_field("days", "one of 7, 30, 60, 90")
-    end_s = _number(query, "end", maximum=2**40)
+    end_s = read_query_number(query, "end", maximum=2**40)
     end_s = now_s if end_s is None else end_s
-    start_s = _number(query, "start", maximum=2**40)
+    start_s = read_query_number(query, "start", maximum=2**40)
     start_s = end_s - days * DAY_S if start_s is None else start_s
-    if start_s >= end_s:
-        raise ApiError(
-            ErrorCode.COMPARISON_ENDS_FIRST,
-            "start and end must be seconds since 1970, start before end, and 7, 30, 60 or 90 days apart.",
-        )
     if end_s - start_s not in (days * DAY_S for days in WINDOWS_D):
         raise ApiError(
-            ErrorCode.COMPARISON_WINDOW,
+            ErrorCode.COMPARISON_ENDS_FIRST if start_s >= end_s else ErrorCode.COMPARISON_WINDOW,
             "start and end must be seconds since 1970, start before end, and 7, 30, 60 or 90 days apart.",
         )
     ids = _split_list(query("templateList")) or _split_list(query("template_ids"))
@@ -208,12 +202,3 @@ def point_object(point: AnalyticsPoint, metrics: frozenset[str]) -> dict[str, An
 def _split_list(text: str | None) -> list[str]:
     items = (item.strip().strip("\"'") for item in (text or "").strip().strip("[]").split(","))
     return [item for item in items if item]
-
-
-def _number(query: QueryReader, name: str, *, minimum: int = 0, maximum: int) -> int | None:
-    text = (query(name) or "").strip()
-    if not text:
-        return None
-    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
-        return int(text)
-    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")

@@ -125,6 +125,12 @@ def read_cards(text: str | None) -> tuple[Card, ...] | None:
     return tuple(_read_card(index, card, copies[index]) for index, card in enumerate(cards))
 
 
+def _read_whole(form: Form, name: str) -> int | None:
+    """Return a whole number that may be written as 10, "10" or 10.0."""
+    text = (form.text(name) or "").strip().strip('"')
+    return None if text in ("", "null") else read_integer(text, name)
+
+
 # fmt: off
 _READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
     FieldFormat.TEXT:          lambda form, name: form.text(name),
@@ -133,7 +139,7 @@ _READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
     FieldFormat.LANGUAGE:      lambda form, name: canonical_language(form.text(name) or "en_US"),
     FieldFormat.FLAG:          lambda form, name: form.flag(name),
     FieldFormat.OPTIONAL_FLAG: lambda form, name: form.flag(name) if form.text(name) else None,
-    FieldFormat.WHOLE:         lambda form, name: _read_whole(form, name),
+    FieldFormat.WHOLE:         _read_whole,
     FieldFormat.BUTTONS:       lambda form, name: read_buttons(form.text(name)),
 }
 # fmt: on
@@ -142,12 +148,6 @@ _READERS: Final[dict[FieldFormat, Callable[[Form, str], Any]]] = {
 def _json_text(text: str | None) -> str | None:
     """Return the JSON text of a field; None where it is absent, empty or null."""
     return None if text is None or text.strip() in ("", "null") else text
-
-
-def _read_whole(form: Form, name: str) -> int | None:
-    """Return a whole number that may be written as 10, "10" or 10.0."""
-    text = (form.text(name) or "").strip().strip('"')
-    return None if text in ("", "null") else read_integer(text, name)
 
 
 def _submitted_objects(json_text: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Templates in responses with their components, and the filters of their lists."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -22,6 +22,7 @@ from waypost.domain.templates.template import (
     TemplateStatus,
 )
 from waypost.domain.templates.types import TemplateType, canonical_language
+from waypost.wire.requests import QueryReader, read_query_number
 
 _CARD_MEDIA: Final = ("headerType", "mediaUrl", "mediaId", "exampleMedia")
 _NO_TEXT: Final = msgspec.Raw(b"null")
@@ -278,9 +279,6 @@ def _json(value: dict[str, Any]) -> str:
     return msgspec.json.encode(value).decode()
 
 
-QueryReader = Callable[[str], str | None]
-"""Returns a parameter of the query, or None."""
-
 DEFAULT_PAGE_SIZE: Final = 20
 """The page size when only a page number is given."""
 MAX_PAGE_SIZE: Final = 1_000
@@ -317,8 +315,8 @@ def read_partner_filter(query: QueryReader) -> TemplateFilter:
         template_types=_split_list(query("templateType")),
         statuses=statuses,
         stages=_split_list(query("stages")) or _split_list(query("stage")),
-        from_ms=_number(query, "startTime", minimum=0, maximum=MAX_TIME_MS),
-        until_ms=_number(query, "endTime", minimum=0, maximum=MAX_TIME_MS),
+        from_ms=read_query_number(query, "startTime", minimum=0, maximum=MAX_TIME_MS),
+        until_ms=read_query_number(query, "endTime", minimum=0, maximum=MAX_TIME_MS),
     )
     return _add_page(query, template_filter)
 
@@ -341,8 +339,8 @@ def read_self_serve_filter(query: QueryReader) -> TemplateFilter:
 
 def _add_page(query: QueryReader, template_filter: TemplateFilter) -> TemplateFilter:
     """Return the filter with its page. Pages are numbered from 1; 0 is ignored, because many clients send it."""
-    size = _number(query, "pageSize", minimum=0, maximum=MAX_PAGE_SIZE) or None
-    number = _number(query, "pageNo", minimum=0, maximum=10**9) or None
+    size = read_query_number(query, "pageSize", minimum=0, maximum=MAX_PAGE_SIZE) or None
+    number = read_query_number(query, "pageNo", minimum=0, maximum=10**9) or None
     if size is None and number is None:
         return template_filter
     size = size or DEFAULT_PAGE_SIZE
@@ -358,15 +356,6 @@ def _split_list(text: str | None) -> frozenset[str] | None:
 def _statuses(text: str | None) -> frozenset[str] | None:
     names = _split_list(text)
     return None if names is None else frozenset(_SYNONYMS.get(name, name) for name in names)
-
-
-def _number(query: QueryReader, name: str, *, minimum: int, maximum: int) -> int | None:
-    text = (query(name) or "").strip()
-    if not text:
-        return None
-    if text.isascii() and text.isdecimal() and len(text) < 20 and minimum <= int(text) <= maximum:
-        return int(text)
-    raise invalid_field(name, f"a whole number from {minimum} to {maximum}")
 
 
 def _flag(query: QueryReader, name: str) -> bool | None:
