@@ -29,17 +29,11 @@ _TYPES: Final = {"text": str, "integer": int, "number": float, "flag": bool, "js
 
 
 class Existing(NamedTuple):
-    """The list of what may exist already, for `--if-missing`.
+    """The list of what may exist already, for `--if-missing`."""
 
-    Attributes:
-        operation: lists it.
-        members: names of the lists in its response, each within the members of the one before.
-        identity: the fields of the request that identify it.
-    """
-
-    operation: str
-    members: tuple[str, ...]
-    identity: tuple[str, ...]
+    operation: str  # lists it
+    members: tuple[str, ...]  # names of the lists in its response, each within the members of the one before
+    identity: tuple[str, ...]  # the fields of the request that identify it
 
 
 def call_command(

@@ -34,15 +34,10 @@ _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # n
 
 
 class AdminApi(NamedTuple):
-    """The admin API of a service.
+    """The admin API of a service."""
 
-    Attributes:
-        client: of it, with the admin token.
-        has_url: True if its URL is given; otherwise it is that of a service with the settings.
-    """
-
-    client: ApiClient
-    has_url: bool
+    client: ApiClient  # of it, with the admin token
+    has_url: bool  # True if its URL is given; otherwise it is that of a service with the settings
 
 
 def show(operation: str, values: Mapping[str, Any], *, as_json: bool) -> None:

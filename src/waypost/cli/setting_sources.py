@@ -33,15 +33,10 @@ FILE_MEMBERS: Final = {name + FILE_SUFFIX.lower(): name for name in SECRETS}
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """A value and its source.
+    """A value and its source."""
 
-    Attributes:
-        value: the text of a variable or file, or a member of the TOML file.
-        source: names it, such as `WAYPOST_PORT` or `port in waypost.toml`.
-    """
-
-    value: object
-    source: str
+    value: object  # the text of a variable or file, or a member of the TOML file
+    source: str  # names it, such as `WAYPOST_PORT` or `port in waypost.toml`
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,11 @@ View = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a listing.
+    """The columns of a listing."""
 
-    Attributes:
-        columns: names of the fields; `a.b` is a field of a nested object, and a heading follows a colon.
-        members: names of nested lists, outermost first: one line for each item of the innermost, and one for
-            an item that has none. Their columns are `member.field`.
-    """
-
-    columns: tuple[str, ...]
+    columns: tuple[str, ...]  # names of the fields; `a.b` is a field of a nested object, and a heading follows a colon
+    # names of nested lists, outermost first: one line for each item of the innermost, and one for an item that has
+    # none. Their columns are `member.field`.
     members: tuple[str, ...] = ()
 
 

@@ -17,34 +17,22 @@ _IN_QUERY: Final = ("GET", "DELETE")
 
 
 class DeclaredField(msgspec.Struct, frozen=True):
-    """A field of a request, or a parameter of its path.
+    """A field of a request, or a parameter of its path."""
 
-    Attributes:
-        kind: of its value; `json` is any other.
-        meaning: for people.
-        default: used by the service if the field is not sent; None: null, or the field is required.
-        choices: the values of a text; empty: any.
-    """
-
-    kind: Literal["text", "integer", "number", "flag", "json"]
-    meaning: str = ""
+    kind: Literal["text", "integer", "number", "flag", "json"]  # of its value; `json` is any other
+    meaning: str = ""  # for people
     is_required: bool = False
+    # used by the service if the field is not sent; None: null, or the field is required
     default: bool | int | float | str | None = None
-    choices: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()  # the values of a text; empty: any
 
 
 class DeclaredOperation(msgspec.Struct, frozen=True):
-    """An operation.
+    """An operation."""
 
-    Attributes:
-        effect: what it does, for people.
-        parameters: of the path, by name.
-        fields: of the body, or for GET and DELETE of the query; None: any.
-    """
-
-    effect: str
-    parameters: dict[str, DeclaredField]
-    fields: dict[str, DeclaredField] | None
+    effect: str  # what it does, for people
+    parameters: dict[str, DeclaredField]  # of the path, by name
+    fields: dict[str, DeclaredField] | None  # of the body, or for GET and DELETE of the query; None: any
 
 
 class OperationRequest(NamedTuple):

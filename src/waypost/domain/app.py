@@ -17,79 +17,52 @@ class Hosting(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AppPreferences:
-    """A partner's settings of an app. Source: facts 2.
-
-    Attributes:
-        callback_url: shown in the details only; callbacks go to the subscriptions.
-        callback_modes: shown only, as `callback_url`.
-        analytics: true if template analytics are on; they cannot be switched off again.
-        unclicked_templates: ids of templates whose button taps analytics leave out.
-        optin_message: stored only; no opt-in message is sent.
-        cap: on fees; 0: not set.
-        user_ids: callbacks of version 2 have business-scoped user ids in addition to numbers.
-        user_ids_v3: likewise of version 3.
-        storage_region: code of a country, stored and shown only; empty: not set.
-        language_code: stored and shown only.
-        enable_redis: stored only.
-        marketing_messages: true if marketing templates are sent through the operator's API for marketing messages.
-        prefilled: data of the business for sign-up, under the names of the wire.
-        contact_email: of the business, as are the name and the number; empty: not set.
-        username_preferences: usernames that the business prefers, in order; empty ones are not set.
-        onboarding_link_ms: when the current link to its onboarding page was created; 0: there is none.
-        live_since_ms: when the administrator made it live; 0: it was live from the start, or is not live.
-    """
+    """A partner's settings of an app. Source: facts 2."""
 
     template_messaging: bool = True
     disable_optin_pref_url: bool = False
-    callback_url: str = ""
-    callback_modes: tuple[str, ...] = ()
-    analytics: bool = False
+    callback_url: str = ""  # shown in the details only; callbacks go to the subscriptions
+    callback_modes: tuple[str, ...] = ()  # shown only, as `callback_url`
+    analytics: bool = False  # true if template analytics are on; they cannot be switched off again
     analytics_on_ui: bool = False
-    unclicked_templates: tuple[str, ...] = ()
-    live_since_ms: int = 0
-    optin_message: bool = False
+    unclicked_templates: tuple[str, ...] = ()  # ids of templates whose button taps analytics leave out
+    live_since_ms: int = 0  # when the administrator made it live; 0: it was live from the start, or is not live
+    optin_message: bool = False  # stored only; no opt-in message is sent
+    # true if marketing templates are sent through the operator's API for marketing messages
     marketing_messages: bool = False
-    cap: int = 0
-    user_ids: bool = False
-    user_ids_v3: bool = False
-    contact_email: str = ""
+    cap: int = 0  # on fees; 0: not set
+    user_ids: bool = False  # callbacks of version 2 have business-scoped user ids in addition to numbers
+    user_ids_v3: bool = False  # likewise of version 3
+    contact_email: str = ""  # of the business, as are the name and the number; empty: not set
     contact_name: str = ""
     contact_number: str = ""
-    storage_region: str = ""
-    language_code: str = "en"
-    enable_redis: bool = False
+    storage_region: str = ""  # code of a country, stored and shown only; empty: not set
+    language_code: str = "en"  # stored and shown only
+    enable_redis: bool = False  # stored only
+    # data of the business for sign-up, under the names of the wire
     prefilled: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
-    username_preferences: tuple[str, ...] = ()
-    onboarding_link_ms: int = 0
+    username_preferences: tuple[str, ...] = ()  # usernames that the business prefers, in order; empty ones are not set
+    onboarding_link_ms: int = 0  # when the current link to its onboarding page was created; 0: there is none
 
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """A partner's messaging application.
-
-    Attributes:
-        phone_number: the source number, digits; identifies one app. Empty: not assigned yet.
-        phone_number_id: the operator's id of that number; may be empty.
-        business_account_id: may be empty while the app has no number.
-        live: false is a sandbox app.
-        token_serial: incremented to revoke the app token.
-        per_second: the operator's throughput for the number; None means the service's default.
-        rates: its own rates by row of the table, such as `{"templates": "20/60s"}`; those of others are the service's.
-    """
+    """A partner's messaging application."""
 
     id: str
     partner_id: int
     name: str
-    phone_number: str
-    phone_number_id: str
-    business_account_id: str
+    phone_number: str  # the source number, digits; identifies one app. Empty: not assigned yet.
+    phone_number_id: str  # the operator's id of that number; may be empty
+    business_account_id: str  # may be empty while the app has no number
     created_on_ms: int
     modified_on_ms: int
-    live: bool = True
+    live: bool = True  # false is a sandbox app
     hosting: Hosting = Hosting.CLOUD
-    token_serial: int = 1
-    per_second: int | None = None
+    token_serial: int = 1  # incremented to revoke the app token
+    per_second: int | None = None  # the operator's throughput for the number; None means the service's default
     preferences: AppPreferences = field(default_factory=AppPreferences)
+    # its own rates by row of the table, such as `{"templates": "20/60s"}`; those of others are the service's
     rates: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
@@ -105,19 +78,12 @@ class BusinessAccount:
 
 @dataclass(frozen=True, slots=True)
 class OperatorAccount:
-    """Our credentials and URLs at an operator. Secrets are plain text here and encrypted in the store.
+    """Our credentials and URLs at an operator. Secrets are plain text here and encrypted in the store."""
 
-    Attributes:
-        id: also the last segment of the webhook's path; never changes.
-        kind: name of the adapter that calls the operator; never changes.
-        base_url: without a path, such as `http://127.0.0.1:8081`.
-        fields: the adapter's other settings, under its own names.
-    """
-
-    id: str
-    kind: str
-    base_url: str
-    fields: Mapping[str, str] = field(hash=False)
+    id: str  # also the last segment of the webhook's path; never changes
+    kind: str  # name of the adapter that calls the operator; never changes
+    base_url: str  # without a path, such as `http://127.0.0.1:8081`
+    fields: Mapping[str, str] = field(hash=False)  # the adapter's other settings, under its own names
 
     def __getitem__(self, name: str) -> str:
         """Return one of the fields."""
@@ -166,21 +132,16 @@ def credential_status(expires_on_ms: int | None, revoked_on_ms: int | None, now_
 
 @dataclass(frozen=True, slots=True)
 class AppKey:
-    """A credential of an app, in addition to the app token.
-
-    Attributes:
-        expires_on_ms: of a minted token; None: an additional key, which does not expire.
-        ending: the last characters of the key, by which lists show it; empty: a key of before they were stored.
-    """
+    """A credential of an app, in addition to the app token."""
 
     id: str
     partner_id: int
     app_id: str
     name: str
     created_on_ms: int
-    expires_on_ms: int | None = None
+    expires_on_ms: int | None = None  # of a minted token; None: an additional key, which does not expire
     revoked_on_ms: int | None = None
-    ending: str = ""
+    ending: str = ""  # the last characters of the key, by which lists show it; empty: a key of before they were stored
 
     def status(self, now_ms: int) -> KeyStatus:
         """Return the status at a time."""
@@ -193,18 +154,11 @@ CUSTOMER_SERVICE_WINDOW_MS: Final = DAY_MS
 
 @dataclass(frozen=True, slots=True)
 class AppUser:
-    """A user of an app.
-
-    Attributes:
-        opted_in: None: not known.
-        source: of the last opt-in or opt-out; empty: none.
-        opted_on_ms: time of that change; 0: none.
-        last_written_ms: time of the user's last message to the app's number; 0: none.
-    """
+    """A user of an app."""
 
     phone_number: str
-    opted_in: bool | None = None
-    source: str = ""
-    opted_on_ms: int = 0
+    opted_in: bool | None = None  # None: not known
+    source: str = ""  # of the last opt-in or opt-out; empty: none
+    opted_on_ms: int = 0  # time of that change; 0: none
     blocked: bool = False
-    last_written_ms: int = 0
+    last_written_ms: int = 0  # time of the user's last message to the app's number; 0: none

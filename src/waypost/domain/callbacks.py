@@ -13,21 +13,15 @@ CALLBACK_CONTENT_TYPE: Final = "application/json; charset=utf-8"  # Source: fact
 
 
 class Callback(NamedTuple):
-    """One body for one subscription, rendered once; every attempt sends these bytes.
-
-    Attributes:
-        headers: set by the partner.
-        sequence: number per subscription and recipient, from 1.
-        keys: signing keys, newest first.
-    """
+    """One body for one subscription, rendered once; every attempt sends these bytes."""
 
     id: str
     subscription_id: str
     url: str
-    headers: dict[str, str]
-    sequence: int
+    headers: dict[str, str]  # set by the partner
+    sequence: int  # number per subscription and recipient, from 1
     body: bytes
-    keys: tuple[bytes, ...] = ()
+    keys: tuple[bytes, ...] = ()  # signing keys, newest first
 
 
 class AttemptKind(StrEnum):
@@ -42,23 +36,15 @@ _NO_HEADERS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class CallbackAttempt(NamedTuple):
-    """One attempt and its result.
-
-    Attributes:
-        status: HTTP status of the response; None when there was none.
-        response: the first 4 KiB of the response body.
-        error: why there was no response.
-        request_headers: as sent; of the partner's own headers the names only.
-        response_headers: as received, with lower-case names.
-    """
+    """One attempt and its result."""
 
     at_ms: int
     duration_ms: int
-    status: int | None
-    response: bytes = b""
-    error: str | None = None
-    request_headers: Mapping[str, str] = _NO_HEADERS
-    response_headers: Mapping[str, str] = _NO_HEADERS
+    status: int | None  # HTTP status of the response; None when there was none
+    response: bytes = b""  # the first 4 KiB of the response body
+    error: str | None = None  # why there was no response
+    request_headers: Mapping[str, str] = _NO_HEADERS  # as sent; of the partner's own headers the names only
+    response_headers: Mapping[str, str] = _NO_HEADERS  # as received, with lower-case names
 
     @property
     def delivered(self) -> bool:
@@ -99,21 +85,7 @@ MODE_ALIASES: Final = {  # Source: facts 4.4: the spelling of one large client
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """An endpoint URL and the callbacks that it gets.
-
-    Attributes:
-        modes: from the tables above, in their order.
-        active: false while the partner has paused it.
-        headers: added to each callback request; from `meta`.
-        meta: the JSON text as sent; may contain secrets.
-        key_serial: of the current signing key.
-        old_key_until_ms: until then the previous key signs too.
-        failing_since_ms: no callback has been delivered since then; None: not failing.
-        retry_after_until_ms: end of the delay that its receiver requested (Retry-After).
-        paused_on_ms: when the service paused it; None: not paused.
-        pause_reason: of the service; None: not paused.
-        retry_requests: how often someone has requested that its receiver is called at once.
-    """
+    """An endpoint URL and the callbacks that it gets."""
 
     id: str
     partner_id: int
@@ -121,20 +93,20 @@ class Subscription:
     tag: str
     url: str
     version: int
-    modes: tuple[str, ...]
+    modes: tuple[str, ...]  # from the tables above, in their order
     created_on_ms: int
     modified_on_ms: int
-    active: bool = True
+    active: bool = True  # false while the partner has paused it
     show_on_ui: bool = False
-    meta: str | None = None
-    headers: dict[str, str] = field(default_factory=dict[str, str])
-    key_serial: int = 1
-    old_key_until_ms: int | None = None
-    failing_since_ms: int | None = None
-    retry_after_until_ms: int | None = None
-    paused_on_ms: int | None = None
-    pause_reason: str | None = None
-    retry_requests: int = 0
+    meta: str | None = None  # the JSON text as sent; may contain secrets
+    headers: dict[str, str] = field(default_factory=dict[str, str])  # added to each callback request; from `meta`
+    key_serial: int = 1  # of the current signing key
+    old_key_until_ms: int | None = None  # until then the previous key signs too
+    failing_since_ms: int | None = None  # no callback has been delivered since then; None: not failing
+    retry_after_until_ms: int | None = None  # end of the delay that its receiver requested (Retry-After)
+    paused_on_ms: int | None = None  # when the service paused it; None: not paused
+    pause_reason: str | None = None  # of the service; None: not paused
+    retry_requests: int = 0  # how often someone has requested that its receiver is called at once
 
     @property
     def receives_callbacks(self) -> bool:

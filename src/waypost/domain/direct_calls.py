@@ -48,27 +48,16 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class OperatorProblem:
-    """A problem with an account or a number at the operator.
+    """A problem with an account or a number at the operator."""
 
-    Attributes:
-        is_serious: true if messages fail because of it.
-        text: describes it.
-        fix_hint: for the administrator; `{account}` stands for the operator account's id.
-    """
-
-    is_serious: bool
-    text: str
-    fix_hint: str
+    is_serious: bool  # true if messages fail because of it
+    text: str  # describes it
+    fix_hint: str  # for the administrator; `{account}` stands for the operator account's id
 
 
 @dataclass(frozen=True, slots=True)
 class NumberStatus:
-    """The status of one number.
-
-    Attributes:
-        can_send: the operator's value for whether it may send messages.
-        errors: why it cannot send, as received.
-    """
+    """The status of one number."""
 
     is_connected: bool
     status: str = ""
@@ -76,8 +65,8 @@ class NumberStatus:
     quality: str = ""
     throughput: str = ""
     messaging_limit: str = ""
-    can_send: str = ""
-    errors: Sequence[Any] = ()
+    can_send: str = ""  # the operator's value for whether it may send messages
+    errors: Sequence[Any] = ()  # why it cannot send, as received
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +78,14 @@ class GetNumber(OperatorCall[NumberStatus]):
 
 @dataclass(frozen=True, slots=True)
 class OperatorNumber:
-    """One number of a business account.
-
-    Attributes:
-        display_number: the phone number as the operator writes it.
-        per_second: messages a second that the operator accepts from it; None: not known.
-        summary: quality and limits in one line, for the administrator.
-        problems: found in its status.
-        raw: as received, for the administrator.
-    """
+    """One number of a business account."""
 
     id: str
-    display_number: str
-    per_second: int | None = None
-    summary: str = ""
-    problems: Sequence[OperatorProblem] = ()
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    display_number: str  # the phone number as the operator writes it
+    per_second: int | None = None  # messages a second that the operator accepts from it; None: not known
+    summary: str = ""  # quality and limits in one line, for the administrator
+    problems: Sequence[OperatorProblem] = ()  # found in its status
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # as received, for the administrator
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +97,11 @@ class ListNumbers(OperatorCall[Sequence[OperatorNumber]]):
 
 @dataclass(frozen=True, slots=True)
 class BusinessStatus:
-    """The status of a business account, for the partner.
+    """The status of a business account, for the partner."""
 
-    Attributes:
-        status: ACTIVE, or the operator's name of another status.
-        ownership: the operator's name of the kind of owner.
-        marketing_messages: whether its owner has accepted the terms for marketing messages, as the operator names it.
-    """
-
-    status: str
-    ownership: str = ""
+    status: str  # ACTIVE, or the operator's name of another status
+    ownership: str = ""  # the operator's name of the kind of owner
+    # whether its owner has accepted the terms for marketing messages, as the operator names it
     marketing_messages: str = ""
 
 
@@ -138,16 +114,11 @@ class GetBusinessStatus(OperatorCall[BusinessStatus]):
 
 @dataclass(frozen=True, slots=True)
 class OperatorBusiness:
-    """A business account as the operator has it.
-
-    Attributes:
-        namespace: of its templates; empty: not given.
-        review: the operator's review status of the account; empty: approved, or not given.
-    """
+    """A business account as the operator has it."""
 
     name: str
-    namespace: str
-    review: str = ""
+    namespace: str  # of its templates; empty: not given
+    review: str = ""  # the operator's review status of the account; empty: approved, or not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,18 +130,12 @@ class GetBusinessAccount(OperatorCall[OperatorBusiness]):
 
 @dataclass(frozen=True, slots=True)
 class TokenStatus:
-    """The status of our token.
-
-    Attributes:
-        reason: why it is not valid.
-        missing_permissions: required by the service.
-        expires_at_s: since the epoch; 0: never, or not given.
-    """
+    """The status of our token."""
 
     is_valid: bool
-    reason: str = ""
-    missing_permissions: Sequence[str] = ()
-    expires_at_s: int = 0
+    reason: str = ""  # why it is not valid
+    missing_permissions: Sequence[str] = ()  # required by the service
+    expires_at_s: int = 0  # since the epoch; 0: never, or not given
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,18 +178,12 @@ class MarkRead(OperatorCall[CallResult]):
 
 @dataclass(frozen=True, slots=True)
 class WebhookSubscription:
-    """The webhook subscriptions of a business account.
+    """The webhook subscriptions of a business account."""
 
-    Attributes:
-        subscriber: our name at the operator.
-        is_subscribed: true if the operator sends the webhooks to us.
-        others: the other subscribers.
-        urls: our webhook URLs by number id; under the empty id for all other numbers. Empty: not given.
-    """
-
-    subscriber: str
-    is_subscribed: bool
-    others: Sequence[str] = ()
+    subscriber: str  # our name at the operator
+    is_subscribed: bool  # true if the operator sends the webhooks to us
+    others: Sequence[str] = ()  # the other subscribers
+    # our webhook URLs by number id; under the empty id for all other numbers. Empty: not given.
     urls: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -237,17 +196,11 @@ class GetSubscription(OperatorCall[WebhookSubscription]):
 
 @dataclass(frozen=True, slots=True)
 class MissingWebhookField:
-    """A webhook field that we need and the operator does not send.
+    """A webhook field that we need and the operator does not send."""
 
-    Attributes:
-        name: the operator's name of it.
-        consequence: what is missing without it.
-        is_serious: true if no message works without it.
-    """
-
-    name: str
-    consequence: str
-    is_serious: bool
+    name: str  # the operator's name of it
+    consequence: str  # what is missing without it
+    is_serious: bool  # true if no message works without it
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,31 +234,20 @@ class TemplateDetail(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorTemplate:
-    """A template as the operator has it.
-
-    Attributes:
-        language: with an underscore or a hyphen.
-        status: the operator's name of it in upper case, such as APPROVED.
-        is_being_deleted: true if it is deleted or about to be.
-        category: as in `Category`; empty: not given.
-        quality: GREEN, YELLOW, RED or UNKNOWN; empty: not given.
-        body: its text; None: not given, or it has none.
-        draft: its contents as a draft of ours; None: not given.
-        is_generated: true if the operator's Direct Send has generated it.
-    """
+    """A template as the operator has it."""
 
     id: str
     name: str
-    language: str
-    status: str
-    is_being_deleted: bool = False
-    category: str = ""
+    language: str  # with an underscore or a hyphen
+    status: str  # the operator's name of it in upper case, such as APPROVED
+    is_being_deleted: bool = False  # true if it is deleted or about to be
+    category: str = ""  # as in `Category`; empty: not given
     rejected_reason: str | None = None
-    quality: str = ""
-    body: str | None = None
+    quality: str = ""  # GREEN, YELLOW, RED or UNKNOWN; empty: not given
+    body: str | None = None  # its text; None: not given, or it has none
     footer: str | None = None
-    draft: TemplateDraft | None = None
-    is_generated: bool = False
+    draft: TemplateDraft | None = None  # its contents as a draft of ours; None: not given
+    is_generated: bool = False  # true if the operator's Direct Send has generated it
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,36 +14,23 @@ AI_CATEGORY: Final = "general_purpose_ai"
 
 
 class StatusEvent(NamedTuple):
-    """The status of a message has changed.
-
-    Attributes:
-        message_id: ours, from the operator's callback data; None when it carried none.
-        recipient: the operator's spelling of the recipient's phone number, where given.
-        recipient_user_id: the recipient's business-scoped id, where given.
-        conversation: as received; copied into the callback.
-        pricing: as `conversation`.
-        raw: the status as received, for version 3.
-        is_of_group: the message was sent to a group; the status is about one member or all of them.
-        phone_number_id: of the number that sent the message.
-        contact: the operator's contact object of the recipient, for version 3.
-        recipient_parent_id: the recipient's id in a group of linked portfolios, where given.
-    """
+    """The status of a message has changed."""
 
     state: MessageState
     operator_message_id: str
-    message_id: str | None
-    recipient: str | None
+    message_id: str | None  # ours, from the operator's callback data; None when it carried none
+    recipient: str | None  # the operator's spelling of the recipient's phone number, where given
     at_s: int
-    recipient_user_id: str | None = None
+    recipient_user_id: str | None = None  # the recipient's business-scoped id, where given
     code: int | None = None
     reason: str | None = None
-    conversation: dict[str, Any] | None = None
-    pricing: dict[str, Any] | None = None
-    raw: Mapping[str, Any] = _EMPTY
-    is_of_group: bool = False
-    phone_number_id: str = ""
-    contact: Mapping[str, Any] = _EMPTY
-    recipient_parent_id: str | None = None
+    conversation: dict[str, Any] | None = None  # as received; copied into the callback
+    pricing: dict[str, Any] | None = None  # as `conversation`
+    raw: Mapping[str, Any] = _EMPTY  # the status as received, for version 3
+    is_of_group: bool = False  # the message was sent to a group; the status is about one member or all of them
+    phone_number_id: str = ""  # of the number that sent the message
+    contact: Mapping[str, Any] = _EMPTY  # the operator's contact object of the recipient, for version 3
+    recipient_parent_id: str | None = None  # the recipient's id in a group of linked portfolios, where given
 
     @property
     def is_ai_price(self) -> bool:
@@ -55,51 +42,31 @@ class StatusEvent(NamedTuple):
 class PaymentEvent:
     """The status of a payment that a message requested has changed; in version 3 only.
 
-    Attributes:
-        message_id: ours, from the operator's callback data; None when it carried none.
-        raw: the status as received.
-
     Source: facts 4.4, `PAYMENTS`.
     """
 
     operator_message_id: str
-    message_id: str | None
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    message_id: str | None  # ours, from the operator's callback data; None when it carried none
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the status as received
 
 
 @dataclass(frozen=True, slots=True)
 class OtherStatusEvent:
-    """A message status that this version does not know, such as `warning`; in callbacks of version 3 only.
+    """A message status that this version does not know, such as `warning`; in callbacks of version 3 only."""
 
-    Attributes:
-        status: the operator's name of it.
-        message_id: ours, from the operator's callback data; None when it carried none.
-        raw: the status as received.
-    """
-
-    status: str
+    status: str  # the operator's name of it
     operator_message_id: str
-    message_id: str | None
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    message_id: str | None  # ours, from the operator's callback data; None when it carried none
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the status as received
 
 
 @dataclass(frozen=True, slots=True)
 class InboundEvent:
-    """A recipient has sent a message, tapped a button, replied or reacted.
+    """A recipient has sent a message, tapped a button, replied or reacted."""
 
-    Attributes:
-        kind: the operator's type: `text`, `image`, …, `button` (a template's quick reply), `reaction`,
-            `order`, `location`, `contacts`, `system`, `unsupported`; of `interactive` its own type instead:
-            `button_reply`, `list_reply`, `nfm_reply`, …
-        content: the object under the name of its type, as received; of `interactive` the inner object.
-        reply_to: the operator's id of the message that this one replies to.
-        referral: the advertisement that it came from.
-        raw: the whole message as received, for version 3.
-        contact: the operator's contact object of the sender, for version 3.
-        group_id: of the group that it was sent to; None: it was sent to the business.
-        sender_parent_id: the sender's id in a group of linked portfolios, where given.
-    """
-
+    # the operator's type: `text`, `image`, …, `button` (a template's quick reply), `reaction`, `order`, `location`,
+    # `contacts`, `system`, `unsupported`; of `interactive` its own type instead: `button_reply`, `list_reply`,
+    # `nfm_reply`, …
     kind: str
     operator_message_id: str
     phone_number_id: str
@@ -107,15 +74,16 @@ class InboundEvent:
     sender_user_id: str | None
     sender_name: str
     at_s: int
-    content: Any = None
-    reply_to: str | None = None
+    content: Any = None  # the object under the name of its type, as received; of `interactive` the inner object
+    reply_to: str | None = None  # the operator's id of the message that this one replies to
     forwarded: bool = False
     frequently_forwarded: bool = False
-    referral: dict[str, Any] | None = None
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    referral: dict[str, Any] | None = None  # the advertisement that it came from
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # the whole message as received, for version 3
+    # the operator's contact object of the sender, for version 3
     contact: dict[str, Any] = field(default_factory=dict[str, Any])
-    group_id: str | None = None
-    sender_parent_id: str | None = None
+    group_id: str | None = None  # of the group that it was sent to; None: it was sent to the business
+    sender_parent_id: str | None = None  # the sender's id in a group of linked portfolios, where given
 
     @property
     def is_tap(self) -> bool:
@@ -130,86 +98,58 @@ class InboundEvent:
 
 @dataclass(frozen=True, slots=True)
 class ReviewEvent:
-    """The operator has changed the status of a template.
-
-    Attributes:
-        status: the operator's name of it, in upper case, such as APPROVED.
-        language_code: with underscores, even if the operator wrote hyphens.
-        raw: `field`, `value` and the entry's `time` as received, for version 3; empty for an event of
-            our own.
-        at_s: time of the decision, whole seconds since the epoch; 0: not given.
-    """
+    """The operator has changed the status of a template."""
 
     business_account_id: str
     operator_template_id: str
     element_name: str
-    language_code: str
-    status: str
+    language_code: str  # with underscores, even if the operator wrote hyphens
+    status: str  # the operator's name of it, in upper case, such as APPROVED
     reason: str | None = None
     description: str | None = None
+    # `field`, `value` and the entry's `time` as received, for version 3; empty for an event of our own
     raw: dict[str, Any] = field(default_factory=dict[str, Any])
-    at_s: int = 0
+    at_s: int = 0  # time of the decision, whole seconds since the epoch; 0: not given
 
 
 @dataclass(frozen=True, slots=True)
 class QualityEvent:
-    """A template's quality has changed; `quality` is the operator's value in upper case, such as GREEN.
-
-    Attributes:
-        raw: `field` and `value` as received, for version 3.
-    """
+    """A template's quality has changed; `quality` is the operator's value in upper case, such as GREEN."""
 
     business_account_id: str
     operator_template_id: str
     element_name: str
     language_code: str
     quality: str
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # `field` and `value` as received, for version 3
 
 
 @dataclass(frozen=True, slots=True)
 class CategoryEvent:
-    """The operator has changed the category of a template, or has announced the change.
-
-    Attributes:
-        category: the present one, or the previous one when the change is done.
-        next_category: the announced one, or the new one when the change is done.
-        is_done: true if the category has changed already.
-        raw: `field` and `value` as received, for version 3.
-    """
+    """The operator has changed the category of a template, or has announced the change."""
 
     business_account_id: str
     operator_template_id: str
     element_name: str
     language_code: str
-    category: str
-    next_category: str
-    is_done: bool
-    raw: dict[str, Any] = field(default_factory=dict[str, Any])
+    category: str  # the present one, or the previous one when the change is done
+    next_category: str  # the announced one, or the new one when the change is done
+    is_done: bool  # true if the category has changed already
+    raw: dict[str, Any] = field(default_factory=dict[str, Any])  # `field` and `value` as received, for version 3
 
 
 @dataclass(frozen=True, slots=True)
 class AccountEvent:
-    """A change of a business account, one of its numbers, groups, calls or anything else.
-
-    Attributes:
-        field: the operator's name of the change, such as `account_update`; may be unknown to this version.
-        value: as received, usually an object.
-        phone_number_id: of the number, where the operator sent its id.
-        phone_number: of the number, digits, where the operator sent that.
-        other_account_id: of the business account in the value, where the entry may name a portfolio.
-        operator_template_id: of the template, if it is about one.
-        time: of the entry, as received; None: not given.
-    """
+    """A change of a business account, one of its numbers, groups, calls or anything else."""
 
     business_account_id: str
-    field: str
-    value: Any
-    phone_number_id: str | None = None
-    phone_number: str | None = None
-    other_account_id: str | None = None
-    operator_template_id: str | None = None
-    time: Any = None
+    field: str  # the operator's name of the change, such as `account_update`; may be unknown to this version
+    value: Any  # as received, usually an object
+    phone_number_id: str | None = None  # of the number, where the operator sent its id
+    phone_number: str | None = None  # of the number, digits, where the operator sent that
+    other_account_id: str | None = None  # of the business account in the value, where the entry may name a portfolio
+    operator_template_id: str | None = None  # of the template, if it is about one
+    time: Any = None  # of the entry, as received; None: not given
 
     @property
     def members(self) -> dict[str, Any]:
@@ -254,27 +194,18 @@ UNREADABLE_MARK: Final = b"\0"
 
 
 class WebhookItem(NamedTuple):
-    """One status, message or template change.
+    """One status, message or template change."""
 
-    Attributes:
-        dedupe_key: the same when the operator sends the same item again.
-        concurrency_group: the business number, or the business account.
-        ordering_key: the user or the template that it is about.
-        path: its position in the body.
-        payload: JSON of the item with the members of the body that surround it; of an item that cannot be read,
-            the mark and a body with this item alone, its bytes unchanged, to be split once more.
-        defect: why the item cannot be read; None for one that can.
-        is_undated: nothing in it says when it happened, so that an equal one much later is another event.
-        read_event: returns the event of the payload, where what it says has been read already.
-    """
-
-    dedupe_key: str
-    concurrency_group: str
-    ordering_key: str
-    path: str
+    dedupe_key: str  # the same when the operator sends the same item again
+    concurrency_group: str  # the business number, or the business account
+    ordering_key: str  # the user or the template that it is about
+    path: str  # its position in the body
+    # JSON of the item with the members of the body that surround it; of an item that cannot be read, the mark and a
+    # body with this item alone, its bytes unchanged, to be split once more
     payload: bytes
-    defect: str | None = None
-    is_undated: bool = False
+    defect: str | None = None  # why the item cannot be read; None for one that can
+    is_undated: bool = False  # nothing in it says when it happened, so that an equal one much later is another event
+    # returns the event of the payload, where what it says has been read already
     read_event: Callable[[], "Event"] | None = None
 
 

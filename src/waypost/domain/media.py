@@ -14,17 +14,12 @@ MAX_UPLOAD_BYTES: Final = 100 * 1024 * 1024  # Source: facts 8, "Size"
 
 @dataclass(frozen=True, slots=True)
 class AcceptedType:
-    """One MIME type that may be uploaded.
-
-    Attributes:
-        extension: what the name of such a file ends in, with its dot.
-        for_handle: true if the operator accepts it as a template's sample, as a handle.
-    """
+    """One MIME type that may be uploaded."""
 
     kind: MediaKind
     max_bytes: int
-    extension: str
-    for_handle: bool = False
+    extension: str  # what the name of such a file ends in, with its dot
+    for_handle: bool = False  # true if the operator accepts it as a template's sample, as a handle
 
 
 _MB: Final = 1024 * 1024
@@ -57,21 +52,15 @@ ACCEPTED_TYPES: Final = {  # Source: facts 8, `file_type` list and per-message l
 
 @dataclass(frozen=True, slots=True)
 class UploadedMedia:
-    """One upload.
+    """One upload."""
 
-    Attributes:
-        id: 16 digits; the media id if it was uploaded for sending.
-        handle: of a template's sample; None: it was uploaded for sending.
-        sha256: of the bytes, hex; also the file's name on disk.
-    """
-
-    id: str
+    id: str  # 16 digits; the media id if it was uploaded for sending
     partner_id: int
     app_id: str
-    handle: str | None
+    handle: str | None  # of a template's sample; None: it was uploaded for sending
     mime_type: str
     size_bytes: int
-    sha256: str
+    sha256: str  # of the bytes, hex; also the file's name on disk
     file_name: str
     created_on_ms: int
     expires_on_ms: int
@@ -79,24 +68,17 @@ class UploadedMedia:
 
 @dataclass(frozen=True, slots=True)
 class InboundMedia:
-    """A medium that a recipient has sent, served at an unguessable URL.
+    """A medium that a recipient has sent, served at an unguessable URL."""
 
-    Attributes:
-        key: the end of its URL.
-        operator_media_id: the operator's id of it.
-        sha256: of the bytes; None: not fetched yet.
-        failure: why it cannot be fetched; None: it can.
-    """
-
-    key: str
+    key: str  # the end of its URL
     partner_id: int
     app_id: str
-    operator_media_id: str
+    operator_media_id: str  # the operator's id of it
     mime_type: str
     file_name: str
     expires_on_ms: int
-    sha256: str | None = None
-    failure: str | None = None
+    sha256: str | None = None  # of the bytes; None: not fetched yet
+    failure: str | None = None  # why it cannot be fetched; None: it can
 
 
 HANDLE_PREFIX: Final = "4::"

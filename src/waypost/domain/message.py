@@ -46,31 +46,21 @@ class CardSend:
 class TemplateSend:
     """A template with its parameters. The stored template decides how they are split over its components.
 
-    Attributes:
-        params: values of the header's, the body's and the buttons' variables, then card by card.
-        postback_texts: by button index, counted over all buttons from 0.
-        media_kind: of a media header; None: not given.
-        cards: of a carousel.
-        card_media_kind: image or video.
-        expiration_ms: end of a limited-time offer; milliseconds since the epoch.
-        sections: of a PRODUCT template.
-        is_marketing: sent through the operator's API for marketing messages.
-
     Source: spec, "Send template message with postback texts"; order from facts 9.2.
     """
 
     template_id: str
-    params: tuple[str, ...] = ()
-    postback_texts: dict[int, str] | None = None
-    media_kind: MediaKind | None = None
+    params: tuple[str, ...] = ()  # values of the header's, the body's and the buttons' variables, then card by card
+    postback_texts: dict[int, str] | None = None  # by button index, counted over all buttons from 0
+    media_kind: MediaKind | None = None  # of a media header; None: not given
     media: MediaRef = NO_MEDIUM
     file_name: str = ""
     place: Location | None = None
-    cards: tuple[CardSend, ...] = ()
-    card_media_kind: MediaKind | None = None
-    expiration_ms: int | None = None
-    sections: tuple[ProductSection, ...] = ()
-    is_marketing: bool = False
+    cards: tuple[CardSend, ...] = ()  # of a carousel
+    card_media_kind: MediaKind | None = None  # image or video
+    expiration_ms: int | None = None  # end of a limited-time offer; milliseconds since the epoch
+    sections: tuple[ProductSection, ...] = ()  # of a PRODUCT template
+    is_marketing: bool = False  # sent through the operator's API for marketing messages
 
     @property
     def shown_kind(self) -> str:
@@ -84,22 +74,16 @@ class TemplateSend:
 class Passthrough:
     """A message in the operator's own format: everything that the partner sent.
 
-    Attributes:
-        type: as in the body: `text`, `template`, …
-        body: the object under the name of its type, unchanged; a list for contacts.
-        reply_to: from `context.message_id`.
-        members: every other member of the body, known here or not, unchanged: `to`, `category`, …
-            None: accepted by an earlier version, which did not store them.
-        is_marketing: sent through the operator's API for marketing messages.
-
     Source: spec, "Flow passthrough message"; facts 9.3.
     """
 
-    type: str
-    body: Any
-    reply_to: str | None = None
+    type: str  # as in the body: `text`, `template`, …
+    body: Any  # the object under the name of its type, unchanged; a list for contacts
+    reply_to: str | None = None  # from `context.message_id`
+    # every other member of the body, known here or not, unchanged: `to`, `category`, … None: accepted by an earlier
+    # version, which did not store them
     members: dict[str, Any] | None = None
-    is_marketing: bool = False
+    is_marketing: bool = False  # sent through the operator's API for marketing messages
 
 
 Content = SessionContent | TemplateSend | Passthrough
@@ -107,27 +91,20 @@ Content = SessionContent | TemplateSend | Passthrough
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message as accepted.
-
-    Attributes:
-        source: the app's phone number, digits.
-        destination: the recipient's phone number as sent by the partner, digits; of a passthrough to
-            a business-scoped user id that id, such as `US.1349`; to a group as `group_destination` writes it.
-        sandbox: as sent; stored and shown, without other effect (decision 0079).
-        request: the form as received, for the trace; without credentials.
-        request_id: the client's id of the request; empty: it sent none.
-    """
+    """A message as accepted."""
 
     id: str
     partner_id: int
     app_id: str
-    source: str
+    source: str  # the app's phone number, digits
+    # the recipient's phone number as sent by the partner, digits; of a passthrough to a business-scoped user id that
+    # id, such as `US.1349`; to a group as `group_destination` writes it
     destination: str
     content: Content
     accepted_on_ms: int
-    sandbox: bool = False
-    request: str = ""
-    request_id: str = ""
+    sandbox: bool = False  # as sent; stored and shown, without other effect (decision 0079)
+    request: str = ""  # the form as received, for the trace; without credentials
+    request_id: str = ""  # the client's id of the request; empty: it sent none
 
     @property
     def message_kind(self) -> MessageKind:
@@ -201,18 +178,11 @@ def _media_ids(value: object) -> list[str | None]:
 
 
 class LoggedEvent(NamedTuple):
-    """One step of a message.
+    """One step of a message."""
 
-    Attributes:
-        name: of the state, of the trace event, or of the callback's event.
-        end_ms: when it was completed; None: it has not ended.
-        start_ms: when it began; None: the step before it is not known.
-        destination: the recipient's number; empty: not known.
-        delivered: of a callback, False if it failed for good; None: it is not a callback, or has not ended.
-    """
-
-    name: str
-    end_ms: int | None
-    start_ms: int | None
-    destination: str
+    name: str  # of the state, of the trace event, or of the callback's event
+    end_ms: int | None  # when it was completed; None: it has not ended
+    start_ms: int | None  # when it began; None: the step before it is not known
+    destination: str  # the recipient's number; empty: not known
+    # of a callback, False if it failed for good; None: it is not a callback, or has not ended
     delivered: bool | None = None

@@ -36,58 +36,36 @@ class RetryScope(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorAccepted:
-    """The operator has accepted the submission, under this id.
-
-    Attributes:
-        recipient: the operator's spelling of the destination, where it gave one.
-        status: of a template, where the response already has one.
-        category: of a template, where the response has one; may differ from the requested one.
-    """
+    """The operator has accepted the submission, under this id."""
 
     operator_id: str
-    recipient: str | None = None
-    status: str | None = None
-    category: str | None = None
+    recipient: str | None = None  # the operator's spelling of the destination, where it gave one
+    status: str | None = None  # of a template, where the response already has one
+    category: str | None = None  # of a template, where the response has one; may differ from the requested one
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRejected:
-    """The operator has rejected the submission; final.
+    """The operator has rejected the submission; final."""
 
-    Attributes:
-        code: for the partner; usually the operator's own.
-        retry_once: one retry may succeed; its result is final.
-        operator_code: the operator's own, where the partner gets another code.
-        is_about_media: the operator may no longer have a medium of the submission.
-        existing_id: of a template: the operator's id of another one with its name, which is the reason.
-    """
-
-    code: int
+    code: int  # for the partner; usually the operator's own
     text: str
-    retry_once: bool = False
-    operator_code: int | None = None
-    is_about_media: bool = False
-    existing_id: str | None = None
+    retry_once: bool = False  # one retry may succeed; its result is final
+    operator_code: int | None = None  # the operator's own, where the partner gets another code
+    is_about_media: bool = False  # the operator may no longer have a medium of the submission
+    existing_id: str | None = None  # of a template: the operator's id of another one with its name, which is the reason
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorUnavailable:
-    """The operator certainly does not have the submission; retry later.
-
-    Attributes:
-        code: the operator's error code; 0: it was not reached.
-        retry_after_s: as requested by the operator, if it was.
-        retry_reason: decides the retry schedule.
-        retry_scope: what else is delayed.
-        partner_code: the partner's error code when the retries are exhausted.
-    """
+    """The operator certainly does not have the submission; retry later."""
 
     text: str
-    code: int = 0
-    retry_after_s: float | None = None
-    retry_reason: RetryReason = RetryReason.OUTAGE
-    retry_scope: RetryScope = RetryScope.JOB
-    partner_code: int = INVALID_RESPONSE_CODE
+    code: int = 0  # the operator's error code; 0: it was not reached
+    retry_after_s: float | None = None  # as requested by the operator, if it was
+    retry_reason: RetryReason = RetryReason.OUTAGE  # decides the retry schedule
+    retry_scope: RetryScope = RetryScope.JOB  # what else is delayed
+    partner_code: int = INVALID_RESPONSE_CODE  # the partner's error code when the retries are exhausted
 
 
 @dataclass(frozen=True, slots=True)

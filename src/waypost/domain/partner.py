@@ -45,20 +45,13 @@ class Partner:
 
 @dataclass(frozen=True, slots=True)
 class PartnerCredential:
-    """The public properties of a credential.
+    """The public properties of a credential."""
 
-    Attributes:
-        id: the beginning of its hash.
-        name: of an API key or a universal token; client secrets have none.
-        expires_on_ms: None: never.
-        revoked_on_ms: of a universal token; None: not revoked. Others are deleted when they are revoked.
-    """
-
-    id: str
+    id: str  # the beginning of its hash
     created_on_ms: int
-    name: str
-    expires_on_ms: int | None
-    revoked_on_ms: int | None
+    name: str  # of an API key or a universal token; client secrets have none
+    expires_on_ms: int | None  # None: never
+    revoked_on_ms: int | None  # of a universal token; None: not revoked. Others are deleted when they are revoked.
 
     def status(self, now_ms: int) -> KeyStatus:
         """Return the status at a time."""
@@ -72,12 +65,7 @@ MAX_QUOTA: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class PartnerQuotas:
-    """The maximum of what may wait; 0: no limit. Source: decision 0099.
+    """The maximum of what may wait; 0: no limit. Source: decision 0099."""
 
-    Attributes:
-        messages: that wait for the operator.
-        callbacks: that wait for the partner's receivers.
-    """
-
-    messages: int = DEFAULT_MESSAGE_QUOTA
-    callbacks: int = DEFAULT_CALLBACK_QUOTA
+    messages: int = DEFAULT_MESSAGE_QUOTA  # that wait for the operator
+    callbacks: int = DEFAULT_CALLBACK_QUOTA  # that wait for the partner's receivers

@@ -19,17 +19,11 @@ _POSTBACK: Final = "waypost-postback"
 
 @dataclass(frozen=True, slots=True)
 class ChoiceReply:
-    """The choice that a recipient made in a session message.
+    """The choice that a recipient made in a session message."""
 
-    Attributes:
-        sender_id: the partner's `msgid` of the message; empty: it gave none.
-        number: of the choice, from 1; None: the message is not known.
-        postback_text: of the choice; None: the partner gave none.
-    """
-
-    sender_id: str
-    number: int | None
-    postback_text: str | None
+    sender_id: str  # the partner's `msgid` of the message; empty: it gave none
+    number: int | None  # of the choice, from 1; None: the message is not known
+    postback_text: str | None  # of the choice; None: the partner gave none
 
 
 def button_payload(message_id: str, index: int, postback_text: str, card: int | None = None) -> str:
@@ -154,29 +148,17 @@ def _parse_index(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class MediaLink:
-    """The URL of a medium that a recipient has sent.
+    """The URL of a medium that a recipient has sent."""
 
-    Attributes:
-        url: of our media endpoint; served without a token, so the URL itself is the secret.
-        until_ms: expiry; milliseconds since the epoch.
-    """
-
-    url: str
-    until_ms: int
+    url: str  # of our media endpoint; served without a token, so the URL itself is the secret
+    until_ms: int  # expiry; milliseconds since the epoch
 
 
 @dataclass(frozen=True, slots=True)
 class InboundContext:
-    """Our data about a recipient's message.
+    """Our data about a recipient's message."""
 
-    Attributes:
-        reply_target_id: our id of the message that it replies or reacts to; None: not known.
-        postback_text: of the tapped button; None: the sender gave none.
-        reply: the choice that was made in a session message; None: it is not a choice.
-        media: the medium; None: it has none.
-    """
-
-    reply_target_id: str | None = None
-    postback_text: str | None = None
-    reply: ChoiceReply | None = None
-    media: MediaLink | None = None
+    reply_target_id: str | None = None  # our id of the message that it replies or reacts to; None: not known
+    postback_text: str | None = None  # of the tapped button; None: the sender gave none
+    reply: ChoiceReply | None = None  # the choice that was made in a session message; None: it is not a choice
+    media: MediaLink | None = None  # the medium; None: it has none

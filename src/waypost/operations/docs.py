@@ -32,17 +32,11 @@ SLICE_BYTES: Final = 32 * 1024
 
 @dataclass(frozen=True, slots=True)
 class KeptPage:
-    """A page as it is sent.
+    """A page as it is sent."""
 
-    Attributes:
-        plain: its slices; every response refers to the same ones.
-        compressed: the same with gzip.
-        tag: of both, without quotes.
-    """
-
-    plain: tuple[bytes, ...]
-    compressed: tuple[bytes, ...]
-    tag: str
+    plain: tuple[bytes, ...]  # its slices; every response refers to the same ones
+    compressed: tuple[bytes, ...]  # the same with gzip
+    tag: str  # of both, without quotes
     headers: Mapping[str, str]
 
     def respond(self, request: Request) -> Response:

@@ -56,42 +56,30 @@ class ServerCounts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MeasuredServices:
-    """The parts of one process that are measured.
-
-    Attributes:
-        endpoints: returns the endpoints of the route table, which are made last.
-        stages: those that this process runs.
-        request_log: entries of the request log: written, and left out by reason.
-    """
+    """The parts of one process that are measured."""
 
     database: Database
     queue: JobQueue
-    stages: Sequence[StageWorker]
+    stages: Sequence[StageWorker]  # those that this process runs
+    # returns the endpoints of the route table, which are made last
     endpoints: Callable[[], Sequence[tuple[str, ApiEndpoint]]]
     webhook: WebhookEndpoint
     dispatch: OutboundDispatcher
     ingest: EventIngester
     callbacks: CallbackSender
     quotas: BacklogQuotas
-    request_log: Mapping[str, int]
+    request_log: Mapping[str, int]  # entries of the request log: written, and left out by reason
 
 
 @dataclass(frozen=True, slots=True)
 class MetricsContext:
-    """The values of one scrape.
-
-    Attributes:
-        depths: of the store, read a few seconds ago at most; None where it does not respond.
-        now_ms: by the clock that due times follow.
-        ready: whether each readiness check passes, by its name.
-        servers: those of this process that serve the service.
-    """
+    """The values of one scrape."""
 
     services: MeasuredServices
-    depths: QueueDepths | None
-    now_ms: int
-    ready: Mapping[str, bool]
-    servers: Sequence[ServerCounts]
+    depths: QueueDepths | None  # of the store, read a few seconds ago at most; None where it does not respond
+    now_ms: int  # by the clock that due times follow
+    ready: Mapping[str, bool]  # whether each readiness check passes, by its name
+    servers: Sequence[ServerCounts]  # those of this process that serve the service
 
 
 Samples = Iterable[tuple[tuple[str, ...], float | Histogram]]
@@ -103,20 +91,15 @@ _QUEUE: Final = ("queue",)
 
 @dataclass(frozen=True, slots=True)
 class MetricRow:
-    """One metric.
+    """One metric."""
 
-    Attributes:
-        name: without `waypost_` before it; with its unit, and `_total` for a counter, at its end.
-        scope: `process`, or `store` where every process of one store shows the same.
-        read: returns the samples; labels whose value is 0 from the start may be left out.
-    """
-
-    name: str
+    name: str  # without `waypost_` before it; with its unit, and `_total` for a counter, at its end
     kind: MetricKind
     labels: tuple[str, ...]
     meaning: str
+    # returns the samples; labels whose value is 0 from the start may be left out
     read: Callable[[MetricsContext], Samples]
-    scope: str = "process"
+    scope: str = "process"  # `process`, or `store` where every process of one store shows the same
 
 
 def _single_metric(

@@ -31,25 +31,19 @@ CHECKS_CACHE_S: Final = 1
 
 @dataclass(slots=True)
 class CheckedServices:
-    """The parts of a process that are checked.
-
-    Attributes:
-        name: of this process.
-        folder: where the store and the media are.
-        stuck_s: for how long a queue's loop may be in one step: longer than any call takes.
-        stages: those that this process runs, with the task that runs each once it has been started.
-        loops: the other tasks that run for as long as the process does, by name.
-        simulator: returns why the simulator in this process does not work; None where there is none.
-    """
+    """The parts of a process that are checked."""
 
     database: Database
     queue: JobQueue
-    name: str
-    folder: Path
+    name: str  # of this process
+    folder: Path  # where the store and the media are
     least_free_mb: int
-    stuck_s: float
+    stuck_s: float  # for how long a queue's loop may be in one step: longer than any call takes
+    # those that this process runs, with the task that runs each once it has been started
     stages: Mapping[str, tuple[StageWorker, asyncio.Task[None] | None]]
+    # the other tasks that run for as long as the process does, by name
     loops: Mapping[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
+    # returns why the simulator in this process does not work; None where there is none
     simulator: Callable[[], str] | None = None
     stopping: bool = False
     held: bool = False

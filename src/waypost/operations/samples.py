@@ -26,19 +26,14 @@ CREDENTIAL_VARIABLES: Final[Mapping[Credential, str]] = {  # environment variabl
 
 
 class SampleRequest(NamedTuple):
-    """A request with sample values.
-
-    Attributes:
-        credential: name of its header, and of the environment variable with its value; None: it needs none.
-        fields: of the form; empty if it has none.
-        json_body: of a JSON body; None if the body is no JSON.
-    """
+    """A request with sample values."""
 
     method: str
     url: str
+    # name of its header, and of the environment variable with its value; None: it needs none
     credential: tuple[str, str] | None
-    fields: Mapping[str, str]
-    json_body: Mapping[str, Any] | None
+    fields: Mapping[str, str]  # of the form; empty if it has none
+    json_body: Mapping[str, Any] | None  # of a JSON body; None if the body is no JSON
     is_multipart: bool
 
 

@@ -32,25 +32,16 @@ _ENCODINGS: Final = {  # the encoding of a body, by its format
 
 
 class TryInput(NamedTuple):
-    """An input.
+    """An input."""
 
-    Attributes:
-        part: `path`, `query` or `body`.
-        control: `text`, `textarea`, `select` or `file`.
-        value: that it begins with; empty: the field is left out.
-        example: shown while it is empty.
-        app_value: the value of the chosen app that it gets; empty: none.
-        is_object: True for JSON within a JSON body; a form has it as text.
-    """
-
-    part: str
+    part: str  # `path`, `query` or `body`
     name: str
-    control: str
+    control: str  # `text`, `textarea`, `select` or `file`
     required: bool
-    value: str
-    example: str
-    app_value: str
-    is_object: bool
+    value: str  # that it begins with; empty: the field is left out
+    example: str  # shown while it is empty
+    app_value: str  # the value of the chosen app that it gets; empty: none
+    is_object: bool  # True for JSON within a JSON body; a form has it as text
 
     @property
     def id(self) -> str:
@@ -59,19 +50,12 @@ class TryInput(NamedTuple):
 
 
 class TryForm(NamedTuple):
-    """The form of one operation.
+    """The form of one operation."""
 
-    Attributes:
-        encoding: of the body: `form`, `json` or `multipart`; empty: it has none.
-        header: the header of the credential; empty: it needs none.
-        credential: its kind, as people read it.
-        needs_partner: True if the credential is a partner token, and not a token of an app.
-    """
-
-    encoding: str
-    header: str
-    credential: str
-    needs_partner: bool
+    encoding: str  # of the body: `form`, `json` or `multipart`; empty: it has none
+    header: str  # the header of the credential; empty: it needs none
+    credential: str  # its kind, as people read it
+    needs_partner: bool  # True if the credential is a partner token, and not a token of an app
     inputs: tuple[TryInput, ...]
 
 

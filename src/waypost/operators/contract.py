@@ -23,43 +23,26 @@ class OperatorUpload:
 
 
 class LimitUsage(NamedTuple):
-    """Usage of one rate limit, as last reported by the operator.
+    """Usage of one rate limit, as last reported by the operator."""
 
-    Attributes:
-        business_id: the business account with the limit; empty: our app at the operator.
-        type: the operator's name of the limit, such as `whatsapp_business_management`.
-        percent: used share of the limit, by the highest of its counts; at 100 the operator rejects calls.
-        minutes_until_reset: minutes until calls are possible again; 0 if they are possible now.
-        seen_ms: time of the report, by our clock.
-    """
-
-    business_id: str
-    type: str
-    percent: int
-    minutes_until_reset: int
-    seen_ms: int
+    business_id: str  # the business account with the limit; empty: our app at the operator
+    type: str  # the operator's name of the limit, such as `whatsapp_business_management`
+    percent: int  # used share of the limit, by the highest of its counts; at 100 the operator rejects calls
+    minutes_until_reset: int  # minutes until calls are possible again; 0 if they are possible now
+    seen_ms: int  # time of the report, by our clock
 
 
 @dataclass(frozen=True, slots=True)
 class AccountField:
-    """A field of an operator account that its adapter needs, in addition to the base URL.
-
-    Attributes:
-        meaning: description for the administrator.
-        accepts: returns True for a valid value.
-        accepted: description of valid values, for the error text.
-        is_secret: never shown.
-        default: of an account that sets none; None: the field is required.
-        is_generated: a new account that sets none gets a generated secret, which is shown once.
-    """
+    """A field of an operator account that its adapter needs, in addition to the base URL."""
 
     name: str
-    meaning: str
-    accepts: Callable[[str], bool]
-    accepted: str
-    is_secret: bool = False
-    default: str | None = None
-    is_generated: bool = False
+    meaning: str  # description for the administrator
+    accepts: Callable[[str], bool]  # returns True for a valid value
+    accepted: str  # description of valid values, for the error text
+    is_secret: bool = False  # never shown
+    default: str | None = None  # of an account that sets none; None: the field is required
+    is_generated: bool = False  # a new account that sets none gets a generated secret, which is shown once
 
 
 class GraphFile(NamedTuple):
@@ -71,25 +54,15 @@ class GraphFile(NamedTuple):
 
 
 class GraphRequest(NamedTuple):
-    """A request of the Graph API.
+    """A request of the Graph API."""
 
-    Attributes:
-        method: of HTTP.
-        path: below the version.
-        body: JSON; with files, the texts of a form in parts.
-        query: of the URL.
-        files: by the names of their parts.
-        business: the business account that is called itself; the request counts toward its limits only.
-        is_message: True if it counts toward the limits of messages.
-    """
-
-    method: str
-    path: str
-    body: Mapping[str, Any] | None = None
-    query: Mapping[str, str] | None = None
-    files: Mapping[str, GraphFile] | None = None
-    business: str = ""
-    is_message: bool = False
+    method: str  # of HTTP
+    path: str  # below the version
+    body: Mapping[str, Any] | None = None  # JSON; with files, the texts of a form in parts
+    query: Mapping[str, str] | None = None  # of the URL
+    files: Mapping[str, GraphFile] | None = None  # by the names of their parts
+    business: str = ""  # the business account that is called itself; the request counts toward its limits only
+    is_message: bool = False  # True if it counts toward the limits of messages
 
 
 class GraphClient(Protocol):

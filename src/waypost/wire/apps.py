@@ -328,22 +328,14 @@ def _match(pattern: re.Pattern[str]) -> Callable[[str], bool]:
 
 
 class PrefilledField(NamedTuple):
-    """One field.
-
-    Attributes:
-        meaning: one sentence.
-        example: a value.
-        is_valid: True for a text that may be stored.
-        accepted: what it accepts, for the explanation.
-        text: the documented text of its error; empty: none is documented.
-    """
+    """One field."""
 
     name: str
-    meaning: str
-    example: str
-    is_valid: Callable[[str], bool]
-    accepted: str
-    text: str = ""
+    meaning: str  # one sentence
+    example: str  # a value
+    is_valid: Callable[[str], bool]  # True for a text that may be stored
+    accepted: str  # what it accepts, for the explanation
+    text: str = ""  # the documented text of its error; empty: none is documented
 
 
 _SHORT_TEXT: Final = f"at most {MAX_TEXT_CHARS} characters"

@@ -30,18 +30,12 @@ class SipServer:
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """A number's settings for calls; None leaves one as it is.
-
-    Attributes:
-        icon_visibility: of the button that starts a call.
-        hours: the hours in which people can call, as the operator has them.
-        sip_servers: the servers that get the calls by SIP; empty: calls come as events.
-    """
+    """A number's settings for calls; None leaves one as it is."""
 
     is_enabled: bool
-    icon_visibility: str | None = None
-    hours: dict[str, Any] | None = None
-    sip_servers: Sequence[SipServer] | None = None
+    icon_visibility: str | None = None  # of the button that starts a call
+    hours: dict[str, Any] | None = None  # the hours in which people can call, as the operator has them
+    sip_servers: Sequence[SipServer] | None = None  # the servers that get the calls by SIP; empty: calls come as events
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,12 @@ from waypost.domain.errors import ApiError, ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ErrorRow:
-    """A row of the error table.
-
-    Attributes:
-        text: the whole `message` where one is documented; None: the explanation is the text.
-        source: of status and text.
-        nested: true if `message` is an object with the text, as one page shows it.
-    """
+    """A row of the error table."""
 
     status: int
-    text: str | None
-    source: str
-    nested: bool = False
+    text: str | None  # the whole `message` where one is documented; None: the explanation is the text
+    source: str  # of status and text
+    nested: bool = False  # true if `message` is an object with the text, as one page shows it
 
 
 _CATEGORY = "Invalid category provided, kindly use category from these option AUTHENTICATION, MARKETING, UTILITY."

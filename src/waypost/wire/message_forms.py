@@ -25,16 +25,11 @@ CHANNEL: Final = "whatsapp"
 
 
 class SendAddresses(NamedTuple):
-    """Source and destination as digits, and the app's name.
+    """Source and destination as digits, and the app's name."""
 
-    Attributes:
-        source: may be the id of the app, if the path has it.
-        app_name: empty: not sent.
-    """
-
-    source: str
+    source: str  # may be the id of the app, if the path has it
     destination: str
-    app_name: str
+    app_name: str  # empty: not sent
 
 
 def read_addresses(form: Form, app_id: str = "") -> SendAddresses:

@@ -73,29 +73,19 @@ class ReceiptEvent(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class PassthroughSend:
-    """A message to be sent.
+    """A message to be sent."""
 
-    Attributes:
-        input: the recipient as the partner wrote it.
-        destination: digits, a business-scoped user id, or a group (`group_destination`).
-    """
-
-    input: str
-    destination: str
+    input: str  # the recipient as the partner wrote it
+    destination: str  # digits, a business-scoped user id, or a group (`group_destination`)
     content: Passthrough
 
 
 @dataclass(frozen=True, slots=True)
 class ReadReceipt:
-    """An inbound message has been read.
+    """An inbound message has been read."""
 
-    Attributes:
-        message_id: the operator's.
-        typing: true to show a typing indicator.
-    """
-
-    message_id: str
-    typing: bool = False
+    message_id: str  # the operator's
+    typing: bool = False  # true to show a typing indicator
 
 
 _object_decoder: Final = msgspec.json.Decoder(dict[str, Any])

@@ -57,15 +57,10 @@ _MIN_SEARCHED_CHARS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class TextVisibility:
-    """The visibility of a message's text.
+    """The visibility of a message's text."""
 
-    Attributes:
-        text: true if text is shown: it was revealed, or is always shown.
-        holds_code: true if the text has a one-time code, which is always hidden.
-    """
-
-    text: bool
-    holds_code: bool = False
+    text: bool  # true if text is shown: it was revealed, or is always shown
+    holds_code: bool = False  # true if the text has a one-time code, which is always hidden
 
     @property
     def is_open(self) -> bool:
@@ -75,15 +70,10 @@ class TextVisibility:
 
 @dataclass(frozen=True, slots=True)
 class RedactedBody:
-    """The body of a callback.
+    """The body of a callback."""
 
-    Attributes:
-        text: JSON; the exact body if nothing is hidden.
-        hidden: the texts that are hidden.
-    """
-
-    text: str
-    hidden: frozenset[str]
+    text: str  # JSON; the exact body if nothing is hidden
+    hidden: frozenset[str]  # the texts that are hidden
 
     def redact_response(self, response: str) -> str:
         """Return the receiver's response, or its length if it repeats a hidden text."""

@@ -88,20 +88,15 @@ def check_window(start_ms: int, end_ms: int) -> None:
 
 
 class EventItem(Struct, rename="camel"):
-    """An event of the log of a message.
+    """An event of the log of a message."""
 
-    Attributes:
-        delay: in milliseconds.
-        start_time: in milliseconds since the epoch; likewise the end.
-    """
-
-    delay: int
+    delay: int  # in milliseconds
     dest: str
     end_time: int | None
     event_description: str
     event_id: str
     source: str
-    start_time: int | None
+    start_time: int | None  # in milliseconds since the epoch; likewise the end
 
 
 class DeliveryPoint(Struct, rename="camel"):

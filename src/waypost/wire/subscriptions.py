@@ -29,11 +29,7 @@ _meta_decoder: Final = msgspec.json.Decoder(SubscriptionMeta)
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionForm:
-    """The form of a subscription; of a change, with the present values of the omitted fields.
-
-    Attributes:
-        do_check: true if its URL is to be pinged.
-    """
+    """The form of a subscription; of a change, with the present values of the omitted fields."""
 
     tag: str
     url: str
@@ -43,7 +39,7 @@ class SubscriptionForm:
     show_on_ui: bool
     meta: str | None
     headers: dict[str, str]
-    do_check: bool
+    do_check: bool  # true if its URL is to be pinged
 
 
 def read_subscription(form: Form) -> SubscriptionForm:

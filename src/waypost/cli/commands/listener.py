@@ -41,22 +41,15 @@ _STRANGERS: Final = (401, 403)
 
 @dataclass(frozen=True, slots=True)
 class ListenOptions:
-    """Options of a listener: the callbacks that it receives, and where it sends them.
+    """Options of a listener: the callbacks that it receives, and where it sends them."""
 
-    Attributes:
-        modes: of the subscription, separated by commas.
-        events: names of events or types; callbacks of others are accepted, and neither printed nor forwarded.
-            Empty: all.
-        forward_to: URL of an application; its response becomes the receiver's. None: every callback is accepted.
-        pretty: print one line for people instead of the JSON.
-        port: to receive on; 0 takes a free one.
-    """
-
-    modes: str
+    modes: str  # of the subscription, separated by commas
+    # names of events or types; callbacks of others are accepted, and neither printed nor forwarded. Empty: all.
     events: frozenset[str] = frozenset()
+    # URL of an application; its response becomes the receiver's. None: every callback is accepted.
     forward_to: str | None = None
-    pretty: bool = False
-    port: int = 0
+    pretty: bool = False  # print one line for people instead of the JSON
+    port: int = 0  # to receive on; 0 takes a free one
 
     def fingerprint(self) -> str:
         """Return a digest of everything but the port, and of the terminal or file to which this process prints."""

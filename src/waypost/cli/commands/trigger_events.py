@@ -36,23 +36,16 @@ _WAIT_MS: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class TriggerEvent:
-    """One event.
+    """One event."""
 
-    Attributes:
-        occasion: when it happens, for people.
-        path: of a POST to the control API; empty: the message that is sent first causes it.
-        body: of the call. `{name}` stands for a variable: `message` and `template` are found or sent first.
-        sends: the session message that is sent first; None: none, or a template if a message is needed.
-        needs_message: whether a message is sent first unless `--message` names one.
-        before_delivery: whether the phone is offline meanwhile, so that the message does not arrive before.
-    """
-
-    occasion: str
-    path: str = ""
+    occasion: str  # when it happens, for people
+    path: str = ""  # of a POST to the control API; empty: the message that is sent first causes it
+    # of the call. `{name}` stands for a variable: `message` and `template` are found or sent first.
     body: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    # the session message that is sent first; None: none, or a template if a message is needed
     sends: Mapping[str, Any] | None = None
-    needs_message: bool = False
-    before_delivery: bool = False
+    needs_message: bool = False  # whether a message is sent first unless `--message` names one
+    before_delivery: bool = False  # whether the phone is offline meanwhile, so that the message does not arrive before
 
 
 def _status(status: str, occasion: str, *, before_delivery: bool = False, **more: Any) -> TriggerEvent:

@@ -35,31 +35,19 @@ _FAILED: Final = "failed"
 
 
 class ToolOutput(NamedTuple):
-    """The result of a tool.
+    """The result of a tool."""
 
-    Attributes:
-        value: a JSON object.
-        text: the same for people; empty: the JSON.
-    """
-
-    value: dict[str, Any]
-    text: str = ""
+    value: dict[str, Any]  # a JSON object
+    text: str = ""  # the same for people; empty: the JSON
 
 
 class AgentTool(NamedTuple):
-    """A tool.
+    """A tool."""
 
-    Attributes:
-        arguments_type: of its arguments.
-        function: carries it out; it takes the arguments by name.
-        description: what it does, for an agent.
-        is_read_only: True if it changes nothing.
-    """
-
-    arguments_type: type[Struct]
-    function: Callable[..., Awaitable[ToolOutput]]
-    description: str
-    is_read_only: bool
+    arguments_type: type[Struct]  # of its arguments
+    function: Callable[..., Awaitable[ToolOutput]]  # carries it out; it takes the arguments by name
+    description: str  # what it does, for an agent
+    is_read_only: bool  # True if it changes nothing
 
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[ToolOutput]])

@@ -90,9 +90,6 @@ class ListSection:
 class SessionList(SessionContent):
     """A list of choices, numbered from 1 over all sections.
 
-    Attributes:
-        sender_id: the sender's own `msgid`; returned as the reply's `id`.
-
     Source: facts 9.1, `list`; 6.4, `list_reply`.
     """
 
@@ -119,7 +116,7 @@ class SessionList(SessionContent):
     sections: tuple[ListSection, ...]
     title: str = ""
     footer: str = ""
-    sender_id: str = ""
+    sender_id: str = ""  # the sender's own `msgid`; returned as the reply's `id`
     reply_to: str | None = None
 
     @classmethod
@@ -205,10 +202,6 @@ _CONTENT_TYPES: Final = {  # Source: facts 9.1, `quick_reply`, content.type
 class SessionQuickReply(SessionContent):
     """A text or medium with up to three reply buttons. Choices are numbered from 1.
 
-    Attributes:
-        header: a text; only without a medium.
-        media_kind: image, video or document; None: no medium.
-
     Source: facts 9.1, `quick_reply`; 6.4, `button_reply`.
     """
 
@@ -228,9 +221,9 @@ class SessionQuickReply(SessionContent):
 
     text: str
     choices: tuple[Choice, ...]
-    header: str = ""
+    header: str = ""  # a text; only without a medium
     footer: str = ""
-    media_kind: MediaKind | None = None
+    media_kind: MediaKind | None = None  # image, video or document; None: no medium
     media: MediaRef = NO_MEDIUM
     file_name: str = ""
     sender_id: str = ""
@@ -308,10 +301,6 @@ class UrlButtonShape:
 class SessionUrlButton(SessionContent):
     """A text with one button that opens a URL.
 
-    Attributes:
-        label: of the button.
-        media_kind: of the header, image or video; None: no medium.
-
     Source: public page "Session messages", `cta_url`.
     """
 
@@ -329,10 +318,10 @@ class SessionUrlButton(SessionContent):
     # fmt: on
 
     body: str
-    label: str
+    label: str  # of the button
     url: str
     footer: str = ""
-    media_kind: MediaKind | None = None
+    media_kind: MediaKind | None = None  # of the header, image or video; None: no medium
     media: MediaRef = NO_MEDIUM
     reply_to: str | None = None
 

@@ -30,19 +30,12 @@ class MediaKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MediaRow:
-    """The options of a session message with one kind of medium.
+    """The options of a session message with one kind of medium."""
 
-    Attributes:
-        sent_as: the values of the wire's `type`; empty: it is never sent alone.
-        address: the wire's name of its URL.
-        has_caption: true if the operator accepts a caption.
-        has_file_name: true if the operator accepts a file name.
-    """
-
-    sent_as: tuple[str, ...] = ()
-    address: str = "url"
-    has_caption: bool = False
-    has_file_name: bool = False
+    sent_as: tuple[str, ...] = ()  # the values of the wire's `type`; empty: it is never sent alone
+    address: str = "url"  # the wire's name of its URL
+    has_caption: bool = False  # true if the operator accepts a caption
+    has_file_name: bool = False  # true if the operator accepts a file name
 
 
 MEDIA_ROWS: Final[Mapping[MediaKind, MediaRow]] = {  # Source: facts 9.1; operator's facts 4.1
@@ -57,15 +50,10 @@ MEDIA_ROWS: Final[Mapping[MediaKind, MediaRow]] = {  # Source: facts 9.1; operat
 
 @dataclass(frozen=True, slots=True)
 class MediaRef:
-    """A reference to a message's medium, by id or by link.
+    """A reference to a message's medium, by id or by link."""
 
-    Attributes:
-        id: a media id, ours or the operator's own.
-        link: fetched by the operator, not by us.
-    """
-
-    id: str | None = None
-    link: str | None = None
+    id: str | None = None  # a media id, ours or the operator's own
+    link: str | None = None  # fetched by the operator, not by us
 
 
 NO_MEDIUM: Final = MediaRef()
@@ -92,66 +80,43 @@ class ProductSection:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One option that the recipient can choose.
-
-    Attributes:
-        postback_text: for the callback when it is chosen; None: the sender gave none.
-    """
+    """One option that the recipient can choose."""
 
     title: str
-    postback_text: str | None = None
+    postback_text: str | None = None  # for the callback when it is chosen; None: the sender gave none
     description: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldLimit:
-    """The maximum length of a field's values. The operator checks it; a strict service checks it before.
+    """The maximum length of a field's values. The operator checks it; a strict service checks it before."""
 
-    Attributes:
-        field: name on the wire.
-        values: returns the field's values; the length of a text is in characters, of a tuple in members.
-        max_length: of each value.
-    """
-
-    field: str
+    field: str  # name on the wire
+    # returns the field's values; the length of a text is in characters, of a tuple in members
     values: Callable[[Any], Iterable[str | tuple[object, ...]]]
-    max_length: int
+    max_length: int  # of each value
 
 
 class SendContext(NamedTuple):
-    """The inputs of a request body in addition to the content.
+    """The inputs of a request body in addition to the content."""
 
-    Attributes:
-        message_id: ours; choices refer to it.
-        reply_to: the operator's id of the message that this one replies or reacts to.
-        copies: the operator's media ids by ours.
-    """
-
-    message_id: str
-    reply_to: str | None
-    copies: Mapping[str, str]
+    message_id: str  # ours; choices refer to it
+    reply_to: str | None  # the operator's id of the message that this one replies or reacts to
+    copies: Mapping[str, str]  # the operator's media ids by ours
 
 
 class SessionContent(ABC):
-    """The base class of the kinds of session message; each subclass is a row of the table.
-
-    Attributes:
-        wire_types: its values of the wire's `type`.
-        stored_as: its name in the store and in the console's filter. Stored; must never change.
-        kind_label: its name in the console.
-        shape: the members of the wire's `message` that it reads.
-        limits: the operator's, of its fields. Source: operator's facts 2.3, "MPM at send", and 4.1.
-        reply_to: id of the message that this one replies to: ours, or the operator's.
-    """
+    """The base class of the kinds of session message; each subclass is a row of the table."""
 
     __slots__ = ()
 
-    wire_types: ClassVar[tuple[str, ...]] = ()
-    stored_as: ClassVar[str]
-    kind_label: ClassVar[str]
-    shape: ClassVar[type[Any]]
+    wire_types: ClassVar[tuple[str, ...]] = ()  # its values of the wire's `type`
+    stored_as: ClassVar[str]  # its name in the store and in the console's filter. Stored; must never change.
+    kind_label: ClassVar[str]  # its name in the console
+    shape: ClassVar[type[Any]]  # the members of the wire's `message` that it reads
+    # the operator's, of its fields. Source: operator's facts 2.3, "MPM at send", and 4.1.
     limits: ClassVar[tuple[FieldLimit, ...]] = ()
-    reply_to: str | None
+    reply_to: str | None  # id of the message that this one replies to: ours, or the operator's
 
     @classmethod
     @abstractmethod

@@ -225,10 +225,6 @@ class ReactionShape:
 class SessionReaction(SessionContent):
     """A reaction to a message.
 
-    Attributes:
-        emoji: empty removes the reaction.
-        message_id: of the message that it reacts to: ours, or the operator's.
-
     Source: public page "Session messages", `reaction`.
     """
 
@@ -237,8 +233,8 @@ class SessionReaction(SessionContent):
     kind_label: ClassVar = "Reaction"
     shape: ClassVar = ReactionShape
 
-    emoji: str
-    message_id: str
+    emoji: str  # empty removes the reaction
+    message_id: str  # of the message that it reacts to: ours, or the operator's
 
     @classmethod
     def read(cls, members: ReactionShape, wire_type: str, reply_to: str | None) -> "SessionReaction":
@@ -301,9 +297,6 @@ _REQUIRED_MEMBERS: Final = {  # required members of each kind of product message
 class SessionProducts(SessionContent):
     """A message about one product, a list of products, or the catalogue.
 
-    Attributes:
-        sub_type: `product`, `product_list` or `catalog_message`.
-
     Source: facts 9.1, `product_details`.
     """
 
@@ -322,7 +315,7 @@ class SessionProducts(SessionContent):
     )
     # fmt: on
 
-    sub_type: str
+    sub_type: str  # `product`, `product_list` or `catalog_message`
     catalog_id: str = ""
     product_id: str = ""
     header: str = ""

@@ -37,38 +37,27 @@ class SupportedApp:
 
 @dataclass(frozen=True, slots=True)
 class TemplateButton:
-    """One button of a draft; a field that its kind does not have is empty.
-
-    Attributes:
-        url: may end in the variable `{{1}}`.
-        example: sample values of the URL; of COPY_CODE the sample code.
-        button_value: of a card's URL button: the URL without its variable, as sent.
-        suffix: of a card's URL button: the sample of its variable, as sent.
-        otp_type: as sent, upper case; checked by the rule table.
-        supported_apps: of ONE_TAP and ZERO_TAP; the spec's flat fields are one of them.
-        is_flat: true if the application was sent in the spec's flat fields; the record then shows those.
-        flow_action: as sent, upper case.
-        submitted: the JSON object as sent, for the copy in the record; empty: it was not sent by a partner, or is part
-            of a card. Two buttons that differ only in it are equal.
-    """
+    """One button of a draft; a field that its kind does not have is empty."""
 
     kind: ButtonKind
     text: str = ""
-    url: str = ""
+    url: str = ""  # may end in the variable `{{1}}`
     phone_number: str = ""
-    example: tuple[str, ...] = ()
-    button_value: str = ""
-    suffix: str = ""
+    example: tuple[str, ...] = ()  # sample values of the URL; of COPY_CODE the sample code
+    button_value: str = ""  # of a card's URL button: the URL without its variable, as sent
+    suffix: str = ""  # of a card's URL button: the sample of its variable, as sent
     payment_link_preview: bool | None = None
-    otp_type: str = ""
+    otp_type: str = ""  # as sent, upper case; checked by the rule table
     autofill_text: str = ""
-    supported_apps: tuple[SupportedApp, ...] = ()
-    is_flat: bool = False
+    supported_apps: tuple[SupportedApp, ...] = ()  # of ONE_TAP and ZERO_TAP; the spec's flat fields are one of them
+    is_flat: bool = False  # true if the application was sent in the spec's flat fields; the record then shows those
     zero_tap_terms_accepted: bool | None = None
     flow_id: str = ""
-    flow_action: str = ""
+    flow_action: str = ""  # as sent, upper case
     navigate_screen: str = ""
     icon: str = ""
+    # the JSON object as sent, for the copy in the record; empty: it was not sent by a partner, or is part of a card.
+    # Two buttons that differ only in it are equal.
     submitted: str = field(default="", compare=False)
 
     @property
@@ -79,19 +68,12 @@ class TemplateButton:
 
 @dataclass(frozen=True, slots=True)
 class ButtonKindRow:
-    """A row of the table of button kinds.
+    """A row of the table of button kinds."""
 
-    Attributes:
-        code: in a record's `buttonSupported`.
-        required: its required fields.
-        editor_fields: the fields with an input in the editor, which the form has under the same names.
-        initial: values of a new button in the editor.
-    """
-
-    code: str
-    required: tuple[str, ...]
-    editor_fields: tuple[str, ...]
-    initial: Mapping[str, str] = field(default_factory=dict[str, str])
+    code: str  # in a record's `buttonSupported`
+    required: tuple[str, ...]  # its required fields
+    editor_fields: tuple[str, ...]  # the fields with an input in the editor, which the form has under the same names
+    initial: Mapping[str, str] = field(default_factory=dict[str, str])  # values of a new button in the editor
 
 
 BUTTON_KINDS: Final = {  # Source: spec, "Button shapes" and "Template record", buttonSupported; facts 3.1, 3.2
@@ -133,21 +115,14 @@ def button_codes(buttons: tuple[TemplateButton, ...]) -> str | None:
 class Card:
     """One card as submitted. Absent texts are None.
 
-    Attributes:
-        header_type: as sent, upper case: IMAGE or VIDEO; checked by the rule table.
-        media_url: of its sample; vetted, and fetched at creation.
-        media_id: of an upload for sending.
-        example_media: a handle id.
-        submitted: the JSON object as sent, as of a button.
-
     Source: spec, "Card object (CAROUSEL)"; facts 3.1, `cards`.
     """
 
-    header_type: str = ""
-    media_url: str | None = None
-    media_id: str | None = None
-    example_media: str | None = None
+    header_type: str = ""  # as sent, upper case: IMAGE or VIDEO; checked by the rule table
+    media_url: str | None = None  # of its sample; vetted, and fetched at creation
+    media_id: str | None = None  # of an upload for sending
+    example_media: str | None = None  # a handle id
     body: str | None = None
     sample_text: str | None = None
     buttons: tuple[TemplateButton, ...] = ()
-    submitted: str = field(default="", compare=False)
+    submitted: str = field(default="", compare=False)  # the JSON object as sent, as of a button

@@ -21,15 +21,10 @@ from waypost.domain.templates.variables import (
 
 @dataclass(frozen=True, slots=True)
 class RuleFailure:
-    """The failure of a check: its place in the field, and a detail.
+    """The failure of a check: its place in the field, and a detail."""
 
-    Attributes:
-        place: inside the field, such as `[0].text`; empty: the field itself.
-        detail: about this draft, for the end of the error text; empty: none.
-    """
-
-    place: str = ""
-    detail: str = ""
+    place: str = ""  # inside the field, such as `[0].text`; empty: the field itself
+    detail: str = ""  # about this draft, for the end of the error text; empty: none
 
 
 RuleCheck = Callable[[TemplateDraft], RuleFailure | None]

@@ -14,18 +14,7 @@ from waypost.domain.templates.types import HeaderFormat, TemplateType, TemplateT
 
 @dataclass(frozen=True, slots=True)
 class TemplateDraft:
-    """A template as submitted: decoded, not yet checked. Absent texts are None, others as sent.
-
-    Attributes:
-        buttons: of the message itself, including those that the service adds.
-        example_media: a handle id; may contain line breaks.
-        media_id: of an upload for sending, accepted instead of a handle (facts 3.1).
-        media_url: of the sample; fetched at creation, accepted instead of a handle.
-        has_expiration: None: not sent.
-        cards: of a carousel; None: not sent.
-        message_validity_s: duration in which the operator tries to deliver; seconds.
-        parameter_format: POSITIONAL or NAMED, as sent in upper case.
-    """
+    """A template as submitted: decoded, not yet checked. Absent texts are None, others as sent."""
 
     element_name: str | None = None
     language_code: str = "en_US"
@@ -37,21 +26,21 @@ class TemplateDraft:
     header: str | None = None
     example_header: str | None = None
     footer: str | None = None
-    buttons: tuple[TemplateButton, ...] = ()
+    buttons: tuple[TemplateButton, ...] = ()  # of the message itself, including those that the service adds
     enable_sample: bool = False
-    example_media: str | None = None
-    media_id: str | None = None
-    media_url: str | None = None
+    example_media: str | None = None  # a handle id; may contain line breaks
+    media_id: str | None = None  # of an upload for sending, accepted instead of a handle (facts 3.1)
+    media_url: str | None = None  # of the sample; fetched at creation, accepted instead of a handle
     allow_template_category_change: bool = False
     is_lto: bool = False
     limited_offer_text: str | None = None
-    has_expiration: bool | None = None
-    cards: tuple[Card, ...] | None = None
+    has_expiration: bool | None = None  # None: not sent
+    cards: tuple[Card, ...] | None = None  # of a carousel; None: not sent
     add_security_recommendation: bool = False
     code_expiration_minutes: int | None = None
-    message_validity_s: int | None = None
+    message_validity_s: int | None = None  # duration in which the operator tries to deliver; seconds
     is_call_permission_request: bool = False
-    parameter_format: str | None = None
+    parameter_format: str | None = None  # POSITIONAL or NAMED, as sent in upper case
 
 
 class FieldFormat(Enum):
@@ -108,31 +97,20 @@ def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *,
 
 @dataclass(frozen=True, slots=True)
 class TemplateField:
-    """A row of the table of fields.
+    """A row of the table of fields."""
 
-    Attributes:
-        name: on the wire.
-        attribute: of `TemplateDraft`.
-        changeable: true if an edit may change it. Source: facts 3.6; operator's facts 2.6.
-        has_input: true if the editor has an input for it; the editor sets the others itself, or not at all.
-        meaning: one sentence, for the reference.
-        example: as in a form.
-        label: in the editor, under More; empty: it is elsewhere in the editor, or absent.
-        is_recorded: true if the record's `containerMeta` repeats it unchanged under its own name.
-    """
-
-    name: str
-    attribute: str
+    name: str  # on the wire
+    attribute: str  # of `TemplateDraft`
     format: FieldFormat
-    meaning: str
-    example: str = ""
+    meaning: str  # one sentence, for the reference
+    example: str = ""  # as in a form
     _: KW_ONLY
     part: TemplatePart = TemplatePart.ANY
     required: bool = False
-    changeable: bool = False
-    has_input: bool = True
-    label: str = ""
-    is_recorded: bool = False
+    changeable: bool = False  # true if an edit may change it. Source: facts 3.6; operator's facts 2.6.
+    has_input: bool = True  # true if the editor has an input for it; the editor sets the others itself, or not at all
+    label: str = ""  # in the editor, under More; empty: it is elsewhere in the editor, or absent
+    is_recorded: bool = False  # true if the record's `containerMeta` repeats it unchanged under its own name
 
 
 _T, _O, _U, _L, _F, _OF, _W, _B, _C = (

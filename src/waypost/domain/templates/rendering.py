@@ -107,29 +107,22 @@ def product_header(content: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CardParameters:
-    """The parameters of one card.
-
-    Attributes:
-        buttons: URL suffixes by the button's index within the card.
-    """
+    """The parameters of one card."""
 
     body: tuple[str, ...] = ()
+    # URL suffixes by the button's index within the card
     buttons: dict[int, str] = field(default_factory=dict[int, str])
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateParameters:
-    """The parameters of a template by component.
-
-    Attributes:
-        buttons: URL suffixes, offer codes or one-time codes by the index over all buttons.
-        thumbnail: the product whose picture represents the catalogue; None: not given.
-    """
+    """The parameters of a template by component."""
 
     header: tuple[str, ...] = ()
     body: tuple[str, ...] = ()
+    # URL suffixes, offer codes or one-time codes by the index over all buttons
     buttons: dict[int, str] = field(default_factory=dict[int, str])
-    thumbnail: str | None = None
+    thumbnail: str | None = None  # the product whose picture represents the catalogue; None: not given
     cards: tuple[CardParameters, ...] = ()
 
 

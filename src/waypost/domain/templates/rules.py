@@ -65,30 +65,21 @@ from waypost.domain.templates.variables import EMOJI, FORMATTING, LINE_BREAKS, v
 
 @dataclass(frozen=True, slots=True)
 class TemplateRule:
-    """A row of the table of rules.
+    """A row of the table of rules."""
 
-    Attributes:
-        id: its name in pages and tests; never changes.
-        field: the wire's name of the field.
-        requirement: what the field must be; follows its name in the error text.
-        is_operator_rule: the operator's rule, not the spec's: checked at creation only when the
-            service is strict; otherwise the operator's review rejects the template.
-        hosting: only for apps on this variant of the channel API; None: for all.
-        fix_hint: how to fix the violation.
-        suppressed_by: rules whose violation makes this one redundant.
-    """
-
-    id: str
-    field: str
+    id: str  # its name in pages and tests; never changes
+    field: str  # the wire's name of the field
     check: RuleCheck
-    requirement: str
+    requirement: str  # what the field must be; follows its name in the error text
     source: str
-    fix_hint: str
+    fix_hint: str  # how to fix the violation
     _: KW_ONLY
     error_code: ErrorCode = ErrorCode.FIELD_BROKEN
+    # the operator's rule, not the spec's: checked at creation only when the service is strict; otherwise the operator's
+    # review rejects the template
     is_operator_rule: bool = False
-    hosting: Hosting | None = None
-    suppressed_by: tuple[str, ...] = ()
+    hosting: Hosting | None = None  # only for apps on this variant of the channel API; None: for all
+    suppressed_by: tuple[str, ...] = ()  # rules whose violation makes this one redundant
 
 
 def _join_names(types: tuple[TemplateType | Category, ...], last: str = "or") -> str:

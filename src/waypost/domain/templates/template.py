@@ -46,58 +46,41 @@ CATEGORY_PRIORITIES: Final = {  # Source: facts 3.2: all samples agree, no page 
 
 @dataclass(frozen=True, slots=True)
 class TemplateEdit:
-    """An edit that the operator has not accepted: it is on its way, or was rejected. Source: decision 0021.
+    """An edit that the operator has not accepted: it is on its way, or was rejected. Source: decision 0021."""
 
-    Attributes:
-        draft: the whole template as edited, with its category.
-        status: PENDING; REJECTED: the operator rejected it; FAILED: it could not be sent.
-        reason: of the rejection, from the operator.
-        at_ms: when the partner made it.
-    """
-
-    draft: TemplateDraft
-    at_ms: int
+    draft: TemplateDraft  # the whole template as edited, with its category
+    at_ms: int  # when the partner made it
+    # PENDING; REJECTED: the operator rejected it; FAILED: it could not be sent
     status: TemplateStatus = TemplateStatus.PENDING
-    reason: str | None = None
+    reason: str | None = None  # of the rejection, from the operator
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A checked draft with an identity and a status: the operator's version, where the operator has one.
-
-    Attributes:
-        namespace: the business account's; shown in the record.
-        category: the operator's; the draft's until the operator changes it.
-        quality: UNKNOWN, HIGH, MEDIUM or LOW.
-        operator_template_id: the operator's id, once it has the template.
-        reason: of the rejection, from the operator.
-        new_category: the category that the operator has announced (facts 3.2).
-        edited: true if the draft differs from the created one: the record's `editTemplate`.
-        decided_on_s: the operator's time of its last status decision, whole seconds since the epoch;
-            earlier decisions are out of date. 0: not known.
-        edit: beside the operator's version, until the operator accepts it.
-    """
+    """A checked draft with an identity and a status: the operator's version, where the operator has one."""
 
     id: str
     partner_id: int
     app_id: str
     business_account_id: str
-    namespace: str
+    namespace: str  # the business account's; shown in the record
     draft: TemplateDraft
     status: TemplateStatus
     created_on_ms: int
     modified_on_ms: int
-    category: Category
-    quality: str = "UNKNOWN"
+    category: Category  # the operator's; the draft's until the operator changes it
+    quality: str = "UNKNOWN"  # UNKNOWN, HIGH, MEDIUM or LOW
     stage: str = "NONE"
     retry: int = 0
     old_category: str | None = None
-    operator_template_id: str | None = None
-    reason: str | None = None
-    new_category: str | None = None
-    edited: bool = False
+    operator_template_id: str | None = None  # the operator's id, once it has the template
+    reason: str | None = None  # of the rejection, from the operator
+    new_category: str | None = None  # the category that the operator has announced (facts 3.2)
+    edited: bool = False  # true if the draft differs from the created one: the record's `editTemplate`
+    # the operator's time of its last status decision, whole seconds since the epoch; earlier decisions are out of date.
+    # 0: not known.
     decided_on_s: int = 0
-    edit: TemplateEdit | None = None
+    edit: TemplateEdit | None = None  # beside the operator's version, until the operator accepts it
 
     @property
     def pending_edit(self) -> TemplateEdit | None:
@@ -193,25 +176,17 @@ def _buttons(buttons: tuple[TemplateButton, ...]) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TemplateFilter:
-    """The filter and the page of a list of templates; None: no restriction.
-
-    Attributes:
-        statuses: matches any of them, as the other sets do.
-        from_ms: created at this time or later.
-        until_ms: created at this time or earlier.
-        at_most: templates of a page; None: all.
-        skipped: number of newer templates, on earlier pages.
-    """
+    """The filter and the page of a list of templates; None: no restriction."""
 
     template_id: str | None = None
     element_name: str | None = None
     template_types: Collection[str] | None = None
-    statuses: Collection[str] | None = None
+    statuses: Collection[str] | None = None  # matches any of them, as the other sets do
     stages: Collection[str] | None = None
     categories: Collection[str] | None = None
     qualities: Collection[str] | None = None
     language_code: str | None = None
-    from_ms: int | None = None
-    until_ms: int | None = None
-    at_most: int | None = None
-    skipped: int = 0
+    from_ms: int | None = None  # created at this time or later
+    until_ms: int | None = None  # created at this time or earlier
+    at_most: int | None = None  # templates of a page; None: all
+    skipped: int = 0  # number of newer templates, on earlier pages

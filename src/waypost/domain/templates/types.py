@@ -37,48 +37,29 @@ class HeaderFormat(Enum):
 
 @dataclass(frozen=True, slots=True)
 class HeaderMedium:
-    """The medium of a header.
+    """The medium of a header."""
 
-    Attributes:
-        name: in a send's `message`.
-        needs_sample: true if the spec requires a sample even when `enableSample` is false.
-        in_cards: true if a carousel's cards may have it.
-        accepts: the MIME types of a sample, for the `accept` attribute of a file input.
-        hint: the accepted samples, for the editor.
-        max_bytes: of a sample, if it is less than of an upload of its MIME type.
-    """
-
-    name: str
-    needs_sample: bool
-    in_cards: bool
-    accepts: str
-    hint: str
-    max_bytes: int | None = None
+    name: str  # in a send's `message`
+    needs_sample: bool  # true if the spec requires a sample even when `enableSample` is false
+    in_cards: bool  # true if a carousel's cards may have it
+    accepts: str  # the MIME types of a sample, for the `accept` attribute of a file input
+    hint: str  # the accepted samples, for the editor
+    max_bytes: int | None = None  # of a sample, if it is less than of an upload of its MIME type
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTypeRow:
-    """A row of the table of template types.
+    """A row of the table of template types."""
 
-    Attributes:
-        label: in the editor.
-        added_button: the button that the service adds.
-        for_sales: true if it is for MARKETING and UTILITY only.
-        cloud_only: true if apps of the on-premises variant cannot use it.
-        may_be_offer: true if it can be a limited-time offer.
-        has_cards: true if it consists of cards.
-        note: shown in the editor instead of a header input.
-    """
-
-    label: str
+    label: str  # in the editor
     header: HeaderFormat
     medium: HeaderMedium | None = None
-    added_button: TemplateButton | None = None
-    for_sales: bool = False
-    cloud_only: bool = False
-    may_be_offer: bool = False
-    has_cards: bool = False
-    note: str = ""
+    added_button: TemplateButton | None = None  # the button that the service adds
+    for_sales: bool = False  # true if it is for MARKETING and UTILITY only
+    cloud_only: bool = False  # true if apps of the on-premises variant cannot use it
+    may_be_offer: bool = False  # true if it can be a limited-time offer
+    has_cards: bool = False  # true if it consists of cards
+    note: str = ""  # shown in the editor instead of a header input
 
     @property
     def is_header_sent(self) -> bool:

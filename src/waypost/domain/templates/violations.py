@@ -18,20 +18,13 @@ class RejectedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One rule that a draft breaks.
+    """One rule that a draft breaks."""
 
-    Attributes:
-        field: the wire's name, with the place inside `buttons` and `cards`.
-        rule: its id.
-        says: the error text.
-        remedy: the fix hint.
-    """
-
-    field: str
-    rule: str
-    says: str
+    field: str  # the wire's name, with the place inside `buttons` and `cards`
+    rule: str  # its id
+    says: str  # the error text
     source: str
-    remedy: str
+    remedy: str  # the fix hint
     refused_by: RejectedBy
 
 

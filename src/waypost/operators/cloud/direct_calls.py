@@ -67,18 +67,12 @@ _NOT_SUBSCRIBED: Final = "your app must be subscribed"  # of the operator's erro
 
 
 class _DirectCall(NamedTuple):
-    """A direct call that is one request.
+    """A direct call that is one request."""
 
-    Attributes:
-        request: of the call.
-        read: turns the object of the response, or the items of a list, into the result; returns an outcome for an
-            invalid one.
-        items: of a list whose pages are all read, for the text of an outcome; empty: it is no list.
-    """
-
-    request: Callable[[Any], GraphRequest]
+    request: Callable[[Any], GraphRequest]  # of the call
+    # turns the object of the response, or the items of a list, into the result; returns an outcome for an invalid one
     read: Callable[[Any], Any]
-    items: str = ""
+    items: str = ""  # of a list whose pages are all read, for the text of an outcome; empty: it is no list
 
 
 async def call(

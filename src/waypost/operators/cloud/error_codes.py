@@ -47,27 +47,17 @@ class ReportMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class OperatorErrorRow:
-    """One error code, or a range of codes.
+    """One error code, or a range of codes."""
 
-    Attributes:
-        code: of the error object; the first of a range where `last` is set.
-        meaning: a short description.
-        report_mode: the way in which the operator reports it.
-        retry_reason: selects the retry schedule of a submission that gets this code; None: it is final.
-        retry_scope: what else is paused.
-        partner_code: the code of the partner's `failed` callback; None: the operator's own.
-        subcode: set where the row is about one subcode of the code.
-        last_code: the last of a range of codes.
-    """
-
-    code: int
-    meaning: str
-    report_mode: ReportMode
+    code: int  # of the error object; the first of a range where `last` is set
+    meaning: str  # a short description
+    report_mode: ReportMode  # the way in which the operator reports it
+    # selects the retry schedule of a submission that gets this code; None: it is final
     retry_reason: RetryReason | None = None
-    retry_scope: RetryScope = RetryScope.JOB
-    partner_code: int | None = None
-    subcode: int | None = None
-    last_code: int | None = None
+    retry_scope: RetryScope = RetryScope.JOB  # what else is paused
+    partner_code: int | None = None  # the code of the partner's `failed` callback; None: the operator's own
+    subcode: int | None = None  # set where the row is about one subcode of the code
+    last_code: int | None = None  # the last of a range of codes
 
     def resolve_partner_code(self, code: int) -> int:
         """Return the code of the partner's `failed` callback for a code of this row."""

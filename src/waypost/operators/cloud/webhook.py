@@ -209,18 +209,12 @@ def _split_body(account: OperatorAccount, body: bytes, decoded: Any, *, is_damag
 
 
 class _ChangePlace(NamedTuple):
-    """Position of a change in a body, and what surrounds it.
-
-    Attributes:
-        path: the indexes of the entry and of the change.
-        entry: the object that has it.
-        is_damaged: parts of the body cannot be read.
-    """
+    """Position of a change in a body, and what surrounds it."""
 
     account: OperatorAccount
-    path: str
-    entry: dict[str, Any]
-    is_damaged: bool
+    path: str  # the indexes of the entry and of the change
+    entry: dict[str, Any]  # the object that has it
+    is_damaged: bool  # parts of the body cannot be read
 
     def unreadable(self, change: Any, defect: str, *, number: str = "", suffix: str = "") -> WebhookItem:
         """Return the item of a change, or of a part that stands alone in it, that cannot be read."""

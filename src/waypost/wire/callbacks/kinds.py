@@ -6,24 +6,15 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class CallbackKind:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes:
-        mode: the mode of subscriptions that get this kind.
-        occasion: when it is sent, in a sentence.
-        type: version 2: the envelope's `type`; empty where version 2 has none.
-        inner_type: version 2: `payload.type`.
-        field: version 3: the change's `field`; empty where version 3 has none.
-        value_content: version 3: the content of the value.
-    """
-
-    mode: str
-    occasion: str
+    mode: str  # the mode of subscriptions that get this kind
+    occasion: str  # when it is sent, in a sentence
     source: str
-    type: str = ""
-    inner_type: str = ""
-    field: str = ""
-    value_content: str = ""
+    type: str = ""  # version 2: the envelope's `type`; empty where version 2 has none
+    inner_type: str = ""  # version 2: `payload.type`
+    field: str = ""  # version 3: the change's `field`; empty where version 3 has none
+    value_content: str = ""  # version 3: the content of the value
 
 
 def _status(mode: str, occasion: str, source: str = "facts 6.2, 7") -> CallbackKind:

@@ -37,22 +37,15 @@ MIN_SENDS: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class AnalyticsQuery:
-    """A query of template analytics.
+    """A query of template analytics."""
 
-    Attributes:
-        start_s: seconds since the epoch, as `end_s`, which is the last second included.
-        template_id: None: all templates.
-        limit: maximum number of points.
-        product_type: of the messages; empty: all.
-    """
-
-    start_s: int
+    start_s: int  # seconds since the epoch, as `end_s`, which is the last second included
     end_s: int
     daily: bool
     metrics: frozenset[str]
-    template_id: str | None
-    limit: int
-    product_type: str = ""
+    template_id: str | None  # None: all templates
+    limit: int  # maximum number of points
+    product_type: str = ""  # of the messages; empty: all
 
 
 @dataclass(slots=True)
