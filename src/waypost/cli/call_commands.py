@@ -51,7 +51,6 @@ def call_command(
     Parameters of the path and required fields are its arguments.
 
     Args:
-        operation: method and path.
         options: the fields that are options, in order: each with None, with another name of the option, or with its
             annotation if the declaration does not say all. Its help is the field's meaning unless it has one.
         arguments: arguments with another name or with an annotation, and fields that are arguments though they may be

@@ -78,7 +78,6 @@ def read_json_response(response: ClientResponse, request: str = "") -> Any:
     """Return the JSON value of a response; None if there is no body or it is not JSON.
 
     Args:
-        response: the response.
         request: method and URL, for an error without a text.
 
     Raises:

@@ -257,7 +257,6 @@ class InProcessTransport:
     """Sends requests directly to an ASGI application in this process, through the same API.
 
     Args:
-        application: handles the requests.
         scope_members: members of every request's scope, which identify requests of the same process.
     """
 

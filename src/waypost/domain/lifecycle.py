@@ -92,7 +92,6 @@ def message_transitions(state: M, new_state: M, *, unconfirmed: bool) -> tuple[M
     has accepted it: `enqueued` comes first, then the new state.
 
     Args:
-        state: of the message now.
         new_state: the state reported by the operator or by dispatch.
         unconfirmed: true if the state `failed` is our own conclusion (code 4002), not the operator's.
     """

@@ -92,7 +92,6 @@ def build_handle(
     """Return a handle: `4::<base64 of the MIME type>:<ours>:e:<expiry>:<number>:<number>:<signature>`.
 
     Args:
-        mime_type: of the bytes.
         secret: unguessable hex digits; the handle is looked up as a whole.
         signature: unguessable hex digits; present because readers expect a last part.
         media_id: the first number.

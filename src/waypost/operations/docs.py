@@ -81,7 +81,6 @@ class KeptPages:
 
         Args:
             name: of the page; there are only so many.
-            make: returns its bytes.
             headers: with the media type.
 
         Raises:

@@ -35,7 +35,6 @@ class MetricsEndpoint:
     """The endpoint `/metrics` of one process.
 
     Args:
-        database: for the queue depths.
         make_context: returns the values of a scrape, given the queue depths.
         process: names this process in the label `process` of every sample.
         tokens: each permits reading; None permits nothing.

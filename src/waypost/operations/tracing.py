@@ -36,7 +36,6 @@ class SpanTracing:
     """Makes spans of steps until it is closed.
 
     Args:
-        processor: receives finished spans.
         sample_ratio: of the messages whose sender has not decided, 0 to 1.
     """
 

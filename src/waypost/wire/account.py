@@ -149,10 +149,7 @@ def issue_partner_token(secret_box: SecretBox, partner: Partner, *, jti: str, no
     """Return a partner token with the documented claims, signed with a key derived from the instance key.
 
     Args:
-        secret_box: derives the key.
-        partner: owner of the token.
         jti: makes each token unique, also within one second.
-        now_ms: time of issue.
 
     Source: ledger 1.1: `payload` (JSON text), `iss`, `iat`, `exp` = `iat` + 24 hours.
     """

@@ -195,7 +195,6 @@ def error_response(error: ApiError, *, names_field: bool = False) -> tuple[int, 
     A documented text is the whole `message`; the explanation is then in the header `Waypost-Reason`.
 
     Args:
-        error: the error.
         names_field: true if the caller is one of our own programs, which reads `ERROR_HEADER`, not the text.
     """
     row = ERRORS[error.code]

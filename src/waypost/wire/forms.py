@@ -222,8 +222,6 @@ def read_json(
     """Decode a JSON text.
 
     Args:
-        text: the JSON.
-        decoder: the decoder of the expected type.
         name: of the field, for the error.
         accepted: what would be accepted, for the error.
         has_texts: true if its numbers may be shown to a customer: one that would lose its spelling, such as 7.50,

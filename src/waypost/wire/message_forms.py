@@ -38,7 +38,6 @@ def read_addresses(form: Form, app_id: str = "") -> SendAddresses:
     The endpoint decides if the app's name may be missing.
 
     Args:
-        form: as sent.
         app_id: of the app in the path, if there is one; some clients send it instead of the number.
 
     Source: spec, "Send session text message" and "Errors"; facts 9.2, "Errors"; `src` for `source`

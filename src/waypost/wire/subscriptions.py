@@ -107,7 +107,6 @@ def check_url(url: str, name: str = "url") -> None:
     """Raise an error if a URL is not an absolute http or https URL of at most 2,000 characters.
 
     Args:
-        url: the URL.
         name: of its field, for the error.
 
     Raises:

@@ -141,7 +141,6 @@ async def tap_button(
     """Tap a button on the phone DESTINATION, and return the simulator's response.
 
     Args:
-        variables: of the environment file.
         button: its text or index, and its card; what is None is not given.
         message_id: ours or the operator's; None: the newest message with a button.
         wait_s: longest time to wait for the message.

@@ -82,8 +82,6 @@ async def cause_event(
     """Cause an event: send the message that it needs, unless one is named, then make its call.
 
     Args:
-        variables: of the environment file.
-        event: the event.
         changes: members of the call's body by dotted name; they replace those of the table.
         message: id of the message, ours or the operator's.
 

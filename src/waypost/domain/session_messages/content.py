@@ -125,7 +125,6 @@ class SessionContent(ABC):
 
         Args:
             members: of the kind's `shape`.
-            wire_type: one of `wire_types`.
             reply_to: from the message's context.
 
         Raises:

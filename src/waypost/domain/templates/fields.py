@@ -73,8 +73,6 @@ def has_part(part: TemplatePart, row: TemplateTypeRow, flags: Container[str], *,
     """True if a template has a part.
 
     Args:
-        part: of a field.
-        row: of its type.
         flags: the names of its boolean fields that are true.
         is_code: true if it contains a one-time code.
     """

@@ -132,7 +132,6 @@ class CloudHttpClient:
         A list that is cut short or cannot be read proves nothing about missing items: `OperatorUnavailable`.
 
         Args:
-            request: of the first page, without its limit.
             name: of the items, for the text of an outcome.
             timeout_s: for each page.
         """

@@ -76,7 +76,6 @@ class LimitUsageTracker:
         """Pause calls of this kind, because the operator rejected one with a requested wait.
 
         Args:
-            wait_s: the requested wait.
             business: the business account that is meant; empty: all of the operator account.
         """
         wait_ms = min(round(wait_s * 1000), MAX_USAGE_WAIT_MS)

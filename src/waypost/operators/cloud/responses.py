@@ -38,7 +38,6 @@ def read_operator_response(status: int, content: bytes, retry_after_s: float | N
     An error object is returned in one case: the template name already exists, which needs a check.
 
     Args:
-        content: its body.
         retry_after_s: the wait that the operator requested.
     """
     try:

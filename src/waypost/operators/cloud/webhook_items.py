@@ -65,7 +65,6 @@ def message_defect(message: Any, contact: Any, number: str) -> str | None:
     Args:
         message: the value in the list of messages.
         contact: of its sender, as `sender_contact` returns it.
-        number: the id of the number that received it.
     """
     members = object_or_none(message)
     if members is None:

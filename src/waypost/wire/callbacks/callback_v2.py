@@ -106,8 +106,6 @@ def mismatch_body(
     """Return the body for a recipient with another number at the operator. Source: facts 6.2, `mismatch`.
 
     Args:
-        app: the app.
-        at_ms: now.
         operator_message_id: of the message that showed it.
         message_id: ours, if we sent that message.
         phone: the previous number, or the partner's.
@@ -176,8 +174,6 @@ def inbound_body(app: App, at_ms: int, event: InboundEvent, context: InboundCont
     Args:
         app: the app of the number that received it.
         at_ms: now; the operator's time has whole seconds and would run backwards.
-        event: the message.
-        context: our data about it.
 
     Source: spec, "Events"; ledger row 36; facts 6.4 (`context.id` is the operator's id, `context.gsId` ours).
     """

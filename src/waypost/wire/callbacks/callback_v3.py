@@ -63,9 +63,6 @@ def change_body(app: App, field: str, value: Any, *, time: Any = None) -> bytes:
     """Return the whole body with one change.
 
     Args:
-        app: the app.
-        field: of the change.
-        value: of the change, as received, or in the same format.
         time: of the entry, as received; omitted where there was none.
 
     Source: facts 7; ledger rows 63 to 66.

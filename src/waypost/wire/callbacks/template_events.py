@@ -21,8 +21,6 @@ def status_body(
 
     Args:
         version: 2 or 3.
-        app: owner of the template.
-        at_ms: now.
         template: before the change.
         status: the new one, by our names; the operator has more statuses than partners know.
         event: with the reason and the description.

@@ -247,7 +247,6 @@ def apply_edit(before: TemplateDraft, form: Form) -> TemplateDraft:
     `check_draft` checks the rules.
 
     Args:
-        before: the existing draft.
         form: of the edit; unchangeable fields are ignored, as unknown ones are.
 
     Raises:
