@@ -18,7 +18,6 @@ from waypost.api.access_log import ACCESS_RECORD, REQUEST_ID_HEADER, AccessRecor
 from waypost.api.authorisation import Credential, find_partner
 from waypost.api.idempotency import KEY_HEADER, run_idempotent
 from waypost.api.limits import SPENT_DELAY_S
-from waypost.api.logged_requests import LoggedResponse
 from waypost.api.request_recorder import RequestRecorder
 from waypost.api.requests import (
     MAX_BODY_BYTES,
@@ -44,32 +43,17 @@ from waypost.store.accounts.partners import partner_by_id
 from waypost.store.contract import MediaUnavailable, StoreUnavailable
 from waypost.wire.errors import INTERNAL_TEXT, error_response
 
-HELD_BODY: Final = (
-    b'{"status":"error","message":"The service is held to be looked at: it accepts nothing now. '
-    b'Calls that only read work."}'
+_HELD_RESPONSE: Final = ApiResponse(
+    {
+        "status": "error",
+        "message": "The service is held to be looked at: it accepts nothing now. Calls that only read work.",
+    },
+    503,
+    headers=(("retry-after", "60"),),
 )
-HELD_RETRY_S: Final = b"60"
 _STILL_SERVED: Final = frozenset(  # still served: they change nothing that leaves the service
     {"POST /partner/account/login", "POST /partner/app/{app_id}/templates/check"}
 )
-
-
-class ServiceHeld(Exception):
-    """The service is held and rejects the call with 503."""
-
-
-def is_rejected_when_held(row: RouteRow) -> bool:
-    """True if a held service rejects the route's calls."""
-    return (row.method != "GET" or row.calls_out) and row.name not in _STILL_SERVED
-
-
-async def reject_held_call(_services: Services, _request: Request) -> ApiResponse:
-    """Reject a call; the endpoint of every route that is unavailable while the service is held.
-
-    Raises:
-        ServiceHeld: always.
-    """
-    raise ServiceHeld
 
 
 AUDITED_ROUTES: Final = frozenset(  # names of routes; each takes a partner token, deletion an app token too
@@ -161,10 +145,11 @@ class ApiEndpoint:
         self.took_s = Histogram(CALL_BUCKETS_S)
         self._services = services
         self._recorder = recorder
-        is_rejected = services.held and is_rejected_when_held(row)
-        self._endpoint = reject_held_call if is_rejected else audited_endpoint(row)
+        self._endpoint = audited_endpoint(row)
+        # A held service rejects what changes something or may leave it.
+        self._is_held = services.held and (row.method != "GET" or row.calls_out) and row.name not in _STILL_SERVED
         self._row = row
-        self._accepts_key = row.idempotency is not IdempotencyMode.NO_KEY and not is_rejected
+        self._accepts_key = row.idempotency is not IdempotencyMode.NO_KEY
         self._has_no_credential = row.credential is Credential.NONE
         self._streams = row.body_format is BodyFormat.MULTIPART
         self.deprecation = row.deprecation
@@ -201,7 +186,9 @@ class ApiEndpoint:
             if b"content-encoding" in optional:
                 request.reject_compression()
             outcome = "accepted"
-            if KEY_HEADER in optional and self._accepts_key:
+            if self._is_held:
+                outcome, response = "held", _HELD_RESPONSE
+            elif KEY_HEADER in optional and self._accepts_key:
                 response = await run_idempotent(self._services, request, self._row, self._endpoint)
                 if request.idempotency is not None and request.idempotency.is_replay:
                     outcome = "replayed"
@@ -224,10 +211,6 @@ class ApiEndpoint:
             body, kind = _encode(content), _JSON
             headers = [(name.encode(), value.encode()) for name, value in extra.items()]
             release_frames(error)
-        except ServiceHeld:
-            self.outcomes["held"] += 1
-            status, body, kind = 503, HELD_BODY, _JSON
-            headers = [(b"retry-after", HELD_RETRY_S)]
         except ConnectionError:
             return
         except StoreUnavailable as error:
@@ -259,9 +242,16 @@ class ApiEndpoint:
         if file is None and status != 204:
             headers.append((b"content-length", str(len(body)).encode()))
         if recorder is not None and is_logged:
-            logged = LoggedResponse(headers, body, is_file=file is not None)
             recorder.record(
-                scope, request, self._row, status, api_error, took_s=took_s, request_id=request_id, response=logged
+                scope,
+                request,
+                self._row,
+                status,
+                api_error,
+                headers=headers,
+                body=None if file is not None else body,
+                took_s=took_s,
+                request_id=request_id,
             )
         if has_spent:
             request = None  # it waits without its body

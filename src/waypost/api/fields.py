@@ -3,11 +3,11 @@
 import datetime
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
-from typing import Any, Final, Literal, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Final, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -27,34 +27,6 @@ class FieldType(StrEnum):
     JSON = "JSON text"
     FILE = "file"
     OBJECT = "object"  # of a JSON body
-
-
-@dataclass(frozen=True, slots=True)
-class RequestField:
-    """A field of a form, a JSON body or a query, as the reference describes it.
-
-    Attributes:
-        name: as it is sent.
-        key: the name with that of its struct, which no other field has.
-        required: True if the operation returns an error without it.
-        meaning: one sentence.
-        example: a value as it is sent in a form.
-        json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
-        choices: the accepted texts; empty: others are accepted, too.
-        between: the least and the greatest value of a number.
-        max_chars: of a text.
-    """
-
-    name: str
-    key: str
-    type: FieldType
-    required: bool
-    meaning: str
-    example: str
-    json_type: Any = None
-    choices: tuple[str, ...] = ()
-    between: tuple[int, int] | None = None
-    max_chars: int | None = None
 
 
 _PLAIN_TYPES: Final = {
@@ -102,42 +74,59 @@ class Field:
     is_required: bool = False
 
 
-class FieldReader(NamedTuple):
-    """The reading of one field of a struct, from a form or a query.
+@dataclass(frozen=True, slots=True)
+class RequestField:
+    """A field of a form, a JSON body or a query, as it is read and as the reference describes it.
 
     Attributes:
-        name: in the struct.
-        wire_name: as it is sent.
-        accepted: for errors.
-        json_type: of a JSON text, what it holds.
+        name: as it is sent.
+        key: the name with that of its struct, which no other field has.
+        attribute: its name in the struct.
+        required: True if the operation returns an error without it.
+        is_checked: True if the error is returned when it is read.
+        meaning: one sentence.
+        example: a value as it is sent in a form.
+        missing: for the error of a missing value: what is accepted.
+        kind: its type in that error.
+        json_type: of JSON text, the msgspec type that decodes it; its JSON Schema goes into the document.
         choices: the accepted texts; empty: others are accepted, too.
+        between: the least and the greatest value of a number.
+        max_chars: of a text.
         errors: the codes of a text that is no value of it.
+        empty: the text that an empty one stands for.
         keeps_empty: True if an empty text is a value, too.
         read: returns the value of a text; raises ApiError.
     """
 
     name: str
-    wire_name: str
-    is_required: bool
-    field: Field
-    accepted: str
+    key: str
+    attribute: str
     type: FieldType
+    required: bool
+    is_checked: bool
+    meaning: str
+    example: str
+    missing: str
+    kind: str
     json_type: Any
     choices: tuple[str, ...]
+    between: tuple[int, int] | None
+    max_chars: int | None
     errors: tuple[ErrorCode, ...]
+    empty: str
     keeps_empty: bool
     read: Callable[[str], Any]
 
 
 @cache
-def field_readers(struct: type[msgspec.Struct]) -> tuple[FieldReader, ...]:
-    """Return how the fields of a struct are read, in its order.
+def request_fields(struct: type[msgspec.Struct]) -> tuple[RequestField, ...]:
+    """Return the fields of a struct, in its order.
 
     Raises:
         TypeError: a field has no `Field`.
     """
     hints = get_type_hints(struct, include_extras=True)
-    return tuple(_field_reader(struct, each, hints[each.name]) for each in msgspec.structs.fields(struct))
+    return tuple(_request_field(struct, each, hints[each.name]) for each in msgspec.structs.fields(struct))
 
 
 def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> Fields:
@@ -147,31 +136,20 @@ def read_fields(struct: type[Fields], text_of: Callable[[str], str | None]) -> F
         ApiError: the first field, in the struct's order, that is missing or invalid.
     """
     values: dict[str, Any] = {}
-    for reader in field_readers(struct):
-        text = text_of(reader.wire_name)
-        if reader.is_required and (not text or text.isspace()):
-            raise missing_parameter(reader.wire_name, reader.field.missing or reader.accepted, reader.field.kind)
-        if text or (text is not None and reader.keeps_empty):
-            values[reader.name] = reader.read(text or reader.field.empty)
+    for field in request_fields(struct):
+        text = text_of(field.name)
+        if field.is_checked and (not text or text.isspace()):
+            raise missing_parameter(field.name, field.missing, field.kind)
+        if text or (text is not None and field.keeps_empty):
+            values[field.attribute] = field.read(text or field.empty)
     return struct(**values)
 
 
 def describe_fields(struct: type[msgspec.Struct], *, is_json: bool = False) -> tuple[RequestField, ...]:
     """Return the fields of a struct for the reference; `is_json`: of a JSON body."""
     return tuple(
-        RequestField(
-            reader.wire_name,
-            f"{reader.wire_name}@{struct.__name__}",
-            FieldType.OBJECT if is_json and reader.type is FieldType.JSON else reader.type,
-            reader.is_required or reader.field.is_required,
-            reader.field.meaning,
-            reader.field.example,
-            reader.json_type,
-            reader.choices,
-            reader.field.between,
-            reader.field.max_chars,
-        )
-        for reader in field_readers(struct)
+        replace(field, type=FieldType.OBJECT) if is_json and field.type is FieldType.JSON else field
+        for field in request_fields(struct)
     )
 
 
@@ -186,22 +164,37 @@ def omit_empty(fields: msgspec.Struct | Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value not in (None, "")}
 
 
-def _field_reader(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo, hint: Any) -> FieldReader:
+def _request_field(struct: type[msgspec.Struct], each: msgspec.structs.FieldInfo, hint: Any) -> RequestField:
     field = next((extra for extra in get_args(hint) if isinstance(extra, Field)), None)
     if field is None:
         raise TypeError(f"{struct.__name__}.{each.name} needs an Annotated type with a Field")
-    wire_name, type_ = each.encode_name, get_args(hint)[0]
+    name, type_ = each.encode_name, get_args(hint)[0]
     may_be_none = get_origin(type_) is UnionType and NoneType in get_args(type_)
     if may_be_none:  # `list[str] | None`: None if it is absent
         [type_] = [option for option in get_args(type_) if option is not NoneType]
     accepted = field.accepted or field.meaning[:1].lower() + field.meaning[1:].rstrip(".")
-    field_type = FieldType.TEXT if get_origin(type_) is Literal else _PLAIN_TYPES.get(type_, FieldType.JSON)
-    json_type = type_ if field_type is FieldType.JSON else None
-    choices = get_args(type_) if get_origin(type_) is Literal else ()
-    keeps_empty = bool(field.empty) or (may_be_none and (type_ is str or field.read is not None))
-    read, errors = _value_reader(type_, wire_name, field, accepted)
-    return FieldReader(
-        each.name, wire_name, each.required, field, accepted, field_type, json_type, choices, errors, keeps_empty, read
+    is_choice = get_origin(type_) is Literal
+    field_type = FieldType.TEXT if is_choice else _PLAIN_TYPES.get(type_, FieldType.JSON)
+    read, errors = _value_reader(type_, name, field, accepted)
+    return RequestField(
+        name=name,
+        key=f"{name}@{struct.__name__}",
+        attribute=each.name,
+        type=field_type,
+        required=each.required or field.is_required,
+        is_checked=each.required,
+        meaning=field.meaning,
+        example=field.example,
+        missing=field.missing or accepted,
+        kind=field.kind,
+        json_type=type_ if field_type is FieldType.JSON else None,
+        choices=get_args(type_) if is_choice else (),
+        between=field.between,
+        max_chars=field.max_chars,
+        errors=errors,
+        empty=field.empty,
+        keeps_empty=bool(field.empty) or (may_be_none and (type_ is str or field.read is not None)),
+        read=read,
     )
 
 

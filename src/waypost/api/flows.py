@@ -13,12 +13,13 @@ from msgspec import Struct
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request, read_parts
-from waypost.api.route import BodyFormat, IdempotencyMode, OperatorObject, response, success
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.base.http.multipart import PartHead
 from waypost.base.json_values import boolean_of, coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode, missing_parameter
 from waypost.operators.contract import GraphFile
 from waypost.wire.forms import read_json
+from waypost.wire.responses import OperatorObject, response, success
 
 MAX_FLOW_NAME_CHARS: Final = 200  # Source: spec, "Limits"
 MAX_FLOW_FILE_BYTES: Final = 10 * 1024 * 1024  # Source: the operator's page "Flows API"
@@ -211,8 +212,8 @@ async def delete_flow(call: AppCall) -> dict[str, Any]:
 
 
 @operation("GET", f"{_FLOW}/assets", list[dict[str, Any]])
-async def show_assets(call: AppCall) -> list[Any]:
-    """Return a flow's files as a bare list; the first has the URL of its JSON. Source: facts 9.4, 17."""
+async def list_files_of_flow(call: AppCall) -> list[Any]:
+    """Return a flow's files as a bare list; the first has the URL of its JSON."""
     return (await call.graph_page(f"{await _flow_in_path(call)}/assets", {}))["data"]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple, cast
 from urllib.parse import quote
 
@@ -32,56 +33,24 @@ _RECIPIENT_MEMBERS: Final = ("destination", "to", "recipient", "user", "phone", 
 _PARAMETER: Final = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
-class LoggedResponse(NamedTuple):
-    """The response to a request that is logged.
-
-    Attributes:
-        headers: as they are sent, except those of the server.
-        body: JSON; empty: none, or a file.
-        is_file: True if a file is sent.
-    """
-
-    headers: Sequence[tuple[bytes, bytes]]
-    body: bytes
-    is_file: bool = False
-
-
 class RecordedRequest(NamedTuple):
     """A request that waits to be written: texts and numbers only.
 
     Attributes:
-        app_id: from the path; another partner's too.
+        entry: what is known without the store; its app is that of the path, another partner's too.
         token_hashes: of its credentials.
-        recipient: the phone number or user id that it names.
         source: the phone number of the app.
-        content: redacted, as JSON; empty without a valid credential.
         template_id: of the template that it sends.
-        content_with_params: the same with the template's values, for a template without one-time codes; empty: the
+        content_with_params: its content with the template's values, for a template without one-time codes; empty: the
             values are not shown.
-        response: headers and body, redacted, as JSON; empty without a valid credential.
     """
 
-    id: str
-    at_ms: int
+    entry: RequestLogEntry
     row: RouteRow
-    status: int
-    error: str
-    message: str
-    explanation: str
-    field: str
-    accepted: str
-    partner_id: int | None
-    app_id: str
     token_hashes: tuple[str, ...]
-    size_bytes: int
-    content: str = ""
+    source: str = ""
     template_id: str = ""
     content_with_params: str = ""
-    response: str = ""
-    recipient: str = ""
-    source: str = ""
-    took_us: int = 0
-    request_id: str = ""
 
 
 def describe_request(
@@ -89,64 +58,75 @@ def describe_request(
     row: RouteRow,
     status: int,
     error: ApiError | None,
-    response: LoggedResponse,
+    *,
+    headers: Sequence[tuple[bytes, bytes]],
+    body: bytes | None,
     id: str,
     at_ms: int,
-    *,
+    took_s: float,
+    request_id: str,
     show_text: bool,
 ) -> RecordedRequest:
-    """Return what the log says of a request; its content and its response only if it had a valid credential."""
+    """Return what the log says of a request; its content and its response only if it had a valid credential.
+
+    Args:
+        request: None: it could not be read.
+        row: of its route.
+        status: of its response.
+        error: that it ended in.
+        headers: of its response as they are sent, except those of the server.
+        body: of its response: JSON; empty: none; None: a file.
+        id: of the entry.
+        at_ms: the time of the response.
+        took_s: from the request's headers to the response.
+        request_id: as of the entry.
+        show_text: True if texts are stored.
+    """
     partner_id = None if request is None else request.partner_id
     message, explanation = _error_texts(error, status)
-    recorded = RecordedRequest(
+    entry = RequestLogEntry(
         id=id,
         at_ms=at_ms,
-        row=row,
+        partner_id=partner_id,
+        app_id="" if request is None else request.app_id or request.path.get("app_id", ""),
+        route=row.name,
+        credential="",
         status=status,
         error=_error_name(error, status),
         message=_clean(message),
         explanation=_clean(explanation),
         field="" if error is None else _clean(_find_field(error, row)),
         accepted="" if error is None else _clean(_describe_accepted(error, row)),
-        partner_id=partner_id,
-        app_id="" if request is None else request.app_id or request.path.get("app_id", ""),
-        token_hashes=() if request is None else tuple(map(hash_secret, _tokens_of(request))),
+        request="",
+        response="",
+        recipient="",
         size_bytes=0 if request is None else len(request.body),
+        took_us=int(took_s * 1_000_000),
+        request_id=request_id,
     )
+    key = None if request is None else request.header(b"apikey")
+    tokens = [*([key] if key else []), *(() if request is None else tokens_of(request))]
+    recorded = RecordedRequest(entry, row, tuple(map(hash_secret, tokens)))
     if request is None or partner_id is None:
         return recorded
-    return recorded._replace(
-        **_render_content(request, row, show_text=show_text),
-        response=_render_response(response, recorded.message, show_text=show_text),
-    )
+    entry = replace(entry, response=_render_response(headers, body, entry.message, show_text=show_text))
+    return _add_content(recorded._replace(entry=entry), request, show_text=show_text)
 
 
 def make_entry(recorded: RecordedRequest, names: CallerNames) -> RequestLogEntry:
     """Return the entry of a request, with the names of its caller."""
-    app_id = recorded.app_id or names.apps.get(recorded.source, "")
+    entry = recorded.entry
+    app_id = entry.app_id or names.apps.get(recorded.source, "")
     owner_id = names.partners.get(app_id)
-    if recorded.partner_id is not None and owner_id not in (None, recorded.partner_id):
-        app_id = ""  # another partner's app does not exist for this one
-    return RequestLogEntry(
-        id=recorded.id,
-        at_ms=recorded.at_ms,
+    if entry.partner_id is not None and owner_id not in (None, entry.partner_id):
+        owner_id = None  # another partner's app does not exist for this one
+    return replace(
+        entry,
         # A request without a valid credential is shown to the partner of the app in its path, without its content.
-        partner_id=owner_id if recorded.partner_id is None else recorded.partner_id,
+        partner_id=owner_id if entry.partner_id is None else entry.partner_id,
         app_id=_clean(app_id) if owner_id is not None else "",
-        route=recorded.row.name,
         credential=_describe_credential(recorded, names),
-        status=recorded.status,
-        error=recorded.error,
-        message=recorded.message,
-        explanation=recorded.explanation,
-        field=recorded.field,
-        accepted=recorded.accepted,
-        request=recorded.content_with_params if recorded.template_id in names.templates else recorded.content,
-        response=recorded.response,
-        recipient=_clean(recorded.recipient),
-        size_bytes=recorded.size_bytes,
-        took_us=recorded.took_us,
-        request_id=recorded.request_id,
+        request=recorded.content_with_params if recorded.template_id in names.templates else entry.request,
     )
 
 
@@ -167,7 +147,7 @@ def _error_name(error: ApiError | None, status: int) -> str:
 def _describe_credential(recorded: RecordedRequest, names: CallerNames) -> str:
     if recorded.row.credential is Credential.NONE:
         return ""
-    if recorded.partner_id is None:
+    if recorded.entry.partner_id is None:
         return "not valid" if recorded.token_hashes else "not sent"
     known = (names.credentials.get(token_hash) for token_hash in recorded.token_hashes)
     return next((name for name in known if name), recorded.row.credential.value)
@@ -195,8 +175,9 @@ def _describe_accepted(error: ApiError, row: RouteRow) -> str:
     return f"{'' if is_said else error.accepted + '. '}{known.meaning}{example}"
 
 
-def _render_content(request: Request, row: RouteRow, *, show_text: bool) -> dict[str, str]:
-    """Return the redacted request, the template and the recipient that it names, and the phone number of the app."""
+def _add_content(recorded: RecordedRequest, request: Request, *, show_text: bool) -> RecordedRequest:
+    """Add the redacted request, the template and the recipient that it names, and the phone number of the app."""
+    row = recorded.row
     size_bytes = len(request.body)
     is_long = size_bytes > MAX_LOGGED_BODY_BYTES
     query = request.scope.get("query_string", b"").decode("ascii", "replace")
@@ -210,7 +191,7 @@ def _render_content(request: Request, row: RouteRow, *, show_text: bool) -> dict
         body = f"({size_bytes} bytes)"
     masked_query: Any = mask_logged_request(query, visibility) if query and len(query) <= MAX_LOGGED_CHARS else None
     content: dict[str, Any] = {
-        "path": _PARAMETER.sub(lambda match: _path_value(request.path, match[1]), row.path),
+        "path": _PARAMETER.sub(lambda match: _shown_parameter(request.path, match[1]), row.path),
         "query": masked_query if isinstance(masked_query, dict) else {},
         "type": (request.header(b"content-type") or "").partition(";")[0].strip()[:100],
         "credential": row.credential.value,
@@ -224,41 +205,39 @@ def _render_content(request: Request, row: RouteRow, *, show_text: bool) -> dict
     if show_text and isinstance(template_id, str):
         whole = content | {"body": mask_logged_request(text, TextVisibility(text=True))}
         content_with_params = json.dumps(whole, separators=(",", ":"))
-    return {
-        "content": json.dumps(content, separators=(",", ":")),
-        "template_id": template_id if isinstance(template_id, str) else "",
-        "content_with_params": content_with_params,
-        "recipient": _find_recipient(request.path, masked),
-        "source": source if isinstance(source, str) and source.isdecimal() else "",
-    }
+    entry = replace(
+        recorded.entry,
+        request=json.dumps(content, separators=(",", ":")),
+        recipient=_clean(_find_recipient(request.path, masked)),
+    )
+    return recorded._replace(
+        entry=entry,
+        template_id=template_id if isinstance(template_id, str) else "",
+        content_with_params=content_with_params,
+        source=source if isinstance(source, str) and source.isdecimal() else "",
+    )
 
 
-def _render_response(response: LoggedResponse, message: str, *, show_text: bool) -> str:
-    """Return the redacted response as JSON.
-
-    Args:
-        response: as it is sent.
-        message: of an error response: it is shown, for the entry has it anyway.
-        show_text: True if texts are stored.
-    """
-    body: Any = None
-    if response.is_file:
-        body = "(a file)"
-    elif len(response.body) > MAX_LOGGED_BODY_BYTES:
-        body = f"({len(response.body)} bytes)"
-    elif response.body:
-        body = mask_logged_response(
-            response.body.decode("utf-8", "replace"), TextVisibility(show_text, holds_code=True)
-        )
-        if message and isinstance(body, dict) and "message" in body:
-            body = cast("dict[str, Any]", body) | {"message": message}
-        if len(json.dumps(body)) > MAX_LOGGED_CHARS:
-            body = f"({len(response.body)} bytes)"
-    headers = [[_clean(text.decode("latin-1")) for text in header] for header in response.headers]
-    return json.dumps({"headers": headers, "body": body}, separators=(",", ":"))
+def _render_response(
+    headers: Sequence[tuple[bytes, bytes]], body: bytes | None, message: str, *, show_text: bool
+) -> str:
+    """Return the redacted response as JSON; the message of an error is shown, for the entry has it anyway."""
+    shown: Any = None
+    if body is None:
+        shown = "(a file)"
+    elif len(body) > MAX_LOGGED_BODY_BYTES:
+        shown = f"({len(body)} bytes)"
+    elif body:
+        shown = mask_logged_response(body.decode("utf-8", "replace"), TextVisibility(show_text, holds_code=True))
+        if message and isinstance(shown, dict) and "message" in shown:
+            shown = cast("dict[str, Any]", shown) | {"message": message}
+        if len(json.dumps(shown)) > MAX_LOGGED_CHARS:
+            shown = f"({len(body)} bytes)"
+    texts = [[_clean(text.decode("latin-1")) for text in header] for header in headers]
+    return json.dumps({"headers": texts, "body": shown}, separators=(",", ":"))
 
 
-def _path_value(path: Mapping[str, str], name: str) -> str:
+def _shown_parameter(path: Mapping[str, str], name: str) -> str:
     value = path.get(name, "")
     return quote(value[:200], safe="") if name in _SHOWN_PARAMETERS else HIDDEN_SECRET
 
@@ -271,11 +250,6 @@ def _find_recipient(path: Mapping[str, str], body: Any) -> str:
             digits = re.sub(r"[^0-9]", "", str(value))
             return digits if re.fullmatch(r"[+0-9() .-]+", str(value)) else str(value)
     return ""
-
-
-def _tokens_of(request: Request) -> list[str]:
-    key = request.header(b"apikey")
-    return [*([key] if key else []), *tokens_of(request)]
 
 
 def _clean(text: str) -> str:

@@ -10,7 +10,6 @@ from waypost.api.fields import Field
 from waypost.api.limits import LoginAttempt
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request
-from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.telemetry.logs import log
@@ -19,6 +18,7 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field, missing_pa
 from waypost.domain.partner import MAX_PASSWORD_CHARS, PARTNER_TOKEN_LIFE_MS, Partner
 from waypost.store.accounts.partners import add_partner_token, find_login_record
 from waypost.wire.account import issue_partner_token
+from waypost.wire.responses import success
 
 MAX_LOGIN_BODY_BYTES = 16 * 1024  # of a body that is not authenticated yet
 MAX_EMAIL_CHARS = 254
@@ -199,12 +199,10 @@ async def authenticate(
     wrong_credential=ErrorCode.INVALID_ACCESS_TOKEN,
     other_app=ErrorCode.NO_PERMISSION,
 )
-async def show_app_token(call: AppCall) -> dict[str, Any]:
+async def get_app_token(call: AppCall) -> dict[str, Any]:
     """Return the app token of one of the partner's apps: the same at every call, until it is revoked.
 
     Errors in this order: 403 wrong partner token, 403 not the partner's app, 429.
-
-    Source: facts 1.4; ledger 1.1.
     """
     app = call.app
     token = call.services.secret_box.app_token(app.id, app.token_serial)

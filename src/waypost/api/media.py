@@ -13,7 +13,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import BodyFormat, Confirmation, IdempotencyMode, success
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.uploads import types_of
 from waypost.base.telemetry.logs import log
@@ -25,6 +25,7 @@ from waypost.store.media.files import IncomingFile, NotEnoughSpace
 from waypost.store.media.media import add_media, delete_upload, inbound_of_app, media_of_app
 from waypost.wire.errors import UPLOAD_FAILED_TEXT
 from waypost.wire.media import content_disposition, content_type, disk_full_error
+from waypost.wire.responses import Confirmation, success
 
 _KEY_MEDIA: Final = "/wa/{app_id}/wa/media"
 MAX_MEDIA_ID_DIGITS: Final = 32  # Source: operator's facts 1, "IDs"
@@ -110,13 +111,11 @@ class MediaDeletionCall(AppCall):
 
 
 @_upload(f"{APP}/upload/media", success(handleId=UploadHandle), source="spec, Upload media, handle id")
-async def upload_for_handle(call: AppCall) -> ApiResponse:
+async def upload_sample_of_template(call: AppCall) -> ApiResponse:
     """Upload a template's sample, and return a handle of ours.
 
     Errors in this order: 401 wrong token, 429 eleventh in a second, 400 no file, 400 another type,
     413 too large. The operator gets the file later, when a template first needs it.
-
-    Source: spec, "Upload media, handle id".
     """
     return await _store_upload(
         call, lambda media: {"handleId": {"message": media.handle}, "status": "success"}, for_handle=True
@@ -129,7 +128,7 @@ async def upload_for_handle(call: AppCall) -> ApiResponse:
     source="spec, Upload media, media id",
     errors=(*_UPLOAD_ERRORS, ErrorCode.NOT_A_CLOUD_APP),
 )
-async def upload_for_sending(call: AppCall) -> ApiResponse:
+async def upload_file_for_messages(call: AppCall) -> ApiResponse:
     """Upload a file for messages, and return a media id of ours; otherwise as for a handle.
 
     Source: spec, "Upload media, media id"; facts 8.
@@ -141,7 +140,7 @@ async def upload_for_sending(call: AppCall) -> ApiResponse:
 
 @_upload(f"{_KEY_MEDIA}/v2", success(mediaId=str, media=StoredUpload), credential=Credential.API_KEY)
 @_upload(_KEY_MEDIA, success(mediaId=str, media=StoredUpload), credential=Credential.API_KEY)
-async def upload_through_messaging(call: AppCall) -> ApiResponse:
+async def upload_file_by_api_key(call: AppCall) -> ApiResponse:
     """Upload a file by API key; its URL is unguessable and needs no credential.
 
     The URL ends in an extension, because a client checks it against the kind of the template.
@@ -182,8 +181,6 @@ async def download_media(call: AppCall, query: MediaDownload) -> ApiResponse:
     Errors in this order: 401 wrong token, 400 an app that is not the partner's, 429 too many calls, or more
     than 20 invalid ones in an hour, 400 no media id, 404 an id that is not the app's, 503 the operator does
     not return it now.
-
-    Source: ledger 1.6, C29; facts 8, 17 (flow media).
     """
     services, request, app = call
     await _check_invalid_calls(services, app)
@@ -220,8 +217,6 @@ async def delete_media(call: MediaDeletionCall) -> dict[str, Any]:
 
     Errors in this order: 401 wrong token, 429 too many, 400 no media id, 404 an id that is not one of the
     partner's uploads. The operator's copy is left to expire.
-
-    Source: ledger 1.6.
     """
     services, media_id = call.services, call.request.path["media_id"]
     now_ms = services.clock.now_ms()

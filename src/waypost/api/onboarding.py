@@ -23,7 +23,6 @@ from waypost.api.authorisation import Credential, is_token_of
 from waypost.api.fields import Field, keep_text, omit_empty
 from waypost.api.operation import APP, AppCall, Operations, OwnPartnerCall, PartnerCall
 from waypost.api.requests import ApiResponse
-from waypost.api.route import Success, success
 from waypost.api.services import Services
 from waypost.base.encryption import hash_secret
 from waypost.base.json_values import boolean_of
@@ -43,6 +42,7 @@ from waypost.wire.apps import (
     prefilled_object,
     read_prefilled,
 )
+from waypost.wire.responses import Success, success
 from waypost.wire.subscriptions import check_url
 
 ONBOARDING_PATH = "/onboarding"
@@ -98,15 +98,13 @@ class LinkingToken(Struct):
     success(link=str),
     errors=(ErrorCode.QUERY_EMPTY, ErrorCode.FIELD_MISSING, ErrorCode.LINK_EXPIRED),
 )
-async def onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str, Any]:
+async def get_onboarding_link(call: AppCall, query: OnboardingLink) -> dict[str, Any]:
     """Return the link to the app's onboarding page, which is valid for 5 days; `regenerate` replaces it.
 
     The page shows anyone with the link whether the app has a number and is live. `lang` is accepted and
     changes nothing: the page is in English.
 
     Errors in this order: 401, 429, 400 no query, 400 no user, 400 the link has expired.
-
-    Source: ledger 1.3; facts 2, `onboarding/embed/link`.
     """
     services, _, app = call
     if not (query.regenerate or query.user or query.lang):
@@ -137,8 +135,6 @@ async def link_app_by_token(call: PartnerCall, fields: LinkingCredential) -> dic
     A token that expires (`POST A/token`) is revoked, so that it works once; the app token stays.
 
     Errors in this order: 401, 429, 400 a missing field, 404 no such app of the partner, 400 not a token of the app.
-
-    Source: ledger 1.2, `auth/appLink`.
     """
     services = call.services
     app = await services.directory.app(fields.app_id)
@@ -164,8 +160,6 @@ async def link_app_by_linking_token(call: OwnPartnerCall, fields: LinkingToken) 
     All apps of a partner are linked already, so that nothing else changes.
 
     Errors in this order: 401, 429, 403 another partner's path, 400 no token, 400 no token of one of the partner's apps.
-
-    Source: ledger 1.11.
     """
     if not fields.token:
         raise ApiError(ErrorCode.FIELD_BROKEN, "token is required", field="token")
@@ -274,14 +268,12 @@ def _registration_response(response: dict[str, Any]) -> dict[str, Any]:
 @registration_operation(
     "POST", f"{APP}/coex/sync", success(data=dict[str, Any]), rate="app_token", errors=(ErrorCode.INVALID_SYNC_TYPE,)
 )
-async def request_sync(call: AppCall, fields: RequestedSync) -> dict[str, Any]:
+async def request_synchronisation_of_contacts(call: AppCall, fields: RequestedSync) -> dict[str, Any]:
     """Request the contacts or the messages of a number that a person also uses in the WhatsApp Business app.
 
     They arrive as callbacks of the mode COEXISTENCE. Each may be requested once, within 24 hours of onboarding.
 
     Errors in this order: 401, 429, 400 no such type, 400 no number yet, 400 the operator's error, 503.
-
-    Source: ledger 1.3, `coex/sync`.
     """
     text = fields.sync_type.strip().lower()
     if text not in SYNC_TYPES:
@@ -303,25 +295,25 @@ _operation_on_data = partial(
 
 
 @_operation_on_data("POST", body=Prefilled, errors=(ErrorCode.INVALID_PREFILLED,))
-async def set_prefilled(call: AppCall) -> dict[str, Any]:
-    """Store the data, instead of what was stored before, and return it. Source: ledger 1.3, `prefilled`."""
+async def set_prefilled_onboarding_data(call: AppCall) -> dict[str, Any]:
+    """Store the data, instead of what was stored before, and return it."""
     return await _store(call, read_prefilled(call.request.form_or_json(), {}))
 
 
 @_operation_on_data("PUT", body=Prefilled, errors=(ErrorCode.INVALID_PREFILLED,))
-async def change_prefilled(call: AppCall) -> dict[str, Any]:
-    """Change the named fields, remove empty ones, and return all. Source: ledger 1.3, `prefilled`."""
+async def change_prefilled_onboarding_data(call: AppCall) -> dict[str, Any]:
+    """Change the named fields, remove empty ones, and return all."""
     return await _store(call, read_prefilled(call.request.form_or_json(), call.app.preferences.prefilled))
 
 
 @_operation_on_data("GET")
-async def show_prefilled(call: AppCall) -> dict[str, Any]:
-    """Return the data; fields that were not set are empty. Source: ledger 1.3, `prefilled`."""
+async def show_prefilled_onboarding_data(call: AppCall) -> dict[str, Any]:
+    """Return the data; fields that were not set are empty."""
     return prefilled_object(call.app)
 
 
 @_operation_on_data("DELETE", returns=Success)
-async def delete_prefilled(call: AppCall) -> Success:
+async def delete_prefilled_onboarding_data(call: AppCall) -> Success:
     """Delete the data. Source: ledger 1.3, `prefilled`; the response's format is ours."""
     await _store(call, {})
     return Success()
@@ -370,8 +362,6 @@ async def create_linked_app(call: PartnerCall, fields: NewLinkedApp) -> dict[str
 
     Errors in this order: 401, 429, 400 an invalid field, 400 not the partner's account, 409 an app with the number,
     409 a duplicate name, 503, 400 not a number of the account, 400 the app was created without its callback URL.
-
-    Source: ledger 1.3, `tpp/app`.
     """
     services, phone = call.services, read_phone_number(fields.phone)
     account = await services.directory.business_account(fields.waba_id)

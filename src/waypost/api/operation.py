@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, get_type_hin
 from msgspec import Struct
 
 from waypost.api.authorisation import Credential, authorise_app, authorise_app_by_name, authorise_partner
-from waypost.api.fields import describe_fields, field_readers, read_fields
+from waypost.api.fields import describe_fields, read_fields, request_fields
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of, schema_of
+from waypost.api.route import BodyFormat, IdempotencyMode, RouteRow, error_codes_of
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App, OperatorAccount
@@ -27,6 +27,7 @@ from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, OutcomeUncertain
 from waypost.operators.contract import GraphClient, GraphFile, GraphRequest
 from waypost.wire.errors import ERRORS
+from waypost.wire.responses import schema_of
 
 RETRY_AFTER_S: Final = 10
 _NONE_YET: Final = "The app has no number at the operator yet; its administrator connects one."
@@ -420,6 +421,6 @@ class Operations:
 
 
 def _field_errors(*structs: type[Struct] | None) -> tuple[ErrorCode, ...]:
-    readers = [reader for struct in structs if struct is not None for reader in field_readers(struct)]
-    missing = (ErrorCode.FIELD_MISSING,) if any(reader.is_required for reader in readers) else ()
-    return missing + tuple(code for reader in readers for code in reader.errors)
+    fields = [field for struct in structs if struct is not None for field in request_fields(struct)]
+    missing = (ErrorCode.FIELD_MISSING,) if any(field.is_checked for field in fields) else ()
+    return missing + tuple(code for field in fields for code in field.errors)

@@ -8,7 +8,6 @@ from msgspec import Struct
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import AppCall, Operations, PartnerCall
-from waypost.api.route import response, success
 from waypost.api.subscriptions import ONE_SUBSCRIPTION, ONE_SUBSCRIPTION_ERRORS, subscription_in_path
 from waypost.domain.app import App
 from waypost.domain.errors import ApiError, ErrorCode
@@ -26,6 +25,7 @@ from waypost.wire.reports import (
     read_day,
     read_interval,
 )
+from waypost.wire.responses import response, success
 
 operation = Operations("ledger 1.4", at_operator=False)
 
@@ -111,8 +111,6 @@ async def list_outgoing_events(call: PartnerCall, query: LoggedMessage) -> dict[
     Steps of today are there too, and a message that does not exist has none.
 
     Errors in this order: 401, 429, 400 a missing field, 400 not one of the partner's apps, 400 no day.
-
-    Source: ledger 1.2, `event/outgoing`.
     """
     app = await _find_app(call, query.app_id)
     from_ms, to_ms = read_day(query.date)
@@ -126,8 +124,6 @@ async def list_incoming_events(call: PartnerCall, query: LoggedCallbacks) -> dic
 
     Errors in this order: 401, 429, 400 a missing field, 400 not one of the partner's apps, 400 no day, 400 a
     longer time.
-
-    Source: ledger 1.2, `event/incoming`.
     """
     app = await _find_app(call, query.app_id)
     from_ms, to_ms = read_day(query.date)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from waypost.api.access_log import TrustedProxies, rate_limit_address
-from waypost.api.logged_requests import LoggedResponse, RecordedRequest, describe_request, make_entry
+from waypost.api.logged_requests import RecordedRequest, describe_request, make_entry
 from waypost.api.requests import UNCOUNTED, Request, Scope
 from waypost.api.route import RouteRow
 from waypost.base.clock import Clock
@@ -99,11 +99,12 @@ class RequestRecorder:
         status: int,
         error: ApiError | None,
         *,
+        headers: Sequence[tuple[bytes, bytes]],
+        body: bytes | None,
         took_s: float,
         request_id: str,
-        response: LoggedResponse,
     ) -> None:
-        """Queue one request to be written; count it if there is no room."""
+        """Queue one request to be written; count it if there is no room. The arguments are `describe_request`'s."""
         if UNCOUNTED in scope:
             return
         partner_id = None if request is None else request.partner_id
@@ -111,10 +112,21 @@ class RequestRecorder:
         if reason:
             self.counts[reason] += 1
             return
-        recorded = describe_request(
-            request, row, status, error, response, self._ids.new(), self._clock.now_ms(), show_text=self.show_text
+        self._queue.append(
+            describe_request(
+                request,
+                row,
+                status,
+                error,
+                headers=headers,
+                body=body,
+                id=self._ids.new(),
+                at_ms=self._clock.now_ms(),
+                took_s=took_s,
+                request_id=request_id,
+                show_text=self.show_text,
+            )
         )
-        self._queue.append(recorded._replace(took_us=int(took_s * 1_000_000), request_id=request_id))
 
     async def run(self) -> None:
         """Write what is queued, about once a second, until `stop`; then write the rest."""
@@ -165,7 +177,7 @@ class RequestRecorder:
         return ""
 
     async def _write(self, batch: Sequence[RecordedRequest]) -> None:
-        app_ids = {one.app_id for one in batch if one.app_id}
+        app_ids = {one.entry.app_id for one in batch if one.entry.app_id}
         numbers = {one.source for one in batch if one.source}
         hashes = {token_hash for one in batch for token_hash in one.token_hashes}
         template_ids = {one.template_id for one in batch if one.content_with_params}

@@ -12,7 +12,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import BodyFormat, IdempotencyMode, success
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
@@ -29,6 +29,7 @@ from waypost.store.callbacks.subscriptions import (
 )
 from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.forms import Form
+from waypost.wire.responses import success
 from waypost.wire.subscriptions import (
     SubscriptionForm,
     SubscriptionMeta,
@@ -134,8 +135,6 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unreadable or invalid
     fields, 400 duplicate tag or too many, 400 the URL does not respond with 2xx to the ping.
-
-    Source: facts 4.1, 4.2, 4.5.
     """
     services, request, app = call
     form = read_subscription(request.form())
@@ -187,7 +186,7 @@ async def create_subscription(call: SubscriptionCall) -> ApiResponse:
     key_errors=_KEY_ERRORS,
 )
 async def list_subscriptions(call: SubscriptionCall) -> dict[str, Any]:
-    """Return the app's subscriptions, oldest first. Source: facts 4.1."""
+    """Return the app's subscriptions, oldest first."""
     subscriptions = await stored_subscriptions(call.services, call.app)
     return {"status": "success", "subscriptions": [subscription_object(each) for each in subscriptions]}
 
@@ -202,8 +201,8 @@ async def list_subscriptions(call: SubscriptionCall) -> dict[str, Any]:
     by_key=True,
     key_errors=_KEY_ERRORS,
 )
-async def get_subscription(call: SubscriptionCall) -> dict[str, Any]:
-    """Return one subscription. Source: facts 4.1."""
+async def show_subscription(call: SubscriptionCall) -> dict[str, Any]:
+    """Return one subscription."""
     return _response(await subscription_in_path(call))
 
 
@@ -232,8 +231,6 @@ async def update_subscription(call: SubscriptionCall) -> dict[str, Any]:
 
     Errors in this order: 401 wrong credential, 429 sixth in a minute, 400 unknown, 403 of another
     app, 400 invalid fields, 400 duplicate tag, 400 a new URL that does not respond with 2xx to the ping.
-
-    Source: facts 4.1, 4.2, 4.5.
     """
     services, request, app = call
     subscription = await subscription_in_path(call)
@@ -295,7 +292,7 @@ def _apply_form(fields: Form, now_ms: int, subscription: Subscription) -> Subscr
     key_errors=_KEY_ERRORS,
 )
 async def delete_subscription(call: SubscriptionCall) -> None:
-    """Delete one subscription; 204 with no body. Source: facts 4.1."""
+    """Delete one subscription; 204 with no body."""
     app = call.app
     subscription = await subscription_in_path(call)
     if not await call.services.database.write(delete_subscriptions, app.id, app.partner_id, subscription.id):

@@ -10,11 +10,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 import waypost.api
 from waypost.api.asgi import PathTree
-from waypost.api.fields import Field, FieldType, describe_fields, field_readers, omit_empty, read_fields
+from waypost.api.fields import Field, FieldType, describe_fields, omit_empty, read_fields, request_fields
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.route import OperatorObject, Success, schema_of, success
 from waypost.api.routes import ROUTES
 from waypost.domain.errors import ApiError
+from waypost.wire.responses import OperatorObject, Success, schema_of, success
 
 
 class Order(Struct, rename="camel"):
@@ -123,7 +123,7 @@ async def described(call: AppCall) -> Success:
 
 def test_field_without_meaning_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"Undescribed\.name needs"):
-        field_readers(Undescribed)
+        request_fields(Undescribed)
     with pytest.raises(TypeError, match=r"Undescribed\.name needs"):
         Operations("a source")("POST", f"{APP}/x", Success)(undescribed)
 

@@ -9,12 +9,12 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty, read_fields
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse
-from waypost.api.route import Success, passed_on, success
 from waypost.base.json_values import coerced_text, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.phone_number import read_phone_number
 from waypost.store.accounts.partners import set_block_enabled
 from waypost.store.apps.users import app_user, list_users, set_blocked
+from waypost.wire.responses import Success, passed_on, success
 
 MAX_BLOCKED_USERS: Final = 100
 MAX_PAGE_SIZE: Final = 1000

@@ -8,10 +8,11 @@ from msgspec import Struct
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import PartHead, Request, read_parts
-from waypost.api.route import BodyFormat, IdempotencyMode, passed_on, response
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.base.json_values import coerced_text, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.operators.contract import GraphFile
+from waypost.wire.responses import passed_on, response
 
 MAX_SUBJECT_CHARS: Final = 128
 MAX_GROUP_TEXT_CHARS: Final = 2048

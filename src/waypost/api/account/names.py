@@ -12,9 +12,9 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import Success, response, success
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, objects_in
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.wire.responses import Success, response, success
 
 MIN_NAME_CHARS, MAX_NAME_CHARS = 3, 249  # Source: ledger 1.9, `profile/displayName`
 _NAME: Final = re.compile(r"[\w ()-]+")

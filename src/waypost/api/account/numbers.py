@@ -9,7 +9,6 @@ from msgspec import Struct
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, Operations, PartnerCall
-from waypost.api.route import Confirmation, response, success
 from waypost.domain.direct_calls import BusinessStatus, GetBusinessStatus, GetNumber, NumberStatus
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import daily_usage, last_limit_event
@@ -21,6 +20,7 @@ from waypost.wire.account import (
     wallet_object,
 )
 from waypost.wire.calling import CallSettings, SipAccount, VoiceParameters, read_call_settings
+from waypost.wire.responses import Confirmation, response, success
 
 _HEALTH_ERRORS: Final = (
     ErrorCode.APP_NOT_LIVE,
@@ -268,7 +268,7 @@ async def show_wallet_balance(call: AppCall) -> dict[str, Any]:
     credential=Credential.API_KEY,
     deprecated_s=OLDER_API_ENDED_S,
 )
-async def show_messaging_wallet_balance(call: PartnerCall) -> dict[str, Any]:
+async def show_wallet_balance_by_api_key(call: PartnerCall) -> dict[str, Any]:
     """Return the account's wallet balance by API key."""
     return messaging_wallet_object(call.services.wallet)
 

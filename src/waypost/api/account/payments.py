@@ -8,8 +8,9 @@ from msgspec import Struct
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.route import IdempotencyMode, passed_on
+from waypost.api.route import IdempotencyMode
 from waypost.domain.errors import ApiError, ErrorCode
+from waypost.wire.responses import passed_on
 
 Name = Annotated[
     str,

@@ -6,11 +6,12 @@ from msgspec import Struct, to_builtins
 
 from waypost.api.fields import Field
 from waypost.api.operation import APP, AppCall, Operations
-from waypost.api.route import BodyFormat, response, success
+from waypost.api.route import BodyFormat
 from waypost.base.json_values import boolean_of, coerced_text, list_of, object_of, texts_in
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable
 from waypost.operators.contract import OperatorUpload
+from waypost.wire.responses import response, success
 
 MAX_ABOUT_CHARS: Final = 139  # Source: the operator's page "Business profiles"
 PHOTO_TYPES: Final = ("image/jpeg", "image/png")
@@ -133,7 +134,7 @@ class Profile(Struct, rename="camel"):
 
 
 @operation("GET", f"{APP}/business/profile", success(profile=Profile), by_key=True)
-async def show_profile(call: AppCall) -> dict[str, Any]:
+async def show_business_profile(call: AppCall) -> dict[str, Any]:
     """Return the number's business profile."""
     members = await _profile_members(call)
     first, second, *_ = (*texts_in(members.get("websites")), "", "")
@@ -151,7 +152,7 @@ async def show_profile(call: AppCall) -> dict[str, Any]:
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.FILE_TOO_LARGE),
     by_key=True,
 )
-async def change_profile(call: AppCall, fields: ProfileChange) -> dict[str, Any]:
+async def change_business_profile(call: AppCall, fields: ProfileChange) -> dict[str, Any]:
     """Change the number's business profile; absent fields stay unchanged.
 
     The address lines are joined in their order; both web sites are one list.
@@ -173,24 +174,24 @@ async def change_profile(call: AppCall, fields: ProfileChange) -> dict[str, Any]
             "profileEmail is required.",
         )
     await _set_profile(call, members)
-    return await show_profile(call)
+    return await show_business_profile(call)
 
 
 @operation("GET", f"{APP}/business/profile/about", _ABOUT, by_key=True)
-async def show_about(call: AppCall) -> dict[str, Any]:
+async def show_about_text(call: AppCall) -> dict[str, Any]:
     """Return the number's about text."""
     return {"status": "success", "about": {"message": coerced_text((await _profile_members(call)).get("about"))}}
 
 
 @operation("PUT", f"{APP}/business/profile/about", _ABOUT, by_key=True)
-async def change_about(call: AppCall, fields: NewAbout) -> dict[str, Any]:
+async def change_about_text(call: AppCall, fields: NewAbout) -> dict[str, Any]:
     """Set the number's about text."""
     await _set_profile(call, {"about": fields.about})
     return {"status": "success", "about": {"message": fields.about}}
 
 
 @operation("GET", f"{APP}/business/profile/photo", _PHOTO, by_key=True)
-async def show_photo(call: AppCall) -> dict[str, Any]:
+async def show_profile_picture(call: AppCall) -> dict[str, Any]:
     """Return the URL of the number's picture; empty if it has none."""
     return {"status": "success", "message": coerced_text((await _profile_members(call)).get("profile_picture_url"))}
 
@@ -204,7 +205,7 @@ async def show_photo(call: AppCall) -> dict[str, Any]:
     errors=_UPLOAD_ERRORS,
     by_key=True,
 )
-async def change_photo(call: AppCall) -> dict[str, Any]:
+async def change_profile_picture(call: AppCall) -> dict[str, Any]:
     """Set the number's picture from a file or a public URL; some clients call the part `image`.
 
     503 also if the operator takes longer than 10 s for the file and the change together.
@@ -232,7 +233,7 @@ async def change_photo(call: AppCall) -> dict[str, Any]:
 
 
 @operation("DELETE", f"{APP}/business/profile/photo", _PHOTO, source="ledger 1.9; decision 0065", by_key=True)
-async def delete_photo(call: AppCall) -> dict[str, Any]:
+async def delete_profile_picture(call: AppCall) -> dict[str, Any]:
     """Remove the number's picture; the response is the same if it has none.
 
     The operator accepts an empty handle for it (decision 0065).
@@ -242,7 +243,7 @@ async def delete_photo(call: AppCall) -> dict[str, Any]:
 
 
 @operation("GET", f"{APP}/conversational/component", response(conversational_automation=dict[str, Any], id=str))
-async def show_components(call: AppCall) -> dict[str, Any]:
+async def show_conversational_components(call: AppCall) -> dict[str, Any]:
     """Return the number's ice breakers, commands and welcome message."""
     number = await call.graph("GET", call.number, query={"fields": "conversational_automation"})
     return {"conversational_automation": object_of(number.get("conversational_automation")), "id": call.number}
@@ -255,7 +256,7 @@ async def show_components(call: AppCall) -> dict[str, Any]:
     source="ledger 1.9; facts 13",
     errors=(ErrorCode.FIELD_MISSING, ErrorCode.OPERATOR_ERROR_OBJECT),
 )
-async def change_components(call: AppCall, fields: ComponentChange) -> dict[str, Any]:
+async def change_conversational_components(call: AppCall, fields: ComponentChange) -> dict[str, Any]:
     """Set the number's ice breakers, commands and welcome message; absent fields stay unchanged.
 
     The rules are the operator's, so its error object is the response, as documented; `message` has its text.

@@ -13,7 +13,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import Confirmation, IdempotencyMode, success
+from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.subscriptions import stored_subscriptions, too_many_error
 from waypost.base.encryption import hash_secret
@@ -43,6 +43,7 @@ from waypost.wire.apps import (
     onboarding_state,
     partner_app,
 )
+from waypost.wire.responses import Confirmation, success
 from waypost.wire.subscriptions import check_url
 
 DEFAULT_APPS_PER_PAGE: Final = 10
@@ -202,7 +203,7 @@ class DeletionCall(AppCall):
 
 @operation("GET", f"{_ACCOUNT}/partnerApps", success(partnerAppsList=list[PartnerApp]))
 async def list_partner_apps(call: PartnerCall) -> dict[str, Any]:
-    """Return every app of the partner. Source: facts 2, `partnerApps`."""
+    """Return every app of the partner."""
     apps = await call.services.database.read(list_apps, call.partner_id)
     return {"status": "success", "partnerAppsList": [partner_app(app) for app in apps]}
 
@@ -212,8 +213,6 @@ async def link_app(call: PartnerCall, fields: LinkedCredential) -> dict[str, Any
     """Return one of the partner's apps by its name and a credential for it: all are linked already.
 
     Errors in this order: 401, 429, 400 a missing field, 400 no such app or another partner's credential.
-
-    Source: facts 2, `appLink`.
     """
     directory, key_hash = call.services.directory, hash_secret(fields.api_key)
     app = await call.services.database.read(app_by_name, call.partner_id, fields.app_name)
@@ -264,8 +263,6 @@ async def create_app(call: PartnerCall, fields: NewSandboxApp) -> ApiResponse:
     """Create a sandbox app; the administrator gives it a number and makes it live.
 
     Errors in this order: 401, 429 eleventh in a minute, 400 an invalid name, 409 a duplicate name.
-
-    Source: facts 2, `POST /partner/app`.
     """
     services, now_ms = call.services, call.services.clock.now_ms()
     app = App(
@@ -294,7 +291,7 @@ async def create_app(call: PartnerCall, fields: NewSandboxApp) -> ApiResponse:
     "GET", f"{APP}/details", success(app=Literal["true"], appDetails=AppDetails), source="facts 2; ledger 1.2"
 )
 async def show_app(call: AppCall) -> dict[str, Any]:
-    """Return one app's details. Source: facts 2, `details`."""
+    """Return one app's details."""
     details = app_details(call.app, await partner_of(call.services, call.app))
     return {"status": "success", "app": "true", "appDetails": details}
 
@@ -303,7 +300,7 @@ async def show_app(call: AppCall) -> dict[str, Any]:
     "GET", APP, success(app=AppDetails), source="public clients; decision 0025", credential=Credential.APP_TOKEN
 )
 async def show_app_by_id(call: AppCall) -> dict[str, Any]:
-    """Return one app's details under `app`, as public clients read them. Source: public clients; decision 0025."""
+    """Return one app's details under `app`, as public clients read them."""
     return {"status": "success", "app": app_details(call.app, await partner_of(call.services, call.app))}
 
 
@@ -316,11 +313,8 @@ async def show_app_by_id(call: AppCall) -> dict[str, Any]:
     wrong_credential=ErrorCode.WRONG_TYPE,
     other_app=ErrorCode.WRONG_TYPE,
 )
-async def show_pipeline(call: AppCall) -> dict[str, Any]:
-    """Return how far the app's onboarding is: clients poll it until `creationStage` says that it is done.
-
-    Source: ledger 1.11.
-    """
+async def show_progress_of_onboarding(call: AppCall) -> dict[str, Any]:
+    """Return how far the app's onboarding is: clients poll it until `creationStage` says that it is done."""
     return {"status": "success", "whatsapp": onboarding_state(call.app)}
 
 
@@ -345,8 +339,6 @@ async def edit_app(call: AppCall, fields: AppChanges) -> dict[str, Any]:
 
     Errors in this order: 401, 429, 400 no field, 400 an invalid one, 400 the region of a live app, 400 too many
     subscriptions, 409 a duplicate name.
-
-    Source: facts 2, `PUT /partner/app/{appId}`; ledger 1.2, C7.
     """
     services, app = call.services, call.app
     if fields == AppChanges():

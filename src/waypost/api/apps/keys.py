@@ -12,7 +12,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import IdempotencyMode, Success, success
+from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.encryption import TOKEN_PREFIX, hash_secret
 from waypost.domain.app import (
@@ -37,6 +37,7 @@ from waypost.store.apps.keys import (
     revoke_app_key,
     revoke_minted_tokens,
 )
+from waypost.wire.responses import Success, success
 
 MAX_KEY_NAME_CHARS: Final = 100
 _KEY_DIGITS: Final = 32
@@ -176,13 +177,11 @@ class ListedToken(Struct, rename="camel"):
     errors=(ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_KEYS),
     idempotency=IdempotencyMode.ONE_TRANSACTION,
 )
-async def create_key(call: AppCall, fields: NewAdditionalKey) -> ApiResponse:
+async def create_app_key(call: AppCall, fields: NewAdditionalKey) -> ApiResponse:
     """Create an additional key, which is valid where the app token is and does not expire; shown only once.
 
     Errors in this order: 401, 403 another partner's app, 429, 400 an invalid name, 400 too many keys, 409 a
     duplicate name.
-
-    Source: ledger 1.1; facts 1.4; decision 0024.
     """
     now_ms = call.services.clock.now_ms()
 
@@ -196,7 +195,7 @@ async def create_key(call: AppCall, fields: NewAdditionalKey) -> ApiResponse:
 
 @_key_operation("GET", f"{APP}/apikey", success(keys=list[ListedKey], apiKeys=list[ListedKey]))
 async def list_keys(call: AppCall) -> dict[str, Any]:
-    """Return the app's additional keys without their secrets. Source: ledger 1.1; facts 1.4."""
+    """Return the app's additional keys without their secrets."""
     keys = await _stored_keys(call, minted=False)
     now_ms = call.services.clock.now_ms()
     return _list_of_keys([key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE], now_ms)
@@ -213,8 +212,6 @@ async def revoke_key(call: AppCall, fields: KeyItself) -> dict[str, Any]:
     """Revoke an additional key, named by the key itself, and return the others; the last one stays.
 
     Errors in this order: 401, 403 another partner's app, 429, 400 no key, 400 not one of the app's, 403 the last.
-
-    Source: ledger 1.1.
     """
     app, now_ms = call.app, call.services.clock.now_ms()
     try:
@@ -249,8 +246,8 @@ def _list_of_keys(keys: list[AppKey], now_ms: int) -> dict[str, Any]:
 @_key_operation(
     "DELETE", f"{APP}/apikey/{{key_id}}", Success, source="facts 1.4; decision 0024", errors=(ErrorCode.FIELD_BROKEN,)
 )
-async def delete_key(call: AppCall) -> Success:
-    """Revoke an additional key at once. Source: facts 1.4."""
+async def revoke_app_key_by_its_id(call: AppCall) -> Success:
+    """Revoke an additional key at once."""
     key = await _revoke(call, call.request.path["key_id"], minted=False)
     if key is None or key.revoked_on_ms is not None:
         raise ApiError(ErrorCode.FIELD_BROKEN, "The path must end with the id of one of the app's keys.")
@@ -265,7 +262,7 @@ async def delete_key(call: AppCall) -> Success:
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_NAME_IN_USE, ErrorCode.TOO_MANY_TOKENS),
     idempotency=IdempotencyMode.ONE_TRANSACTION,
 )
-async def mint_token(call: AppCall, fields: NewExpiringToken) -> ApiResponse:
+async def create_app_token_that_expires(call: AppCall, fields: NewExpiringToken) -> ApiResponse:
     """Create an app token that expires, after 24 hours unless `expiry` is sooner; shown only once.
 
     A universal token is required: a partner token from login, an app token and a key get 401. The console, which has
@@ -290,11 +287,8 @@ async def mint_token(call: AppCall, fields: NewExpiringToken) -> ApiResponse:
 @_token_operation(
     "GET", f"{APP}/tokens", success(tokens=list[ListedToken]), credential=Credential.APP_TOKEN, rate="app_tokens"
 )
-async def list_tokens(call: AppCall, query: TokenFilter) -> dict[str, Any]:
-    """Return the app's minted tokens without their secrets, newest first, optionally of one status or name.
-
-    Source: ledger 1.11.
-    """
+async def list_app_tokens(call: AppCall, query: TokenFilter) -> dict[str, Any]:
+    """Return the app's minted tokens without their secrets, newest first, optionally of one status or name."""
     partner = await call.services.database.read(partner_by_id, call.app.partner_id)
     tokens = await _stored_keys(call, minted=True)
     return {"status": "success", "tokens": listed_tokens(call.services, query, reversed(tokens), partner)}
@@ -306,7 +300,7 @@ async def list_tokens(call: AppCall, query: TokenFilter) -> dict[str, Any]:
     success(scope=Literal["id", "name", "jti"]),
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TOKEN_HAS_EXPIRED),
 )
-async def revoke_token(call: AppCall, fields: ChosenToken) -> dict[str, Any]:
+async def revoke_app_token(call: AppCall, fields: ChosenToken) -> dict[str, Any]:
     """Revoke a minted token at once, named by its id, its name or itself; 410 if it has already expired.
 
     Source: ledger 1.11; facts 1.5.
@@ -329,8 +323,8 @@ async def revoke_token(call: AppCall, fields: ChosenToken) -> dict[str, Any]:
 
 
 @_token_operation("POST", f"{APP}/token/revoke-all", success(appTokensRevoked=str))
-async def revoke_all_tokens(call: AppCall) -> dict[str, Any]:
-    """Revoke every active minted token of the app at once. Source: ledger 1.11."""
+async def revoke_all_app_tokens_that_expire(call: AppCall) -> dict[str, Any]:
+    """Revoke every active minted token of the app at once."""
     services = call.services
     revoked = await services.database.write(revoke_minted_tokens, call.app.id, services.clock.now_ms())
     services.directory.invalidate()

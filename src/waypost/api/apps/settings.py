@@ -13,13 +13,13 @@ from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, keep_text
 from waypost.api.operation import APP, AppCall, Operations, PartnerCall
 from waypost.api.requests import ApiResponse
-from waypost.api.route import Confirmation, Success, response, success
 from waypost.api.services import Services
 from waypost.domain.app import App
 from waypost.domain.coercion import read_integer
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.apps.apps import change_app, list_apps
 from waypost.wire.apps import MAX_FEE_CAP, MIN_FEE_CAP, read_callback_modes, read_contact
+from waypost.wire.responses import Confirmation, Success, response, success
 from waypost.wire.subscriptions import check_url
 
 _STORED_ONLY_HEADERS: Final = (("Waypost-Reason", "Kept and shown; callbacks go where subscriptions say."),)
@@ -156,7 +156,7 @@ async def set_callback_modes(call: AppCall) -> ApiResponse:
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_CALLBACK, ErrorCode.INVALID_URL),
 )
 async def set_callback(call: AppCall) -> ApiResponse:
-    """Store the app's callback URL and its modes. Source: ledger 1.2, C9."""
+    """Store the app's callback URL and its modes."""
     form = call.request.form_or_json()
     url = form.text("url")
     if not url:
@@ -176,14 +176,14 @@ async def set_optin_message(call: AppCall, fields: OptInMessage) -> ApiResponse:
 
 
 @operation("PUT", f"{APP}/capping", Success, source="ledger 1.9; decision 0065", rate="app_token")
-async def set_cap(call: AppCall, fields: NewCap) -> Success:
+async def set_spending_cap(call: AppCall, fields: NewCap) -> Success:
     """Store the cap of the app's fees; lists of apps show it, and no fees are charged."""
     await set_preferences(call.services, call.app, cap=fields.cap)
     return Success()
 
 
 @operation("GET", f"{APP}/capping", success(cap=int), source="facts 13; decision 0065", rate="app_token")
-async def show_cap(call: AppCall) -> dict[str, Any]:
+async def show_spending_cap(call: AppCall) -> dict[str, Any]:
     """Return the cap; 0 if none was set."""  # the format is ours
     return {"status": "success", "cap": call.app.preferences.cap}
 
@@ -273,7 +273,7 @@ class ConfiguredPartner(Struct, rename="camel"):
 @identity_operation(
     "PUT", f"{APP}/config/bsuid", Success, rate="app_token", errors=(ErrorCode.NO_USER_ID_FLAG, ErrorCode.APP_NOT_LIVE)
 )
-async def set_user_ids(call: AppCall, fields: UserIdSwitches) -> Success:
+async def set_user_ids_in_callbacks(call: AppCall, fields: UserIdSwitches) -> Success:
     """Set whether callbacks of versions 2 and 3 have user ids; a flag that is absent stays unchanged.
 
     Only a live app can enable them. Callbacks of earlier events do not change.
@@ -299,7 +299,9 @@ async def set_user_ids(call: AppCall, fields: UserIdSwitches) -> Success:
     rate="create_app",
     errors=(ErrorCode.FORBIDDEN_ACCESS,),
 )
-async def set_user_ids_of_apps(call: PartnerCall, query: ConfiguredPartner, fields: UserIdSwitch) -> dict[str, Any]:
+async def set_user_ids_in_callbacks_of_all_apps(
+    call: PartnerCall, query: ConfiguredPartner, fields: UserIdSwitch
+) -> dict[str, Any]:
     """Set whether callbacks of version 3 have user ids, for every live app of the partner, in one transaction."""
     services, partner_id = call.services, call.partner_id
     if read_integer(query.partner_id, "partnerId") != partner_id:

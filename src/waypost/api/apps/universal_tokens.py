@@ -20,7 +20,6 @@ from waypost.api.fields import Field
 from waypost.api.login import Email, authenticate
 from waypost.api.operation import Operations, OwnPartnerCall, PartnerCall
 from waypost.api.requests import Request
-from waypost.api.route import success
 from waypost.api.services import Services
 from waypost.base.clock import DAY_MS
 from waypost.base.encryption import UNIVERSAL_TOKEN_PREFIX, hash_secret
@@ -37,6 +36,7 @@ from waypost.store.accounts.credentials import (
 )
 from waypost.store.accounts.credentials import revoke_universal_token as revoke_stored_token
 from waypost.store.accounts.partners import partner_by_id
+from waypost.wire.responses import success
 
 MIN_LIFE_MS: Final = 60_000  # Source: ledger 1.11
 MAX_LIFE_MS: Final = 60 * DAY_MS
@@ -123,13 +123,11 @@ class SecretCall(PartnerCall):
         ErrorCode.TOO_MANY_TOKENS,
     ),
 )
-async def mint_universal_token(call: SecretCall, fields: NewUniversalToken) -> dict[str, Any]:
+async def create_universal_token(call: SecretCall, fields: NewUniversalToken) -> dict[str, Any]:
     """Create a universal token for an e-mail address and a client secret; shown only once.
 
     Errors in this order: those of the login, 403 another partner's path, 429, 400 a missing or invalid field, 409 a
     duplicate name, 409 three are active.
-
-    Source: ledger 1.11.
     """
     services, name, now_ms = call.services, fields.name, call.services.clock.now_ms()
     expires_on_ms = now_ms + MAX_LIFE_MS if fields.expiry is None else fields.expiry
@@ -161,8 +159,6 @@ async def list_universal_tokens(call: OwnPartnerCall, query: TokenFilter) -> lis
     """Return the partner's universal tokens as a bare list, newest first, without the tokens themselves.
 
     Errors in this order: 401, 403 another partner's path, 429, 400 an unknown status.
-
-    Source: ledger 1.11.
     """
     services, _, partner_id = call
     partner = await services.database.read(partner_by_id, partner_id)
@@ -175,8 +171,6 @@ async def revoke_universal_token(call: OwnPartnerCall, fields: ChosenUniversalTo
     """Revoke one of the partner's universal tokens at once; app tokens that it has made stay valid.
 
     Errors in this order: 401, 403 another partner's path, 429, 400 not exactly one field, 400 no such token.
-
-    Source: ledger 1.11.
     """
     services, _, partner_id = call
     name, text = chosen_token(fields)

@@ -9,7 +9,6 @@ from sqlalchemy import Connection
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field
 from waypost.api.operation import APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
-from waypost.api.route import Success, success
 from waypost.base.ids import Ids
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS, App, AppUser
 from waypost.domain.errors import ErrorCode, invalid_field
@@ -17,6 +16,7 @@ from waypost.domain.phone_number import country_and_national, read_phone_number
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.notifications.user_events import emit_opt_event
 from waypost.store.apps.users import app_user, list_opted_users, set_opt_in
+from waypost.wire.responses import Success, success
 
 MAX_USERS_PER_PAGE: Final = 10_000
 MAX_PAGE: Final = 1_000_000
@@ -107,10 +107,7 @@ class OptedUser(Struct, rename="camel"):
 
 @operation("PUT", f"{APP}/optin", Success, status=202)
 async def opt_in(call: AppCall, fields: OneUserPhone) -> Success:
-    """Opt a user in. Sending does not require it; the list of users and `userStatus` show it.
-
-    Source: facts 2, `optin`: the opt-in calls are withdrawn, and no check is made.
-    """
+    """Opt a user in. Sending does not require it; the list of users and `userStatus` show it."""
     return await _change_opt_status(call, fields.phone, opted_in=True)
 
 

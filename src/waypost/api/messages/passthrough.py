@@ -14,7 +14,7 @@ from waypost.api.messages.send import build_message, trace_accepted
 from waypost.api.messages.status import mark_read
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import IdempotencyMode, Success, success
+from waypost.api.route import IdempotencyMode
 from waypost.api.services import Services
 from waypost.base.telemetry.tracing import tracer
 from waypost.domain.app import App, Hosting
@@ -30,6 +30,7 @@ from waypost.wire.passthrough import (
     passthrough_response,
     read_passthrough,
 )
+from waypost.wire.responses import Success, success
 
 _BILLING = frozenset({"BILLING", "ALL"})
 
@@ -177,8 +178,6 @@ async def send_passthrough(call: AppCall) -> dict[str, Any] | ApiResponse:
     A read receipt in the same format is sent to the operator at once. A strict service also requires a
     billing subscription, as the documentation does. Errors in this order: 401 wrong token, 429 too
     many, 400 unreadable body, product, recipient, type or object, 400 app without a number.
-
-    Source: spec, "Flow passthrough message"; facts 9.3.
     """
     parsed = read_passthrough(call.request.members())
     if isinstance(parsed, ReadReceipt):
@@ -246,8 +245,6 @@ async def send_marketing_message(call: AppCall) -> ApiResponse:
 
     Errors in this order: 401 wrong token, 429 too many, 400 the app is not enabled, 400 as for `v3/message`, 400
     another type than template. The operator rejects a template of another category.
-
-    Source: ledger 1.7, `onboarding/marketing/msg`; facts 9.3, MM Lite.
     """
     check_enabled(call.app)
     parsed = read_passthrough(call.request.members())
@@ -263,8 +260,6 @@ async def enable_marketing_messages(call: AppCall) -> Success:
 
     Errors in this order: 401 wrong token, 429 third in an hour, 400 no business account, 400 its owner has not accepted
     the operator's terms, 503 the operator does not respond.
-
-    Source: ledger 1.7, `mmlite/msg/enable`; facts 11.
     """
     status = await call.operator(GetBusinessStatus(call.account))
     if status.marketing_messages != _ONBOARDED:
@@ -294,8 +289,6 @@ async def show_marketing_link(call: AppCall, query: TermsLanguage) -> dict[str, 
 
     Errors in this order: 401 wrong token, 429 too many, 400 a sandbox app or one of another hosting, 400 no business
     account.
-
-    Source: ledger 1.7, `mmlite/link`.
     """
     if not call.app.live or call.app.hosting is not Hosting.CLOUD:
         raise ApiError(

@@ -171,13 +171,11 @@ class SessionCall(AppCall):
 
 
 @_send_session(path="/wa/api/v1/msg", source="spec, Send session text message; facts 9.1")
-async def send_session_message(call: SessionHolderCall) -> ApiResponse:
+async def send_session_message_by_api_key(call: SessionHolderCall) -> ApiResponse:
     """Accept a free-form message; 200 means that it is on disk with its outbound job.
 
     Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid app
     details, 429 twenty-first in a second for the source, 400 invalid message.
-
-    Source: spec, "Send session text message"; facts 9.1.
     """
     return await _send_by_key(call, needs_app_name=True)
 
@@ -207,13 +205,11 @@ async def _send_by_key(call: HolderCall, *, needs_app_name: bool) -> ApiResponse
 
 
 @_send_session(path=f"{APP}/msg", source="facts 9.1", credential=Credential.APP_TOKEN)
-async def send_partner_session_message(call: SessionCall) -> ApiResponse:
+async def send_session_message(call: SessionCall) -> ApiResponse:
     """Accept a free-form message through the partner API; the app's name is optional.
 
     Errors in this order: 401 wrong token, 429 twenty-first in a second, 400 unreadable form, 400 invalid
     destination, 400 invalid app details, 400 invalid message.
-
-    Source: facts 9.1.
     """
     services, request, app = call
     form = request.form_or_json()
@@ -225,14 +221,12 @@ async def send_partner_session_message(call: SessionCall) -> ApiResponse:
 
 @_send_template(path="/sm/api/v1/template/msg", deprecated_s=OLDER_API_ENDED_S)
 @_send_template(path="/wa/api/v1/template/msg", source="spec, Send template message with postback texts; facts 9.2")
-async def send_template_message(call: HolderCall) -> ApiResponse:
+async def send_template_message_by_api_key(call: HolderCall) -> ApiResponse:
     """Accept a template message with its parameters, media and postback texts.
 
     Without `src.name` the app is the one that has the source number (decision 0059); a strict service
     requires it. Errors in this order: 401 wrong key, 400 unreadable form, 400 invalid destination, 400 invalid
     app details, 429 eleventh in a minute, 400 invalid template, parameters, media or postback texts.
-
-    Source: spec, "Send template message with postback texts"; facts 9.2.
     """
     services, request, holder = call
     form = request.form_or_json()
@@ -253,7 +247,7 @@ async def send_template_message(call: HolderCall) -> ApiResponse:
     source="spec, Send template message (image, location); facts 9.2",
     credential=Credential.APP_TOKEN,
 )
-async def send_partner_template_message(call: AppCall) -> ApiResponse:
+async def send_template_message(call: AppCall) -> ApiResponse:
     """Accept a template message through the partner API.
 
     Errors in this order: 401 wrong token, 429 eleventh in a minute, 400 unreadable form, 400 invalid

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 from waypost.api.authorisation import Credential
 from waypost.api.fields import Field, omit_empty
 from waypost.api.operation import APP, KEY_APP, AppCall, Operations
-from waypost.api.route import BodyFormat, Success, success
+from waypost.api.route import BodyFormat
 from waypost.domain.direct_calls import MarkRead
 from waypost.domain.errors import ApiError, ErrorCode
 from waypost.store.console.conversations import mark_conversation_read
@@ -18,6 +18,7 @@ from waypost.store.messages.received import find_inbound_message, find_inbound_w
 from waypost.wire.calling import CallEvent, VoiceAction
 from waypost.wire.message_forms import message_record, received_record
 from waypost.wire.passthrough import ReadMessage, ReadReceipt, read_event
+from waypost.wire.responses import Success, success
 
 operation = Operations("facts 9.1, read receipts")
 _MESSAGE: Final = f"{KEY_APP}/msg/{{message_id}}"
@@ -63,8 +64,8 @@ class MessageRecord(Struct, rename="camel"):
 @operation(
     "PUT", f"{_MESSAGE}/read", Success, credential=Credential.API_KEY, errors=(ErrorCode.MESSAGE_DOES_NOT_EXIST,)
 )
-async def put_message_read(call: AppCall) -> Success:
-    """Mark an inbound message as read. Source: facts 9.1, read receipts."""
+async def mark_as_read(call: AppCall) -> Success:
+    """Mark an inbound message as read."""
     await mark_read(call, ReadReceipt(call.request.path["message_id"]))
     return Success()
 
@@ -87,8 +88,6 @@ async def post_event(call: AppCall) -> Success:
     """Mark an inbound message as read and optionally show a typing indicator, or act on a call.
 
     The operator knows which calls there are; its error for another one is passed on.
-
-    Source: facts 9.1, `v1/event` and its two errors; ledger 1.7, voice-event.
     """
     event = read_event(call.request.body)
     if isinstance(event, CallEvent):

@@ -11,7 +11,7 @@ from waypost.api.fields import Field
 from waypost.api.messages.passthrough import check_enabled
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, OperatorObject, Success, success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.api.templates.lists import template_of
 from waypost.base.json_values import coerced_text
@@ -22,6 +22,7 @@ from waypost.domain.message import MessageState
 from waypost.domain.templates.template import Category, Template, TemplateFilter, TemplateStatus
 from waypost.store.templates.events import list_template_taps, state_counts, templates_of_messages
 from waypost.store.templates.templates import find_templates, template_by_id
+from waypost.wire.responses import OperatorObject, Success, success
 from waypost.wire.templates.analytics import (
     DAY_S,
     MIN_SENDS,
@@ -209,8 +210,6 @@ async def show_analytics(call: AppCall) -> ApiResponse:
 
     Errors in this order: 401 wrong token, 429 sixth in a minute, 404 analytics are disabled, 400 a
     start of more than 90 days ago or an unreadable value, 400 unknown template.
-
-    Source: facts 3.6.
     """
     services, request, app = call
     _check_enabled(app)
@@ -239,10 +238,7 @@ async def show_analytics(call: AppCall) -> ApiResponse:
     errors=(ErrorCode.BAD_REQUEST,),
 )
 async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
-    """Enable analytics; they cannot be disabled, as at the operator.
-
-    Source: facts 3.6, 400 `Bad Request`.
-    """
+    """Enable analytics; they cannot be disabled, as at the operator."""
     enable, on_ui = fields.enable, fields.enable_on_ui
     if enable is None and on_ui is None:
         raise ApiError(ErrorCode.BAD_REQUEST, "enable or enableOnUi must be true or false.")
@@ -271,8 +267,8 @@ async def set_analytics(call: AppCall, fields: AnalyticsSwitch) -> Success:
     body_format=BodyFormat.FORM,
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.TEMPLATE_NOT_FOUND),
 )
-async def set_button_clicks(call: AppCall) -> Success:
-    """Exclude one template's button taps from its analytics, or include them again. Source: facts 3.6."""
+async def include_or_exclude_button_taps(call: AppCall) -> Success:
+    """Exclude one template's button taps from its analytics, or include them again."""
     services, request, app = call
     form = request.form()
     template_id = form.required("templateId", "the id of a template")

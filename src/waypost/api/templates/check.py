@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.api.templates.create import TEMPLATE_CHECK
 from waypost.api.templates.edit import check_editable
@@ -20,6 +20,7 @@ from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.template import Template
 from waypost.domain.templates.violations import RejectedBy, Violation, find_violations
 from waypost.store.templates.templates import templates_by_name
+from waypost.wire.responses import success
 from waypost.wire.templates.drafts import apply_edit, read_draft
 
 operation = Operations("ours; decision 0057", at_operator=False)
@@ -57,8 +58,6 @@ async def check_template(call: AppCall) -> ApiResponse:
     samples are not fetched.
 
     Errors in this order: 401 wrong token, 429, 400 unknown `templateId`, 400 an unreadable field.
-
-    Source: ours; decision 0057.
     """
     services, request, app = call
     form = request.form()

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from waypost.api.authorisation import Credential, tokens_of
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import Request
-from waypost.api.route import BodyFormat, Success
+from waypost.api.route import BodyFormat
 from waypost.api.services import Services
 from waypost.api.templates.create import TEMPLATE_CHANGE
 from waypost.api.templates.lists import KEY_TEMPLATE, ONE_TEMPLATE, template_of
@@ -29,6 +29,7 @@ from waypost.store.accounts.partners import app_by_id
 from waypost.store.queue.job_subjects import SubjectKind
 from waypost.store.queue.jobs import enqueue_jobs
 from waypost.store.templates.templates import edit_template, template_by_id, template_job, templates_by_name
+from waypost.wire.responses import Success
 from waypost.wire.templates.drafts import apply_edit
 
 operation = Operations("facts 3.6", operator_errors=())
@@ -157,8 +158,6 @@ async def delete_templates_by_name(call: TemplateDeletionCall) -> Success:
 
     Errors in this order: 401 wrong token, 403 the token of another app of the partner, 429, 400 a
     sandbox app, 400 an app without a business account, 400 unknown name, 400 the operator does not delete it.
-
-    Source: facts 3.6.
     """
     return await _delete_by_name(call, call.request.path["element_name"])
 
@@ -173,10 +172,7 @@ async def delete_templates_by_name(call: TemplateDeletionCall) -> Success:
     errors=_DELETE_ERRORS,
 )
 async def delete_templates_by_name_self_serve(call: TemplateDeletionCall) -> Success:
-    """Delete the templates of a name, by the self-serve route; its path has the form of one template's.
-
-    Source: facts 3.5.
-    """
+    """Delete the templates of a name, by the self-serve route; its path has the form of one template's."""
     return await _delete_by_name(call, call.request.path["template_id"])
 
 
@@ -192,8 +188,6 @@ async def delete_template(call: TemplateDeletionCall) -> Success:
 
     Errors as of the deletion by name, and after an unknown name: 403 a template of another of the
     partner's business accounts, 403 an id that has another name.
-
-    Source: facts 3.6.
     """
     services, request, app = call
     template_id, name = request.path["template_id"], request.path["element_name"]

@@ -10,7 +10,7 @@ from waypost.api.fields import Field
 from waypost.api.idempotency import commit
 from waypost.api.operation import APP, AppCall, Operations
 from waypost.api.requests import ApiResponse
-from waypost.api.route import BodyFormat, IdempotencyMode, success
+from waypost.api.route import BodyFormat, IdempotencyMode
 from waypost.api.services import Services
 from waypost.api.templates.lists import list_operator_templates
 from waypost.base.json_values import list_of, objects_in, text_or_none
@@ -23,6 +23,7 @@ from waypost.domain.templates.fields import TEMPLATE_FIELDS, TemplateDraft
 from waypost.domain.templates.template import Category, Template, TemplateStatus
 from waypost.domain.templates.types import canonical_language
 from waypost.store.templates.templates import adopt_template, find_operator_template, templates_by_name
+from waypost.wire.responses import success
 from waypost.wire.templates.drafts import LibraryButton, read_library_buttons
 from waypost.wire.templates.record import TemplateRecord, template_record
 
@@ -82,8 +83,8 @@ class NewLibraryTemplate(Struct, rename="camel"):
 
 
 @operation("GET", f"{APP}/template/metalibrary", success(templates=list[dict[str, Any]]))
-async def list_library(call: AppCall, query: LibraryFilter) -> dict[str, Any]:
-    """Return the operator's library templates as it lists them. Source: facts 3.6."""
+async def list_library_templates(call: AppCall, query: LibraryFilter) -> dict[str, Any]:
+    """Return the operator's library templates as it lists them."""
     filters = {filter_name: value for name, filter_name in _FILTERS.items() if (value := getattr(query, name))}
     if "language" in filters:
         filters["language"] = canonical_language(filters["language"])
@@ -107,14 +108,12 @@ async def list_library(call: AppCall, query: LibraryFilter) -> dict[str, Any]:
     ),
     idempotency=IdempotencyMode.MARKED_FIRST,
 )
-async def create_from_library(call: AppCall) -> ApiResponse:
+async def create_template_from_library(call: AppCall) -> ApiResponse:
     """Create a template from the library; the operator approves it at once, so it is called directly.
 
     Errors in this order: 401 wrong token, 429, 400 the first missing field, 400 another category than
     UTILITY, 400 unreadable buttons, 400 the name exists, 400 the library has no such template, 400
     the operator's error.
-
-    Source: facts 3.6.
     """
     services, request, app = call
     form = request.form()

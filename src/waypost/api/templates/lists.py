@@ -11,7 +11,6 @@ from waypost.api.authorisation import Credential, authorise_app
 from waypost.api.fields import Field
 from waypost.api.operation import APP, KEY_APP, OLDER_API_ENDED_S, AppCall, NamedAppCall, Operations
 from waypost.api.requests import ApiResponse, Request
-from waypost.api.route import Success, success
 from waypost.api.services import Services
 from waypost.base.ids import Ids
 from waypost.domain.app import App
@@ -24,6 +23,7 @@ from waypost.notifications.template_changes import apply_status_change
 from waypost.notifications.template_sync import add_found_template, align_templates, make_review_event, present_ids
 from waypost.store.accounts.partners import app_by_id
 from waypost.store.templates.templates import find_templates, queued_template_ids, templates_by_ids
+from waypost.wire.responses import Success, success
 from waypost.wire.templates.record import TemplateRecord, read_partner_filter, read_self_serve_filter, template_record
 
 operation = Operations("facts 3.5", at_operator=False)
@@ -140,7 +140,7 @@ async def list_templates(call: ListCall) -> ApiResponse:
     errors=(ErrorCode.FIELD_BROKEN,),
 )
 async def list_templates_self_serve(call: AppCall) -> ApiResponse:
-    """Return the same list for the self-serve route, which has other filters. Source: facts 3.5."""
+    """Return the same list for the self-serve route, which has other filters."""
     services, request, app = call
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
 
@@ -155,7 +155,7 @@ async def list_templates_self_serve(call: AppCall) -> ApiResponse:
     errors=(ErrorCode.FIELD_BROKEN, ErrorCode.INVALID_APP_DETAILS),
     deprecated_s=OLDER_API_ENDED_S,
 )
-async def list_templates_by_name(call: NamedAppCall) -> ApiResponse:
+async def list_templates_by_app_name(call: NamedAppCall) -> ApiResponse:
     """Return the self-serve list by the app's name. Source: public clients of the older messaging API."""
     services, request, app = call
     return _list_response(await _find(services, app, read_self_serve_filter(request.query)))
@@ -226,7 +226,7 @@ class SyncCall(AppCall):
 @sync_operation(
     "GET", f"{APP}/template/sync", Success, rate="template_sync", status=202, errors=(ErrorCode.UNAUTHORIZED_ACCESS,)
 )
-async def sync_templates(call: SyncCall) -> Success:
+async def synchronise_templates(call: SyncCall) -> Success:
     """Synchronise contents, status, category, quality and reason of our templates with the operator's.
 
     Templates that the operator no longer has are deleted here; those that only the operator has become
