@@ -4,7 +4,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -24,6 +24,7 @@ from waypost.store.apps.operator_history import record_operator_history
 from waypost.store.callbacks.deliveries import DeliveryFilter, list_deliveries
 from waypost.store.console.trace import newest_messages, newest_templates
 from waypost.store.directory import DIRECTORY_CACHE_MS
+from waypost.wire.responses import response
 
 MAX_APP_MESSAGES: Final = 100
 MAX_APP_CALLBACKS: Final = 400
@@ -68,23 +69,11 @@ class AppRatesChange(msgspec.Struct, forbid_unknown_fields=True):
     reset: Annotated[bool, Meta(description="True if all rates of its own are removed first.")] = False
 
 
-class AllApps(msgspec.Struct):
-    """Every app."""
-
-    apps: list[App]
-
-
 @dataclass(frozen=True, slots=True)
 class AddedApp(App):
     """An app with its token."""
 
     app_token: str = ""
-
-
-class RenewedAppToken(msgspec.Struct):
-    """The next token of an app."""
-
-    app_token: str
 
 
 class ListedMessage(msgspec.Struct):
@@ -98,12 +87,6 @@ class ListedMessage(msgspec.Struct):
     reason: str | None
     operator_message_id: str | None
     accepted_on_ms: int
-
-
-class MessagesOfApp(msgspec.Struct):
-    """Messages, newest first."""
-
-    messages: list[ListedMessage]
 
 
 class ListedCallback(msgspec.Struct):
@@ -120,12 +103,6 @@ class ListedCallback(msgspec.Struct):
     delivered: bool | None
 
 
-class CallbacksOfApp(msgspec.Struct):
-    """Callbacks, newest first."""
-
-    callbacks: list[ListedCallback]
-
-
 class TemplateOfApp(msgspec.Struct):
     """A template, without its content."""
 
@@ -140,12 +117,6 @@ class TemplateOfApp(msgspec.Struct):
     created_on_ms: int
 
 
-class TemplatesOfApp(msgspec.Struct):
-    """Templates, newest first."""
-
-    templates: list[TemplateOfApp]
-
-
 class AppRate(msgspec.Struct):
     """A rate: the documented one, the service's, the app's own, and the one in force."""
 
@@ -158,18 +129,13 @@ class AppRate(msgspec.Struct):
     in_force: str | None
 
 
-class AppRates(msgspec.Struct):
-    """The rates of an app."""
-
-    app_id: str
-    limits_requests: bool
-    rates: list[AppRate]
+_APP_RATES: Final = response(app_id=str, limits_requests=bool, rates=list[AppRate])
 
 
-@operation("GET", "/admin/apps")
-async def list_apps(context: AdminContext) -> AllApps:
+@operation("GET", "/admin/apps", response(apps=list[App]))
+async def list_apps(context: AdminContext) -> dict[str, Any]:
     """Return every app."""
-    return AllApps(await context.database.read(stored.all_apps))
+    return {"apps": await context.database.read(stored.all_apps)}
 
 
 @operation("POST", "/admin/apps")
@@ -258,8 +224,8 @@ async def connect_app(context: AdminContext, target: AppConnection, app_id: str)
     return changed
 
 
-@operation("POST", "/admin/apps/{app_id}/token/revoke")
-async def renew_token(context: AdminContext, app_id: str) -> RenewedAppToken:
+@operation("POST", "/admin/apps/{app_id}/token/revoke", response(app_token=str))
+async def renew_token(context: AdminContext, app_id: str) -> dict[str, Any]:
     """Revoke an app's token and return the next one.
 
     Raises:
@@ -269,42 +235,40 @@ async def renew_token(context: AdminContext, app_id: str) -> RenewedAppToken:
     token = context.secret_box.app_token(app_id, serial)
     await context.database.write(stored.renew_app_token, app_id, serial, hash_secret(token), context.clock.now_ms())
     context.directory.invalidate()
-    return RenewedAppToken(token)
+    return {"app_token": token}
 
 
-@operation("GET", "/admin/apps/{app_id}/messages")
-async def list_messages(context: AdminContext, app_id: str) -> MessagesOfApp:
+@operation("GET", "/admin/apps/{app_id}/messages", response(messages=list[ListedMessage]))
+async def list_messages(context: AdminContext, app_id: str) -> dict[str, Any]:
     """Return an app's newest messages."""
     await _find_app(context, app_id)
-    rows = await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)
-    return MessagesOfApp([ListedMessage(**row) for row in rows])
+    return {"messages": await context.database.read(newest_messages, app_id, MAX_APP_MESSAGES)}
 
 
-@operation("GET", "/admin/apps/{app_id}/callbacks")
-async def list_callbacks(context: AdminContext, app_id: str) -> CallbacksOfApp:
+@operation("GET", "/admin/apps/{app_id}/callbacks", response(callbacks=list[ListedCallback]))
+async def list_callbacks(context: AdminContext, app_id: str) -> dict[str, Any]:
     """Return an app's newest callbacks, delivered or not, without their bodies."""
     app = await _find_app(context, app_id)
     newest = partial(list_deliveries, at_most=MAX_APP_CALLBACKS)
     page = await context.database.read(newest, app.partner_id, app_id, DeliveryFilter())
-    return CallbacksOfApp([ListedCallback(**row) for row in page.rows])
+    return {"callbacks": page.rows}
 
 
-@operation("GET", "/admin/apps/{app_id}/templates")
-async def list_templates(context: AdminContext, app_id: str) -> TemplatesOfApp:
+@operation("GET", "/admin/apps/{app_id}/templates", response(templates=list[TemplateOfApp]))
+async def list_templates(context: AdminContext, app_id: str) -> dict[str, Any]:
     """Return an app's newest templates."""
     await _find_app(context, app_id)
-    rows = await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)
-    return TemplatesOfApp([TemplateOfApp(**row) for row in rows])
+    return {"templates": await context.database.read(newest_templates, app_id, MAX_APP_TEMPLATES)}
 
 
-@operation("GET", "/admin/apps/{app_id}/rates")
-async def show_rates(context: AdminContext, app_id: str) -> AppRates:
+@operation("GET", "/admin/apps/{app_id}/rates", _APP_RATES)
+async def show_rates(context: AdminContext, app_id: str) -> dict[str, Any]:
     """Return an app's rates: the documented ones, the service's, its own, and those in force."""
     return _rates_view(context, await _find_app(context, app_id))
 
 
-@operation("PUT", "/admin/apps/{app_id}/rates")
-async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> AppRates:
+@operation("PUT", "/admin/apps/{app_id}/rates", _APP_RATES)
+async def set_rates(context: AdminContext, change: AppRatesChange, app_id: str) -> dict[str, Any]:
     """Give an app rates of its own, or remove them; they apply in every process at once.
 
     Raises:
@@ -360,7 +324,7 @@ async def _check_owner(context: AdminContext, business_account_id: str, partner_
         raise ApiError(ErrorCode.NOT_FOUND, text, field="business_account_id")
 
 
-def _rates_view(context: AdminContext, app: App) -> AppRates:
+def _rates_view(context: AdminContext, app: App) -> dict[str, Any]:
     rates: list[AppRate] = []
     for name in APP_RATES:
         documented, service = format_rate(RATES[name]), format_rate(context.rates[name])
@@ -376,4 +340,4 @@ def _rates_view(context: AdminContext, app: App) -> AppRates:
                 in_force=(own or service) if context.rates_on else None,
             )
         )
-    return AppRates(app.id, context.rates_on, rates)
+    return {"app_id": app.id, "limits_requests": context.rates_on, "rates": rates}

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -142,7 +142,7 @@ class AdminGate:
         if not actor:
             return
         parameters = {**request.path_params}
-        if not parameters and (new_id := getattr(body, "id", None)) is not None:
+        if not parameters and (new_id := _member(body, "id")) is not None:
             parameters["id"] = new_id
         await self._audit.record(
             actor=actor,
@@ -159,7 +159,7 @@ class AdminGate:
         if "app_id" in parameters:
             app = await self._directory.app(str(parameters["app_id"]))
             return None if app is None else app.partner_id
-        text = str(parameters.get("partner_id", getattr(body, "partner_id", "")))
+        text = str(parameters.get("partner_id", _member(body, "partner_id")))
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
@@ -184,6 +184,13 @@ def _check_origin(request: Request, hosts: Sequence[str]) -> None:
             ErrorCode.FORBIDDEN_ORIGIN,
             "Origin must be absent, or the address of this service: a page of another site may not call it.",
         )
+
+
+def _member(response: Any, name: str) -> Any:
+    """Return a member of a response, a struct or a dictionary; None if it has none."""
+    if isinstance(response, Mapping):
+        return cast("Mapping[str, Any]", response).get(name)
+    return getattr(response, name, None)
 
 
 def _token_of(request: Request) -> str:

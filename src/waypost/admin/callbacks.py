@@ -4,6 +4,7 @@ from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import asdict
 from sqlalchemy import Connection
 
 from waypost.admin.messages import TracedCallback
@@ -27,6 +28,7 @@ from waypost.wire.callbacks import callback_v2, callback_v3
 from waypost.wire.callbacks.kinds import event_name
 from waypost.wire.callbacks.signatures import key_text, merge_headers, signature_headers
 from waypost.wire.redaction import HIDDEN_SECRET, redact_callback
+from waypost.wire.responses import response
 
 MAX_KEEP_OLD_S: Final = 30 * 86_400
 MAX_REPLAYED: Final = 100_000
@@ -125,12 +127,6 @@ class ResumedReceiverView(ReceiverView):
     was_paused: bool
 
 
-class ReceiverViews(msgspec.Struct):
-    """Subscriptions, by id."""
-
-    subscriptions: list[ReceiverView]
-
-
 class Ping(msgspec.Struct):
     """A signed ping: the request and the response."""
 
@@ -169,14 +165,6 @@ class ReceiverTimes(msgspec.Struct):
     by_status: dict[str, int]
 
 
-class ReceiverReport(msgspec.Struct):
-    """The response times and results of receivers in a time range."""
-
-    from_ms: int
-    to_ms: int
-    subscriptions: list[ReceiverTimes]
-
-
 class Replay(msgspec.Struct, kw_only=True):
     """The number of callbacks that are or would be replayed, and of those that wait for their first delivery."""
 
@@ -185,19 +173,19 @@ class Replay(msgspec.Struct, kw_only=True):
     still_waiting: int
 
 
-@operation("GET", "/admin/subscriptions")
-async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> ReceiverViews:
+@operation("GET", "/admin/subscriptions", response(subscriptions=list[ReceiverView]))
+async def list_subscriptions(context: AdminContext, query: SubscriptionQuery) -> dict[str, Any]:
     """Return subscriptions: their state, their circuit, and the number of callbacks that wait for each."""
     rows = await context.database.read(list_receivers, _receiver_filter(query))
     if not rows:
         await _check_filters(context, query)
-    return ReceiverViews([ReceiverView(**_subscription_view(context, row)) for row in rows])
+    return {"subscriptions": [_receiver_view(context, row) for row in rows]}
 
 
 @operation("GET", "/admin/subscriptions/{subscription_id}")
 async def show_subscription(context: AdminContext, subscription_id: int) -> ReceiverView:
     """Return one subscription in the same form."""
-    return ReceiverView(**_subscription_view(context, await _find_subscription(context, subscription_id)))
+    return _receiver_view(context, await _find_subscription(context, subscription_id))
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/check")
@@ -250,7 +238,7 @@ async def resume_deliveries(context: AdminContext, subscription_id: int) -> Resu
     if changed is None:
         raise resource_not_found("subscription", "subscription_id", subscription_id)
     was_paused, after = changed
-    return ResumedReceiverView(**_subscription_view(context, after), was_paused=was_paused)
+    return ResumedReceiverView(**asdict(_receiver_view(context, after)), was_paused=was_paused)
 
 
 @operation("POST", "/admin/subscriptions/{subscription_id}/retry")
@@ -284,15 +272,15 @@ async def rotate_key(context: AdminContext, rotation: KeyRotation, subscription_
     return _key_view(context, await _find_subscription(context, subscription_id))
 
 
-@operation("GET", "/admin/callbacks/report")
-async def show_report(context: AdminContext, query: ReportQuery) -> ReceiverReport:
+@operation("GET", "/admin/callbacks/report", response(from_ms=int, to_ms=int, subscriptions=list[ReceiverTimes]))
+async def show_report(context: AdminContext, query: ReportQuery) -> dict[str, Any]:
     """Return the response times and statuses of receivers, of the last day unless a time is given."""
     to_ms = context.clock.now_ms() + 1 if query.to_ms is None else query.to_ms
     from_ms = to_ms - DAY_MS if query.from_ms is None else query.from_ms
     rows = await context.database.read(response_times, _receiver_filter(query), from_ms, to_ms)
     if not rows:
         await _check_filters(context, query)
-    return ReceiverReport(from_ms, to_ms, [ReceiverTimes(**report) for report in build_receiver_report(rows)])
+    return {"from_ms": from_ms, "to_ms": to_ms, "subscriptions": build_receiver_report(rows)}
 
 
 @operation("POST", "/admin/callbacks/replay")
@@ -391,14 +379,11 @@ def _key_view(context: AdminContext, row: dict[str, Any]) -> SigningKey:
     )
 
 
-def _subscription_view(context: AdminContext, row: dict[str, Any]) -> dict[str, Any]:
-    return {**row, "state": _subscription_state(row), "circuit": context.circuit_of(row["id"])}
-
-
-def _subscription_state(row: dict[str, Any]) -> str:
-    """Return the state of a subscription: paused, and by whom, active or failing."""
+def _receiver_view(context: AdminContext, row: dict[str, Any]) -> ReceiverView:
     if not row["active"]:
-        return "paused by its partner"
-    if row["paused_on_ms"] is not None:
-        return "paused"
-    return "active" if row["failing_since_ms"] is None else "failing"
+        state = "paused by its partner"
+    elif row["paused_on_ms"] is not None:
+        state = "paused"
+    else:
+        state = "active" if row["failing_since_ms"] is None else "failing"
+    return ReceiverView(**row, state=state, circuit=context.circuit_of(row["id"]))

@@ -1,6 +1,6 @@
 """The admin API's operations on client secrets, API keys and universal tokens, which share one life cycle."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -14,6 +14,7 @@ from waypost.domain.errors import ApiError, ErrorCode, invalid_field, resource_n
 from waypost.domain.partner import PartnerCredential
 from waypost.store.accounts import credentials as stored
 from waypost.store.accounts.credentials import CredentialKind
+from waypost.wire.responses import response
 
 MIN_UNIVERSAL_TOKEN_LIFE_MS: Final = DAY_MS  # Source: ledger C4
 MAX_UNIVERSAL_TOKEN_LIFE_MS: Final = 60 * DAY_MS
@@ -64,55 +65,12 @@ class ListedSecret(msgspec.Struct):
     expired: bool
 
 
-class ListedSecrets(msgspec.Struct):
-    """A partner's client secrets."""
-
-    client_secrets: list[ListedSecret]
-
-
-class CreatedSecret(msgspec.Struct):
-    """A client secret in plain text."""
-
-    client_secret: str
-
-
-class RevokedSecret(msgspec.Struct):
-    """The id of a client secret, and how many partner tokens ended with it."""
-
-    revoked: str
-    tokens_ended: int
-
-
 class ListedApiKey(msgspec.Struct):
     """The name of an API key."""
 
     id: str
     name: str
     created_on_ms: int
-
-
-class ListedApiKeys(msgspec.Struct):
-    """A partner's API keys."""
-
-    api_keys: list[ListedApiKey]
-
-
-class CreatedApiKey(msgspec.Struct):
-    """An API key in plain text."""
-
-    api_key: str
-
-
-class RevokedById(msgspec.Struct):
-    """The id of what was revoked."""
-
-    revoked: str
-
-
-class RevokedByText(msgspec.Struct):
-    """The confirmation of a revocation."""
-
-    revoked: bool = True
 
 
 class ListedUniversalToken(msgspec.Struct):
@@ -126,98 +84,85 @@ class ListedUniversalToken(msgspec.Struct):
     revoked_on_ms: int | None
 
 
-class ListedUniversalTokens(msgspec.Struct):
-    """A partner's universal tokens."""
-
-    universal_tokens: list[ListedUniversalToken]
-
-
-class CreatedUniversalToken(msgspec.Struct):
-    """A universal token in plain text."""
-
-    id: str
-    universal_token: str
-
-
-@operation("GET", "/admin/partners/{partner_id}/client-secrets")
-async def list_secrets(context: AdminContext, partner_id: int) -> ListedSecrets:
+@operation("GET", "/admin/partners/{partner_id}/client-secrets", response(client_secrets=list[ListedSecret]))
+async def list_secrets(context: AdminContext, partner_id: int) -> dict[str, Any]:
     """Return the ids and dates of a partner's client secrets, never the secrets."""
     now_ms = context.clock.now_ms()
-    return ListedSecrets(
-        [
-            ListedSecret(each.id, each.created_on_ms, each.expires_on_ms, each.status(now_ms) is KeyStatus.EXPIRED)
-            for each in await _list(context, CredentialKind.CLIENT_SECRET, partner_id)
-        ]
-    )
+    secrets = [
+        ListedSecret(each.id, each.created_on_ms, each.expires_on_ms, each.status(now_ms) is KeyStatus.EXPIRED)
+        for each in await _list(context, CredentialKind.CLIENT_SECRET, partner_id)
+    ]
+    return {"client_secrets": secrets}
 
 
-@operation("POST", "/admin/partners/{partner_id}/client-secrets")
-async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> CreatedSecret:
+@operation("POST", "/admin/partners/{partner_id}/client-secrets", response(client_secret=str))
+async def add_secret(context: AdminContext, new_secret: NewSecret, partner_id: int) -> dict[str, Any]:
     """Create a client secret; it is shown only once."""
     secret = await _add(context, CredentialKind.CLIENT_SECRET, partner_id, expires_on_ms=new_secret.expires_on_ms)
-    return CreatedSecret(secret)
+    return {"client_secret": secret}
 
 
-@operation("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}")
+@operation("DELETE", "/admin/partners/{partner_id}/client-secrets/{secret_id}", response(revoked=str, tokens_ended=int))
 async def revoke_secret(
     context: AdminContext, options: SecretRevocation, partner_id: int, secret_id: str
-) -> RevokedSecret:
+) -> dict[str, Any]:
     """Revoke a client secret at once, with the partner tokens it has issued."""
     ended = await _revoke(context, CredentialKind.CLIENT_SECRET, partner_id, secret_id, options.keep_tokens)
-    return RevokedSecret(secret_id, ended)
+    return {"revoked": secret_id, "tokens_ended": ended}
 
 
-@operation("GET", "/admin/partners/{partner_id}/api-keys")
-async def list_keys(context: AdminContext, partner_id: int) -> ListedApiKeys:
+@operation("GET", "/admin/partners/{partner_id}/api-keys", response(api_keys=list[ListedApiKey]))
+async def list_keys(context: AdminContext, partner_id: int) -> dict[str, Any]:
     """Return the ids and names of a partner's API keys, never the keys."""
     keys = await _list(context, CredentialKind.API_KEY, partner_id)
-    return ListedApiKeys([ListedApiKey(key.id, key.name, key.created_on_ms) for key in keys])
+    return {"api_keys": [ListedApiKey(key.id, key.name, key.created_on_ms) for key in keys]}
 
 
-@operation("POST", "/admin/partners/{partner_id}/api-keys")
-async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> CreatedApiKey:
+@operation("POST", "/admin/partners/{partner_id}/api-keys", response(api_key=str))
+async def add_key(context: AdminContext, new_key: NewKey, partner_id: int) -> dict[str, Any]:
     """Create an API key; it is shown only once."""
-    return CreatedApiKey(await _add(context, CredentialKind.API_KEY, partner_id, new_key.name))
+    return {"api_key": await _add(context, CredentialKind.API_KEY, partner_id, new_key.name)}
 
 
-@operation("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}")
-async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> RevokedById:
+@operation("DELETE", "/admin/partners/{partner_id}/api-keys/{key_id}", response(revoked=str))
+async def revoke_key(context: AdminContext, partner_id: int, key_id: str) -> dict[str, Any]:
     """Revoke an API key by its id, at once."""
     await _revoke(context, CredentialKind.API_KEY, partner_id, key_id)
-    return RevokedById(key_id)
+    return {"revoked": key_id}
 
 
-@operation("POST", "/admin/api-keys/revoke")
-async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> RevokedByText:
+@operation("POST", "/admin/api-keys/revoke", response(revoked=bool))
+async def revoke_key_by_text(context: AdminContext, key: KeyToRevoke) -> dict[str, Any]:
     """Revoke an API key by its text, at once; its partner need not be known."""
     ended = await context.database.write(stored.revoke_api_key, hash_secret(key.api_key))
     context.directory.invalidate()
     if ended is None:
         raise resource_not_found("API key", "api_key")
-    return RevokedByText()
+    return {"revoked": True}
 
 
-@operation("GET", "/admin/partners/{partner_id}/universal-tokens")
-async def list_tokens(context: AdminContext, partner_id: int) -> ListedUniversalTokens:
+@operation(
+    "GET", "/admin/partners/{partner_id}/universal-tokens", response(universal_tokens=list[ListedUniversalToken])
+)
+async def list_tokens(context: AdminContext, partner_id: int) -> dict[str, Any]:
     """Return the ids, names and dates of a partner's universal tokens, never the tokens."""
     now_ms = context.clock.now_ms()
-    return ListedUniversalTokens(
-        [
-            ListedUniversalToken(
-                id=token.id,
-                name=token.name,
-                created_on_ms=token.created_on_ms,
-                expires_on_ms=token.expires_on_ms,
-                expired=token.status(now_ms) is KeyStatus.EXPIRED,
-                revoked_on_ms=token.revoked_on_ms,
-            )
-            for token in await _list(context, CredentialKind.UNIVERSAL_TOKEN, partner_id)
-        ]
-    )
+    tokens = [
+        ListedUniversalToken(
+            id=token.id,
+            name=token.name,
+            created_on_ms=token.created_on_ms,
+            expires_on_ms=token.expires_on_ms,
+            expired=token.status(now_ms) is KeyStatus.EXPIRED,
+            revoked_on_ms=token.revoked_on_ms,
+        )
+        for token in await _list(context, CredentialKind.UNIVERSAL_TOKEN, partner_id)
+    ]
+    return {"universal_tokens": tokens}
 
 
-@operation("POST", "/admin/partners/{partner_id}/universal-tokens")
-async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> CreatedUniversalToken:
+@operation("POST", "/admin/partners/{partner_id}/universal-tokens", response(id=str, universal_token=str))
+async def add_token(context: AdminContext, new_token: NewToken, partner_id: int) -> dict[str, Any]:
     """Create a universal token, valid for every app of the partner on both hosts; it is shown only once.
 
     Raises:
@@ -237,18 +182,18 @@ async def add_token(context: AdminContext, new_token: NewToken, partner_id: int)
     except stored.TooManyTokens as error:
         text = f"At most {stored.MAX_UNIVERSAL_TOKENS} universal tokens may be active; revoke one first."
         raise ApiError(ErrorCode.ALREADY_EXISTS, text) from error
-    return CreatedUniversalToken(token_id, token)
+    return {"id": token_id, "universal_token": token}
 
 
-@operation("DELETE", "/admin/partners/{partner_id}/universal-tokens/{token_id}")
-async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> RevokedById:
+@operation("DELETE", "/admin/partners/{partner_id}/universal-tokens/{token_id}", response(revoked=str))
+async def revoke_token(context: AdminContext, partner_id: int, token_id: str) -> dict[str, Any]:
     """Revoke a universal token at once; it stays listed for some time."""
     now_ms = context.clock.now_ms()
     is_revoked = await context.database.write(stored.revoke_universal_token, partner_id, token_id, now_ms)
     context.directory.invalidate()
     if not is_revoked:
         raise _no_such(CredentialKind.UNIVERSAL_TOKEN)
-    return RevokedById(token_id)
+    return {"revoked": token_id}
 
 
 async def _list(context: AdminContext, kind: CredentialKind, partner_id: int) -> list[PartnerCredential]:

@@ -13,6 +13,7 @@ from waypost.domain.errors import invalid_field, resource_not_found
 from waypost.store.accounts.audit_log import AuditEntry, AuditFilter, audit_page
 from waypost.store.requests.request_log import RequestLogEntry, RequestLogFilter, read_request_entry, read_request_page
 from waypost.wire.requests import StatusFilter, statuses_of
+from waypost.wire.responses import response
 
 MAX_ENTRIES: Final = 500
 
@@ -41,15 +42,8 @@ class AuditQuery(msgspec.Struct, forbid_unknown_fields=True):
             raise invalid_field("limit", f"1 to {MAX_ENTRIES}")
 
 
-class AuditEntries(msgspec.Struct):
-    """Entries, newest first, and the cursor of the next page; null after the last."""
-
-    entries: list[AuditEntry]
-    next: int | None
-
-
-@operation("GET", "/admin/audit")
-async def list_audit_entries(context: AdminContext, query: AuditQuery) -> AuditEntries:
+@operation("GET", "/admin/audit", response(entries=list[AuditEntry], next=int | None))
+async def list_audit_entries(context: AdminContext, query: AuditQuery) -> dict[str, Any]:
     """Return the audit log: every action of administrators and partners, rejected ones too, newest first."""
     audit_filter = AuditFilter(
         partner_id=query.partner_id,
@@ -64,7 +58,7 @@ async def list_audit_entries(context: AdminContext, query: AuditQuery) -> AuditE
     if not rows:
         await check_filters(context, partner_id=query.partner_id)
     entries, is_more = rows[: query.limit], len(rows) > query.limit
-    return AuditEntries(entries, entries[-1].id if is_more else None)
+    return {"entries": entries, "next": entries[-1].id if is_more else None}
 
 
 MAX_LISTED_REQUESTS: Final = 500
@@ -114,15 +108,8 @@ class LoggedRequest(msgspec.Struct):
     took_ms: float
 
 
-class LoggedRequests(msgspec.Struct):
-    """Entries, newest first, and the cursor of the next page; null after the last."""
-
-    requests: list[LoggedRequest]
-    next: str | None
-
-
-@operation("GET", "/admin/requests")
-async def list_requests(context: AdminContext, query: RequestLogQuery) -> LoggedRequests:
+@operation("GET", "/admin/requests", response(requests=list[LoggedRequest], next=str | None))
+async def list_requests(context: AdminContext, query: RequestLogQuery) -> dict[str, Any]:
     """Return the newest matching requests of the log, and the cursor of the next page."""
     log_filter = RequestLogFilter(
         partner_id=query.partner_id,
@@ -135,7 +122,7 @@ async def list_requests(context: AdminContext, query: RequestLogQuery) -> Logged
     page = await context.database.read(read_request_page, log_filter, query.limit)
     if not page.entries:
         await check_filters(context, app_id=query.app_id, partner_id=query.partner_id)
-    return LoggedRequests([_entry_view(entry) for entry in page.entries], page.following)
+    return {"requests": [_entry_view(entry) for entry in page.entries], "next": page.following}
 
 
 @operation("GET", "/admin/requests/{request_id:path}")
@@ -157,7 +144,7 @@ def _entry_view(entry: RequestLogEntry) -> LoggedRequest:
     view = asdict(entry)
     took_us = view.pop("took_us")
     request = json.loads(entry.request) if entry.request else None
-    response = json.loads(entry.response) if entry.response else None
+    answer = json.loads(entry.response) if entry.response else None
     view["explanation"] = entry.explanation or entry.message  # an error without a documented text explains itself
-    view.update(request=request, response=response, took_ms=took_us / 1000)
+    view.update(request=request, response=answer, took_ms=took_us / 1000)
     return LoggedRequest(**view)

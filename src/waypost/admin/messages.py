@@ -13,6 +13,7 @@ from waypost.store.queue.depths import read_dead_letters, remove_dead_letter, re
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import count_jobs_by_state
 from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
+from waypost.wire.responses import response
 
 NOT_RETAINED: Final = "no longer retained"
 """The value of a request whose content was deleted at the end of its retention."""
@@ -152,30 +153,6 @@ class ListedDeadLetter(msgspec.Struct):
     note: str | None
 
 
-class DeadLetters(msgspec.Struct):
-    """All dead letters."""
-
-    dead_letters: list[ListedDeadLetter]
-
-
-class RetriedDeadLetter(msgspec.Struct):
-    """The position of the dead letter."""
-
-    retried: int
-
-
-class DeletedDeadLetter(msgspec.Struct):
-    """The position of the dead letter."""
-
-    deleted: int
-
-
-class MessageCounts(msgspec.Struct):
-    """The number of messages by state."""
-
-    messages: dict[str, int]
-
-
 @operation("GET", "/admin/queues")
 async def list_queues(context: AdminContext) -> dict[str, dict[str, int]]:
     """Return the number of jobs in each queue by state."""
@@ -187,38 +164,37 @@ async def list_queues(context: AdminContext) -> dict[str, dict[str, int]]:
     }
 
 
-@operation("GET", "/admin/dead-letters")
-async def list_dead_letters(context: AdminContext) -> DeadLetters:
+@operation("GET", "/admin/dead-letters", response(dead_letters=list[ListedDeadLetter]))
+async def list_dead_letters(context: AdminContext) -> dict[str, Any]:
     """Return the dead letters."""
     rows = await context.database.read(read_dead_letters)
-    return DeadLetters(
-        [
-            ListedDeadLetter(row.position, QueueName(row.queue).name.lower(), row.ref, row.defects, row.note)
-            for row in rows
-        ]
-    )
+    dead_letters = [
+        ListedDeadLetter(row.position, QueueName(row.queue).name.lower(), row.ref, row.defects, row.note)
+        for row in rows
+    ]
+    return {"dead_letters": dead_letters}
 
 
-@operation("POST", "/admin/dead-letters/{position}/retry")
-async def retry_dead_letter(context: AdminContext, position: int) -> RetriedDeadLetter:
+@operation("POST", "/admin/dead-letters/{position}/retry", response(retried=int))
+async def retry_dead_letter(context: AdminContext, position: int) -> dict[str, Any]:
     """Put a dead letter back into its queue, to be retried."""
     if not await context.database.write(reopen_dead_letter, position, context.clock.now_ms()):
         raise resource_not_found("dead letter", "position", position)
-    return RetriedDeadLetter(position)
+    return {"retried": position}
 
 
-@operation("DELETE", "/admin/dead-letters/{position}")
-async def delete_dead_letter(context: AdminContext, position: int) -> DeletedDeadLetter:
+@operation("DELETE", "/admin/dead-letters/{position}", response(deleted=int))
+async def delete_dead_letter(context: AdminContext, position: int) -> dict[str, Any]:
     """Delete a dead letter; its work is not done."""
     if not await context.database.write(remove_dead_letter, position, context.clock.now_ms()):
         raise resource_not_found("dead letter", "position", position)
-    return DeletedDeadLetter(position)
+    return {"deleted": position}
 
 
-@operation("GET", "/admin/messages")
-async def count_messages(context: AdminContext) -> MessageCounts:
+@operation("GET", "/admin/messages", response(messages=dict[str, int]))
+async def count_messages(context: AdminContext) -> dict[str, Any]:
     """Return the number of messages by state."""
-    return MessageCounts(await context.database.read(message_counts))
+    return {"messages": await context.database.read(message_counts)}
 
 
 @operation("GET", "/admin/messages/{message_id}")

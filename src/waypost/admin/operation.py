@@ -46,12 +46,15 @@ class AdminOperations:
     def __init__(self) -> None:
         self.rows: list[AdminRoute] = []
 
-    def __call__(self, method: Method, path: str, *, shows_secret: bool = False) -> Callable[[Function], Function]:
+    def __call__(
+        self, method: Method, path: str, returns: type[msgspec.Struct] | None = None, *, shows_secret: bool = False
+    ) -> Callable[[Function], Function]:
         """Declare an operation.
 
         Args:
             method: of HTTP.
             path: below the host.
+            returns: the struct of its response, if the function does not say it.
             shows_secret: True if reading it is an action too, which the audit log records.
 
         Raises:
@@ -60,7 +63,8 @@ class AdminOperations:
 
         def declare(function: Function) -> Function:
             types = get_type_hints(function)
-            response_type = types.pop("return", Any)
+            declared_type = types.pop("return", Any)
+            response_type = returns or declared_type
             if response_type in (Any, None, NoneType):
                 raise TypeError(f"{function.__name__} must say the type of its response")
             names = _PATH_PARAMETER.findall(path)

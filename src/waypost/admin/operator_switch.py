@@ -5,12 +5,15 @@ together: its apps and its templates (decision 0033).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
+from typing import Annotated, Final
 
+import msgspec
+from msgspec import Meta
 from sqlalchemy import Connection
 
-from waypost.admin.operator_accounts import OperatorCallFailed, call_operator
+from waypost.admin.operation import AdminOperations
+from waypost.admin.operator_accounts import OperatorCallFailed, call_operator, callback_url
 from waypost.admin.provisioning import AdminContext
 from waypost.base.ids import Ids
 from waypost.base.telemetry.logs import log
@@ -52,53 +55,72 @@ _NEW_SUBMISSION: Final = frozenset(TemplateStatus) - {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchRequest:
-    """A requested switch; an absent id is the one used there before, or is found at the operator.
-
-    Attributes:
-        business_account_id: the id at the new operator account.
-        phone_number_id: the id of the app's number there.
-        submit_templates: submit the templates that the new operator does not have.
-        dry_run: only find out what would change.
-    """
-
-    operator_account_id: str
-    business_account_id: str | None = None
-    phone_number_id: str | None = None
-    submit_templates: bool = False
-    dry_run: bool = False
+operation = AdminOperations()
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchResult:
-    """The result of a switch.
+class OperatorSwitch(msgspec.Struct, forbid_unknown_fields=True):
+    """A requested switch of an app to an operator account; an absent id is the one used there before, or is found at the operator."""
+
+    operator_account_id: Annotated[str, Meta(description="Id of its new operator account.")]
+    business_account_id: Annotated[
+        str | None, Meta(description="Its id at that operator. [default: its earlier id there, or the same]")
+    ] = None
+    phone_number_id: Annotated[
+        str | None, Meta(description="The number's id there. [default: its earlier id there, or found by its digits]")
+    ] = None
+    submit_templates: Annotated[bool, Meta(description="Submit templates that are missing there.")] = False
+    dry_run: Annotated[bool, Meta(description="True if only the effect is reported.")] = False
+
+
+class SwitchedApp(msgspec.Struct):
+    """An app of a business account."""
+
+    id: str
+    name: str
+    phone_number: str
+    phone_number_id: str
+
+
+class MissingTemplate(msgspec.Struct):
+    """A template that the operator does not have."""
+
+    id: str
+    element_name: str | None
+    language_code: str
+    status: str
+
+
+class Switched(msgspec.Struct):
+    """The result of a switch, or of a dry run.
 
     Attributes:
         left: id of the app's previous operator account; the same as the new one's if nothing moved.
         apps: all apps of the business account.
-        missing: templates that the operator does not have and that were not submitted.
-        submitted: the number of templates submitted.
+        templates_submitted: their number.
+        templates_missing: those that the operator does not have and that were not submitted.
     """
 
-    account: BusinessAccount
+    operator_account_id: str
     left: str
-    apps: list[App]
-    missing: list[Template]
-    submitted: int
+    business_account_id: str
+    namespace: str
+    callback_url: str
+    apps: list[SwitchedApp]
+    templates_submitted: int
+    templates_missing: list[MissingTemplate]
 
 
-async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest) -> SwitchResult:
-    """Switch an app to another operator account; without a restart, and safe to repeat.
-
-    The new operator's numbers, namespace and templates are requested first. Only with all three is
-    anything changed, in one transaction; a dry run ends before it. Messages in flight at that moment
-    complete under the old account, whose late events still count.
+@operation("PUT", "/admin/apps/{app_id}/operator")
+async def switch_app(context: AdminContext, request: OperatorSwitch, app_id: str) -> Switched:
+    """Switch an app, with its whole business account, to another operator account, or only report the effect.
 
     Raises:
         ApiError: the app, its business account or the operator account does not exist; the operator does
             not have the business account or a number; it does not respond; an id is in use.
     """
+    # The new operator's numbers, namespace and templates are requested first. Only with all three is anything changed,
+    # in one transaction; a dry run ends before it. So it is safe to repeat. Messages in flight at that moment complete
+    # under the old account, whose late events still count.
     app = await context.database.read(app_by_id, app_id)
     if app is None:
         raise resource_not_found("app", "app_id", app_id)
@@ -139,14 +161,38 @@ async def switch_app(context: AdminContext, app_id: str, request: SwitchRequest)
         return await _preview(context, before, after, apps, names, templates, request)
     switch = OperatorAccountSwitch(before, after, names, now_ms=now_ms, left_ms=now_ms + DIRECTORY_CACHE_MS)
     try:
-        result = await context.database.write(
+        current, apps, missing, submitted = await context.database.write(
             _switch, context.ids, switch if is_move else None, after, templates, request, now_ms
         )
     except SwitchConflict as error:
         raise ApiError(ErrorCode.ALREADY_EXISTS, str(error)) from error
     context.directory.invalidate()
     _log.info("an app was switched", app=app_id, left=before.operator_account_id, to=account.id)
-    return replace(result, left=before.operator_account_id)
+    return _report(context, current, before.operator_account_id, apps, missing, submitted)
+
+
+def _report(
+    context: AdminContext,
+    account: BusinessAccount,
+    left: str,
+    apps: Sequence[App],
+    missing: Sequence[Template],
+    submitted: Sequence[Template],
+) -> Switched:
+    unsubmitted = [each for each in missing if each not in submitted]
+    return Switched(
+        operator_account_id=account.operator_account_id,
+        left=left,
+        business_account_id=account.id,
+        namespace=account.namespace,
+        callback_url=callback_url(context, account.operator_account_id),
+        apps=[SwitchedApp(app.id, app.name, app.phone_number, app.phone_number_id) for app in apps],
+        templates_submitted=len(submitted),
+        templates_missing=[
+            MissingTemplate(each.id, each.draft.element_name, each.draft.language_code, each.status.value)
+            for each in unsubmitted
+        ],
+    )
 
 
 async def _preview(
@@ -156,8 +202,8 @@ async def _preview(
     apps: Sequence[App],
     names: Mapping[str, AppOperatorIds],
     listed: Sequence[OperatorTemplate],
-    request: SwitchRequest,
-) -> SwitchResult:
+    request: OperatorSwitch,
+) -> Switched:
     """Return what a switch would result in, without the numbers of a change meanwhile."""
     read = context.database.read
     pending_ids = await read(queued_template_ids, before.id)
@@ -174,8 +220,7 @@ async def _preview(
         )
         for app in apps
     ]
-    unsubmitted = [each for each in missing if each not in submitted]
-    return SwitchResult(after, before.operator_account_id, moved, unsubmitted, len(submitted))
+    return _report(context, after, before.operator_account_id, moved, missing, submitted)
 
 
 async def _fetch_operator_state(
@@ -227,10 +272,14 @@ def _switch(
     switch: OperatorAccountSwitch | None,
     account: BusinessAccount,
     listed: Sequence[OperatorTemplate],
-    request: SwitchRequest,
+    request: OperatorSwitch,
     now_ms: int,
-) -> SwitchResult:
-    """Switch, align the templates, and submit the missing ones if requested: all or nothing."""
+) -> tuple[BusinessAccount, list[App], list[Template], list[Template]]:
+    """Switch, align the templates, and submit the missing ones if requested: all or nothing.
+
+    Returns:
+        The business account and its apps as they are now, and the missing and the submitted templates.
+    """
     if switch is not None:
         switch_operator(connection, switch)
     elif current_operator_account_id(connection, account.id) != account.operator_account_id:
@@ -254,8 +303,7 @@ def _switch(
     stored = business_account_with_apps(connection, account.id)
     if stored is None:
         raise LookupError(f"business account {account.id} existed a moment ago")
-    unsubmitted = [template for template in missing if template not in submitted]
-    return SwitchResult(stored[0], account.operator_account_id, stored[1], unsubmitted, len(submitted))
+    return *stored, missing, submitted
 
 
 def _submit(connection: Connection, recorder: StateChangeRecorder, template: Template, now_ms: int) -> None:

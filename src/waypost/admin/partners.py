@@ -1,6 +1,7 @@
 """The admin API's operations on partners: list, add, change the password, show and set quotas and retention periods."""
 
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -15,6 +16,7 @@ from waypost.store.accounts.credentials import delete_sessions
 from waypost.store.queue.depths import change_own_quotas, count_backlog, read_own_quotas
 from waypost.store.retention.columns import RetentionPeriods
 from waypost.store.retention.partner_rules import apply_own_periods, change_own_periods, read_own_periods
+from waypost.wire.responses import response
 
 operation = AdminOperations()
 
@@ -68,28 +70,11 @@ class NewQuotas(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Check both numbers."""
-        for name, value in self.columns().items():
+        for name, value in _sent_values(self).items():
             if value is not None and not 0 <= value <= MAX_QUOTA:
                 raise invalid_field(
                     name, f"a number of 0 to {MAX_QUOTA}, where 0 is no limit; or null for the setting's"
                 )
-
-    def columns(self) -> dict[str, int | None]:
-        """Return the quotas that were sent, by column of the partner."""
-        both = {"message_quota": self.message_quota, "callback_quota": self.callback_quota}
-        return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
-
-
-class AllPartners(msgspec.Struct):
-    """Every partner."""
-
-    partners: list[Partner]
-
-
-class AddedPartner(msgspec.Struct):
-    """The id of a new partner."""
-
-    id: int
 
 
 class ChangedPassword(msgspec.Struct, kw_only=True):
@@ -117,14 +102,14 @@ class Quotas(msgspec.Struct):
     callbacks: Quota
 
 
-@operation("GET", "/admin/partners")
-async def list_partners(context: AdminContext) -> AllPartners:
+@operation("GET", "/admin/partners", response(partners=list[Partner]))
+async def list_partners(context: AdminContext) -> dict[str, Any]:
     """Return every partner."""
-    return AllPartners(await context.database.read(stored.all_partners))
+    return {"partners": await context.database.read(stored.all_partners)}
 
 
-@operation("POST", "/admin/partners")
-async def add_partner(context: AdminContext, new_partner: NewPartner) -> AddedPartner:
+@operation("POST", "/admin/partners", response(id=int))
+async def add_partner(context: AdminContext, new_partner: NewPartner) -> dict[str, Any]:
     """Store a partner and return its id.
 
     Raises:
@@ -141,7 +126,7 @@ async def add_partner(context: AdminContext, new_partner: NewPartner) -> AddedPa
     partner_id = await context.database.write(stored.add_partner, partner, password_hash, context.clock.now_ms())
     if partner_id is None:
         raise ApiError(ErrorCode.ALREADY_EXISTS, "email is taken by another partner.", field="email")
-    return AddedPartner(partner_id)
+    return {"id": partner_id}
 
 
 @operation("POST", "/admin/partners/{partner_id}/password")
@@ -197,9 +182,14 @@ async def change_quotas(context: AdminContext, new_quotas: NewQuotas, partner_id
         ApiError: there is no such partner.
     """
     await partner_of(context, partner_id)
-    await context.database.write(change_own_quotas, partner_id, new_quotas.columns())
+    await context.database.write(change_own_quotas, partner_id, _sent_values(new_quotas))
     context.apply_quotas(partner_id)
     return await show_quotas(context, partner_id)
+
+
+def _sent_values(struct: msgspec.Struct) -> dict[str, int | None]:
+    """Return the numbers that were sent, by name; null removes the partner's own."""
+    return {name: value for name, value in msgspec.structs.asdict(struct).items() if value is not msgspec.UNSET}
 
 
 def _check_password(password: str) -> None:
@@ -210,17 +200,18 @@ def _check_password(password: str) -> None:
 
     Source: facts 1.3.
     """
-    kinds = (str.isupper, str.islower, str.isdigit, _is_symbol)
+    kinds: tuple[Callable[[str], bool], ...] = (
+        str.isupper,
+        str.islower,
+        str.isdigit,
+        lambda char: not char.isalnum() and not char.isspace(),
+    )
     if not 8 <= len(password) <= MAX_PASSWORD_CHARS or not all(any(kind(char) for char in password) for kind in kinds):
         accepted = (
             f"8 to {MAX_PASSWORD_CHARS} characters, among them an upper-case letter, a lower-case letter, a digit "
             "and a symbol"
         )
         raise ApiError(ErrorCode.FIELD_BROKEN, f"password must have {accepted}.", field="password", accepted=accepted)
-
-
-def _is_symbol(char: str) -> bool:
-    return not char.isalnum() and not char.isspace()
 
 
 class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
@@ -230,11 +221,6 @@ class NewPeriods(msgspec.Struct, forbid_unknown_fields=True):
     keep_messages_days: Annotated[
         int | msgspec.UnsetType | None, Meta(description="For messages and their states.")
     ] = msgspec.UNSET
-
-    def sent_values(self) -> dict[str, int | None]:
-        """Return the periods that were sent, by name."""
-        both = {"keep_bodies_days": self.keep_bodies_days, "keep_messages_days": self.keep_messages_days}
-        return {name: value for name, value in both.items() if not isinstance(value, msgspec.UnsetType)}
 
 
 class RetentionPeriod(msgspec.Struct):
@@ -273,7 +259,7 @@ async def change_periods(context: AdminContext, new_periods: NewPeriods, partner
         ApiError: there is no such partner, or a period is longer than the service's.
     """
     await partner_of(context, partner_id)
-    values = new_periods.sent_values()
+    values = _sent_values(new_periods)
     check_periods(context.retention, values)
     await context.database.write(change_own_periods, partner_id, values)
     return await show_periods(context, partner_id)

@@ -14,6 +14,7 @@ from waypost.domain.phone_number import read_phone_number
 from waypost.store.retention.erasure import ERASED_TABLES, ERASURE_PARTS, ErasurePosition, erase_recipient
 from waypost.store.retention.export import EXPORT_KINDS, ExportPosition, export_recipient
 from waypost.wire.redaction import TextVisibility, redact_callback, redact_request
+from waypost.wire.responses import response
 
 MAX_WINDOWS: Final = 50
 """How many windows of rows one call searches while it finds nothing: about a second each million rows."""
@@ -57,15 +58,8 @@ def read_number(text: str) -> str:
     return number
 
 
-class ExportedRecords(msgspec.Struct):
-    """Records, each with its kind in `record` and the members of its table; `next` continues, null: nothing is left."""
-
-    records: list[dict[str, Any]]
-    next: str | None
-
-
-@operation("POST", "/admin/recipients/export")
-async def export_personal_data(context: AdminContext, request: RecipientExport) -> ExportedRecords:
+@operation("POST", "/admin/recipients/export", response(records=list[dict[str, Any]], next=str | None))
+async def export_personal_data(context: AdminContext, request: RecipientExport) -> dict[str, Any]:
     """Return the next records about a phone number, of every partner, with texts; one-time codes stay hidden."""
     number = read_number(request.number)
     position: ExportPosition | None = _parse_export_position(request.position)
@@ -76,7 +70,7 @@ async def export_personal_data(context: AdminContext, request: RecipientExport) 
         page = await context.database.read(export_recipient, number, position)
         records, position = page.records, page.following
     following = None if position is None else f"{position.kind}:{position.after}"
-    return ExportedRecords([_show(record) for record in records], following)
+    return {"records": [_show(record) for record in records], "next": following}
 
 
 def _parse_export_position(text: str | None) -> ExportPosition:
@@ -123,12 +117,6 @@ class Erased(msgspec.Struct):
     next: str | None
 
 
-class Compacted(msgspec.Struct):
-    """The confirmation of rewritten tables."""
-
-    compacted: bool = True
-
-
 @operation("POST", "/admin/recipients/erase")
 async def erase_personal_data(context: AdminContext, request: RecipientErasure) -> Erased:
     """Erase the next rows about a phone number, of every partner; return how many, and what waits for work to end.
@@ -160,14 +148,14 @@ async def erase_personal_data(context: AdminContext, request: RecipientErasure) 
     )
 
 
-@operation("POST", "/admin/store/compact")
-async def compact_store(context: AdminContext) -> Compacted:
+@operation("POST", "/admin/store/compact", response(compacted=bool))
+async def compact_store(context: AdminContext) -> dict[str, Any]:
     """Rewrite the tables with personal data, so that nothing of deleted rows is left in their files.
 
     Work that needs them waits meanwhile. The database's own logs and backups are not changed.
     """
     await context.database.compact([table.name for table in ERASED_TABLES])
-    return Compacted()
+    return {"compacted": True}
 
 
 def _parse_erasure_position(text: str | None) -> ErasurePosition:

@@ -5,8 +5,20 @@ from typing import Final
 
 from starlette.routing import Route
 
-from waypost.admin import apps, callbacks, credentials, logs, messages, operators, partners, personal_data, secret_key
+from waypost.admin import (
+    apps,
+    callbacks,
+    credentials,
+    logs,
+    messages,
+    operator_accounts,
+    operator_switch,
+    partners,
+    personal_data,
+    secret_key,
+)
 from waypost.admin.authorisation import AdminGate
+from waypost.admin.doctor import checks
 from waypost.admin.operation import AdminRoute
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.setup import apply
@@ -18,7 +30,9 @@ ROUTES: Final[tuple[AdminRoute, ...]] = (
     *messages.operation.rows,
     *logs.operation.rows,
     *personal_data.operation.rows,
-    *operators.operation.rows,
+    *operator_accounts.operation.rows,
+    *operator_switch.operation.rows,
+    *checks.operation.rows,
     *secret_key.operation.rows,
     *apply.operation.rows,
     *callbacks.operation.rows,

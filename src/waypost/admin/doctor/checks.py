@@ -3,7 +3,10 @@
 import asyncio
 from collections.abc import Awaitable
 from dataclasses import replace
-from typing import Final
+from typing import Annotated, Any, Final
+
+import msgspec
+from msgspec import Meta
 
 from waypost.admin.doctor.account_checks import (
     check_business_account,
@@ -30,12 +33,36 @@ from waypost.admin.doctor.local import (
     ok,
     warning,
 )
+from waypost.admin.operation import AdminOperations
 from waypost.admin.operator_accounts import AccountOverview, account_overviews
 from waypost.admin.provisioning import AdminContext
 from waypost.domain.errors import resource_not_found
+from waypost.wire.responses import response
 
 ACCOUNT_CHECKS_TIMEOUT_S: Final = 30
 """For all checks of one operator account; each of its calls takes at most 10 s."""
+
+
+operation = AdminOperations()
+
+
+class DoctorQuery(msgspec.Struct):
+    """The partner whose accounts to examine, or one operator account; all if both are absent."""
+
+    partner_id: Annotated[int | None, Meta(description="Only its accounts.")] = None
+    operator_account_id: Annotated[str, Meta(description="Only this account.")] = ""
+
+
+@operation("GET", "/admin/doctor", response(results=list[CheckResult]))
+async def run_doctor(context: AdminContext, query: DoctorQuery) -> dict[str, Any]:
+    """Return the results of all checks, or of those that concern one partner or one operator account."""
+    if query.operator_account_id:
+        results = await run_account_checks(context, query.operator_account_id)
+    elif query.partner_id is None:
+        results = await run_checks(context)
+    else:
+        results = await run_partner_checks(context, query.partner_id)
+    return {"results": results}
 
 
 async def run_checks(context: AdminContext) -> list[CheckResult]:

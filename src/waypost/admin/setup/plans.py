@@ -12,14 +12,14 @@ from sqlalchemy import Connection
 from waypost.admin.apps import AppConnection, AppRatesChange, NewApp, add_app, check_app_rates, connect_app, set_rates
 from waypost.admin.callbacks import check_subscription
 from waypost.admin.operator_accounts import (
-    AccountChange,
+    NewBusinessAccount,
     OperatorCallFailed,
-    add_business_account,
     build_operator_account,
     call_operator,
     callback_url,
-    change_operator_account,
-    subscribe,
+    put_account,
+    put_business_account,
+    subscribe_account,
 )
 from waypost.admin.partners import NewPartner, add_partner, check_periods
 from waypost.admin.provisioning import AdminContext, partner_with_email
@@ -92,17 +92,16 @@ async def plan_operator_account(context: AdminContext, account_id: str, members:
     Raises:
         ApiError: a field is missing, invalid or not the adapter's.
     """
-    fields = dict(members)
-    change = AccountChange(fields.pop("kind", None), fields.pop("base_url", None), fields)
     existing = await context.directory.operator_account(account_id)
-    account, _ = await build_operator_account(context, account_id, change)
+    account, _ = await build_operator_account(context, account_id, members)
 
     async def run() -> Mapping[str, Any]:
-        changed, generated = await change_operator_account(context, account_id, change)
-        return {"callback_url": callback_url(context, changed.id), **generated}
+        put = await put_account(context, dict(members), account_id)
+        return {name: value for name, value in put.items() if name not in ("id", "webhook_path")}
 
     if existing is None:
         return create(OPERATOR_ACCOUNT, account_id, run)
+    fields = members.keys() - {"kind", "base_url"}
     wanted = {"base_url": account.base_url, **{name: account[name] for name in fields}}
     current = {"base_url": existing.base_url, **{name: existing[name] for name in fields}}
     return change_or_keep(OPERATOR_ACCOUNT, account_id, current, wanted, run)
@@ -131,8 +130,8 @@ async def plan_business_account(
 
     async def add() -> Mapping[str, Any]:
         partner_id = (await partner_with_email(context, email)).id
-        account = await add_business_account(context, wanted.id, partner_id, wanted.operator_account, wanted.namespace)
-        return {"namespace": account.namespace}
+        new_account = NewBusinessAccount(wanted.id, partner_id, wanted.operator_account, wanted.namespace)
+        return {"namespace": (await put_business_account(context, new_account))["namespace"]}
 
     if existing is None:
         steps = [create(BUSINESS_ACCOUNT, wanted.id, add)]
@@ -167,7 +166,7 @@ async def _check_same(
 
 async def _plan_webhook(context: AdminContext, account_id: str, existing: BusinessAccount | None) -> Step:
     async def run() -> Mapping[str, Any]:
-        return {"callback_url": await subscribe(context, account_id)}
+        return {"callback_url": (await subscribe_account(context, account_id))["callback_url"]}
 
     if existing is not None and await _is_subscribed(context, existing):
         return Step(WEBHOOK, account_id, "keep")
@@ -216,8 +215,8 @@ async def plan_partner(context: AdminContext, wanted: PartnerSetup) -> list[Step
     async def add() -> Mapping[str, Any]:
         added = await add_partner(context, new_partner)
         if periods is not None:
-            await context.database.write(change_own_periods, added.id, asdict(periods))
-        return {"id": added.id}
+            await context.database.write(change_own_periods, added["id"], asdict(periods))
+        return added
 
     if existing is None:
         steps = [create(PARTNER, wanted.email, add)]
@@ -228,56 +227,43 @@ async def plan_partner(context: AdminContext, wanted: PartnerSetup) -> list[Step
             current["retention"] = await context.database.read(read_own_periods, existing.id)
             wanted_values["retention"] = periods
         steps = [change_or_keep(PARTNER, wanted.email, current, wanted_values, change)]
-    credentials = _Credentials(context, wanted.email, existing)
-    for number, secret in enumerate(wanted.client_secrets, 1):
-        steps.append(await credentials.plan(CredentialKind.CLIENT_SECRET, str(number), secret.value))
-    for key in wanted.api_keys:
-        steps.append(await credentials.plan(CredentialKind.API_KEY, key.name, key.value))
-    return steps
+    secrets = [
+        (CredentialKind.CLIENT_SECRET, str(n), secret.value) for n, secret in enumerate(wanted.client_secrets, 1)
+    ]
+    keys = [(CredentialKind.API_KEY, key.name, key.value) for key in wanted.api_keys]
+    return steps + [await _plan_credential(context, wanted.email, existing, *each) for each in (*secrets, *keys)]
 
 
-class _Credentials:
-    """Plans the credentials of one partner, who may be new."""
-
-    def __init__(self, context: AdminContext, email: str, partner: Partner | None) -> None:
-        self._context = context
-        self._email = email
-        self._partner_id = None if partner is None else partner.id
-
-    async def plan(self, kind: CredentialKind, name: str, value: str | None) -> Step:
-        title = f"{name} of {self._email}"
-        if await (self._has_name(kind, name) if value is None else self._has_text(kind, value)):
-            return Step(kind, title, "keep")
-
-        async def run() -> Mapping[str, Any]:
-            return await self._add(kind, name, value)
-
-        return create(kind, title, run)
-
-    async def _has_name(self, kind: CredentialKind, name: str) -> bool:
-        if self._partner_id is None:
-            return False
-        found = await self._context.database.read(list_credentials, kind, self._partner_id)
-        return any(credential.name == name for credential in found)
-
-    async def _has_text(self, kind: CredentialKind, value: str) -> bool:
-        owner = await self._context.database.read(partner_of_credential, kind, hash_secret(value))
-        if owner not in (None, self._partner_id):
+async def _plan_credential(
+    context: AdminContext, email: str, partner: Partner | None, kind: CredentialKind, name: str, value: str | None
+) -> Step:
+    title, partner_id = f"{name} of {email}", None if partner is None else partner.id
+    if value is not None:
+        owner = await context.database.read(partner_of_credential, kind, hash_secret(value))
+        if owner not in (None, partner_id):
             raise _taken_error(kind)
-        return owner is not None
+        is_there = owner is not None
+    else:
+        found = [] if partner_id is None else await context.database.read(list_credentials, kind, partner_id)
+        is_there = any(credential.name == name for credential in found)
+    if is_there:
+        return Step(kind, title, "keep")
+    return create(kind, title, partial(_add_credential, context, email, kind, name, value))
 
-    async def _add(self, kind: CredentialKind, name: str, value: str | None) -> Mapping[str, Any]:
-        context = self._context
-        partner = await partner_with_email(context, self._email)
-        text = context.ids.secret() if value is None else value
-        key_name = name if kind is CredentialKind.API_KEY else ""
-        if not await context.database.write(
-            add_credential, kind, partner.id, hash_secret(text), context.clock.now_ms(), key_name
-        ):  # stored meanwhile: by another process with the same document, or for another partner
-            owner = await context.database.read(partner_of_credential, kind, hash_secret(text))
-            if owner != partner.id:
-                raise _taken_error(kind)
-        return {"api_key": text} if value is None else {}
+
+async def _add_credential(
+    context: AdminContext, email: str, kind: CredentialKind, name: str, value: str | None
+) -> Mapping[str, Any]:
+    partner = await partner_with_email(context, email)
+    text = context.ids.secret() if value is None else value
+    key_name = name if kind is CredentialKind.API_KEY else ""
+    if not await context.database.write(
+        add_credential, kind, partner.id, hash_secret(text), context.clock.now_ms(), key_name
+    ):  # stored meanwhile: by another process with the same document, or for another partner
+        owner = await context.database.read(partner_of_credential, kind, hash_secret(text))
+        if owner != partner.id:
+            raise _taken_error(kind)
+    return {"api_key": text} if value is None else {}
 
 
 def _taken_error(kind: CredentialKind) -> ApiError:
@@ -375,7 +361,10 @@ async def _check_business_account(
 
 
 async def _plan_subscriptions(context: AdminContext, email: str, app: AppSetup, existing_app: App | None) -> list[Step]:
-    found = [] if existing_app is None else await _stored_subscriptions(context, existing_app)
+    unseal = context.directory.unseal
+    found: list[Subscription] = []
+    if existing_app is not None:
+        found = await context.database.read(list_app_subscriptions, existing_app.id, existing_app.partner_id, unseal)
     by_tag = {subscription.tag: subscription for subscription in found}
     forms = [await _read_form(context, wanted) for wanted in app.subscriptions]
     if len({*by_tag, *(form.tag for form in forms)}) > MAX_SUBSCRIPTIONS_PER_APP:
@@ -472,7 +461,3 @@ async def _ping(context: AdminContext, subscription_id: int, wanted: Subscriptio
         return {}
     result = await check_subscription(context, subscription_id)
     return {"ping": "delivered" if result.delivered else result.error or f"status {result.status}"}
-
-
-async def _stored_subscriptions(context: AdminContext, app: App) -> list[Subscription]:
-    return await context.database.read(list_app_subscriptions, app.id, app.partner_id, context.directory.unseal)
