@@ -144,7 +144,7 @@ def _entry_view(entry: RequestLogEntry) -> LoggedRequest:
     view = asdict(entry)
     took_us = view.pop("took_us")
     request = json.loads(entry.request) if entry.request else None
-    answer = json.loads(entry.response) if entry.response else None
+    shown_response = json.loads(entry.response) if entry.response else None
     view["explanation"] = entry.explanation or entry.message  # an error without a documented text explains itself
-    view.update(request=request, response=answer, took_ms=took_us / 1000)
+    view.update(request=request, response=shown_response, took_ms=took_us / 1000)
     return LoggedRequest(**view)
