@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
-from waypost.store.queue.jobs import JobRow, NewJob, subject_reader
+from waypost.store.queue.jobs import SUBJECT_READERS, JobRow, NewJob
 
 
 class PermanentDefect(Exception):
@@ -58,7 +58,7 @@ class Job:
 
 def read_jobs(queue_name: QueueName, group: str, rows: Iterable[JobRow]) -> list[Job]:
     """Return jobs from the rows of the store."""
-    read_subject, in_flight = subject_reader(queue_name), int(JobState.IN_FLIGHT)
+    read_subject, in_flight = SUBJECT_READERS[queue_name], int(JobState.IN_FLIGHT)
     return [
         Job(
             position=row.position,

@@ -192,6 +192,12 @@ class BulkFilter:
         return connection.info[BULK_STATEMENTS].filter(connection, self, members) if members else set()
 
 
+def store_time_ms(connection: Connection, now_ms: int) -> int:
+    """Return the time by the store's own clock, if it has one: clocks of several machines differ; else the given."""
+    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
+    return now_ms if store_ms is None else store_ms
+
+
 class SqliteBulkStatements:
     """Bulk statements of one connection to an in-process engine: a statement prepared once, run for each row.
 

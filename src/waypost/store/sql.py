@@ -8,7 +8,7 @@ same, and the engine unpacks the list.
 engines spell these alike, and SQLite's compiler reads what PostgreSQL's construct holds.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, Generic, NamedTuple, TypeVar, cast
 
@@ -119,6 +119,17 @@ def read_all(
 def read_dicts(connection: Connection, query: Executable, **parameters: Any) -> list[dict[str, Any]]:
     """Return the rows of a query by the names of their columns."""
     return [dict(row) for row in connection.execute(query, parameters).mappings()]
+
+
+def skip_through(connection: Connection, next_value: Executable, last: Any, **parameters: Any) -> Iterator[Any]:
+    """Yield the different values of a column, found by skipping through its index.
+
+    Args:
+        next_value: returns the first value after its parameter `last`, or None.
+        last: before the first value.
+    """
+    while (last := connection.execute(next_value, {**parameters, "last": last}).scalar_one_or_none()) is not None:
+        yield last
 
 
 def row_values(table: Table, value: Any, **columns: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from waypost.base.clock import Clock
 from waypost.base.encryption import KeyState, SecretBox, WrongInstanceKey
 from waypost.base.loops import Loop
 from waypost.base.telemetry.logs import log
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import store_time_ms
 from waypost.store.contract import WrongStore
 from waypost.store.database import NOTIFICATIONS_MISSED, Database
 from waypost.store.requests.idempotency import encryption_context
@@ -225,7 +225,7 @@ def delete_process_key(connection: Connection, holder: str) -> None:
 
 def read_process_keys(connection: Connection, now_ms: int) -> list[tuple[str, str]]:
     """Return what each running process has reported: the key in use, and all it has; empty texts if nothing."""
-    since_ms = (connection.info[BULK_STATEMENTS].now_ms(connection) or now_ms) - LIVE_MS
+    since_ms = store_time_ms(connection, now_ms) - LIVE_MS
     rows = connection.execute(
         select(process_keys.c.in_use, process_keys.c.known)
         .select_from(processes.outerjoin(process_keys, process_keys.c.holder == processes.c.holder))

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from itertools import groupby, islice
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, exists, func, select, tuple_, update
+from sqlalchemy import Column, ColumnElement, Connection, exists, func, select, tuple_, update
 
 from waypost.base.ids import is_uuid
 from waypost.domain.app import CUSTOMER_SERVICE_WINDOW_MS
 from waypost.domain.message import MessageState
-from waypost.store.messages.lists import MessageCursor, SearchPage, SearchResults
-from waypost.store.messages.received import find_inbound_by_ids
+from waypost.store.messages.lists import MESSAGE_ORDER, MessageCursor, SearchPage, SearchResults, TimeOrder
+from waypost.store.messages.received import INBOUND_ORDER, find_inbound_by_ids
 from waypost.store.messages.recipients import names_of_persons
-from waypost.store.messages.search import MAX_SEARCHED_NUMBERS, ascii_parts, current_messages, text_condition
-from waypost.store.sql import equals_any
+from waypost.store.messages.search import ascii_parts, current_messages, numbers_of_app, text_condition
+from waypost.store.sql import equals_any, read_dicts
 from waypost.store.tables import inbound_messages, messages, recipients
 
 MAX_SCANNED_ACTIVITIES: Final = 5_000
@@ -104,16 +104,16 @@ def mark_conversation_read(connection: Connection, app_id: str, recipient_id: in
     )
 
 
+@dataclass(frozen=True, slots=True)
 class _ConversationReader:
-    def __init__(self, connection: Connection, partner_id: int, app_id: str, query: ConversationFilter) -> None:
-        self._connection = connection
-        self._partner_id = partner_id
-        self._app_id = app_id
-        self._query = query
+    connection: Connection
+    partner_id: int
+    app_id: str
+    query: ConversationFilter
 
     def page_by_activity(self, page: SearchPage) -> SearchResults:
         """Return the page of the recipients that were active last."""
-        scan = _ActivityScan(self._connection, self._partner_id, self._app_id, self._query, page)
+        scan = _ActivityScan(self.connection, self.partner_id, self.app_id, self.query, page)
         rows: list[dict[str, Any]] = []
         candidates = scan.candidates()
         examined = 0
@@ -148,69 +148,50 @@ class _ConversationReader:
     def found_ids(self) -> list[int]:
         """Return the recipients of the filter's number or id."""
         person = func.coalesce(recipients.c.same_as, recipients.c.id)
-        of_app = (recipients.c.app_id == self._app_id, recipients.c.partner_id == self._partner_id)
-        if self._query.id is not None:
-            name = self._query.id
-            found = set(self._connection.execute(select(person).where(*of_app, recipients.c.user_id == name)).scalars())
-            found |= self._recipients_of_message(name)
-            return sorted(found)
-        number = self._query.number or ""
-        numbers = (
-            select(person.label("id"), recipients.c.phone_number)
-            .where(recipients.c.app_id == self._app_id, recipients.c.phone_number.is_not(None))
-            .limit(MAX_SEARCHED_NUMBERS)
-            .subquery()
-        )
+        of_app = (recipients.c.app_id == self.app_id, recipients.c.partner_id == self.partner_id)
+        if self.query.id is not None:
+            has_id = select(person).where(*of_app, recipients.c.user_id == self.query.id)
+            return sorted({*self.connection.execute(has_id).scalars(), *self._recipients_of_message(self.query.id)})
+        number, numbers = self.query.number or "", numbers_of_app(self.app_id)
         partial = select(numbers.c.id).where(numbers.c.phone_number.contains(number))
         exact = select(person).where(*of_app, recipients.c.phone_number == number)
-        found = {
-            *self._connection.execute(exact).scalars(),
-            *self._connection.execute(partial.limit(MAX_FOUND_RECIPIENTS)).scalars(),
-        }
-        return sorted(found)
+        queries = (exact, partial.limit(MAX_FOUND_RECIPIENTS))
+        return sorted({one for query in queries for one in self.connection.execute(query).scalars()})
 
     def _recipients_of_message(self, name: str) -> set[int]:
         """Return the recipient of a message, sent or received, by any of its ids."""
-        own = (messages.c.app_id == self._app_id, messages.c.partner_id == self._partner_id)
+        own = (messages.c.app_id == self.app_id, messages.c.partner_id == self.partner_id)
         queries: list[Any] = [
             select(messages.c.recipient_id).where(messages.c.operator_message_id == name, *own).limit(2),
             select(inbound_messages.c.recipient_id).where(
                 inbound_messages.c.operator_message_id == name,
-                inbound_messages.c.app_id == self._app_id,
-                inbound_messages.c.partner_id == self._partner_id,
+                inbound_messages.c.app_id == self.app_id,
+                inbound_messages.c.partner_id == self.partner_id,
             ),
         ]
         if is_uuid(name.lower()):
             queries.append(select(messages.c.recipient_id).where(messages.c.id == name.lower(), *own))
-        ids = {one for query in queries for one in self._connection.execute(query).scalars() if one}
+        ids = {one for query in queries for one in self.connection.execute(query).scalars() if one}
         return {row["same_as"] or row["id"] for row in self.read_rows(sorted(ids))}
 
     def read_rows(self, ids: Sequence[int]) -> list[dict[str, Any]]:
         """Return rows of recipients, each with its last messages and `last_ms`, unordered."""
         if not ids:
             return []
-        query = _CONVERSATIONS.where(recipients.c.app_id == self._app_id, recipients.c.partner_id == self._partner_id)
-        rows = [dict(row) for row in self._connection.execute(query, {"ids": list(ids)}).mappings()]
-        return [{**row, "last_ms": self._last_ms(row)} for row in rows]
+        query = _CONVERSATIONS.where(recipients.c.app_id == self.app_id, recipients.c.partner_id == self.partner_id)
+        return [{**row, "last_ms": self._last_ms(row)} for row in read_dicts(self.connection, query, ids=list(ids))]
 
     def add_details(self, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return rows with their last messages."""
+        scope = (self.connection, self.partner_id, self.app_id)
         sent_ids = [row["last_sent_id"] for row in rows if row["last_sent_id"]]
         received_ids = [row["last_received_id"] for row in rows if row["last_received_id"]]
-        sent = {row["id"]: row for row in self._read_sent(sent_ids)}
-        received = {
-            row["operator_message_id"]: row
-            for row in find_inbound_by_ids(self._connection, self._partner_id, self._app_id, received_ids)
-        }
+        sent = {row["id"]: row for row in (current_messages(*scope, sent_ids) if sent_ids else ())}
+        received = {row["operator_message_id"]: row for row in find_inbound_by_ids(*scope, received_ids)}
         return [
             {**row, "sent": sent.get(row["last_sent_id"]), "received": received.get(row["last_received_id"])}
             for row in rows
         ]
-
-    def _read_sent(self, ids: Sequence[str]) -> list[dict[str, Any]]:
-        if not ids:
-            return []
-        return current_messages(self._connection, self._partner_id, self._app_id, ids)
 
     def _current(self, candidates: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
         """Return the rows of candidates whose last activity is that by which they were found, in the same order."""
@@ -222,7 +203,7 @@ class _ConversationReader:
         ]
 
     def _matches(self, row: dict[str, Any]) -> bool:
-        query = self._query
+        query = self.query
         if query.open_at_ms is not None and (row["window_until_ms"] or 0) <= query.open_at_ms:
             return False
         if query.is_unread and not row["unread"]:
@@ -234,32 +215,26 @@ class _ConversationReader:
     def _last_ms(self, row: dict[str, Any]) -> int:
         """Return the time of a recipient's last activity; 0 without any."""
         wrote_ms = (row["window_until_ms"] or CUSTOMER_SERVICE_WINDOW_MS) - CUSTOMER_SERVICE_WINDOW_MS
-        return wrote_ms if self._query.is_of_writers else max(wrote_ms, row["last_sent_ms"] or 0)
+        return wrote_ms if self.query.is_of_writers else max(wrote_ms, row["last_sent_ms"] or 0)
 
 
+@dataclass(slots=True)
 class _ActivityScan:
-    """The recipients of an app in the order of their activities, newest first; each once.
+    """The recipients of an app in the order of their activities, newest first; each once."""
 
-    Attributes:
-        horizon_ms: how far back the scan went, if its limit ended it.
-    """
-
-    def __init__(
-        self, connection: Connection, partner_id: int, app_id: str, query: ConversationFilter, page: SearchPage
-    ) -> None:
-        self._connection = connection
-        self._app_id = app_id
-        self._partner_id = partner_id
-        self._query = query
-        self._page = page
-        self.horizon_ms: int | None = None
+    connection: Connection
+    partner_id: int
+    app_id: str
+    query: ConversationFilter
+    page: SearchPage
+    horizon_ms: int | None = None  # how far back the scan went, if its limit ended it
 
     def candidates(self) -> Iterator[tuple[int, int]]:
         """Yield `(time, recipient id)` of activities before the page's cursor; a recipient's newest only."""
-        before = None if self._page.before is None else _cursor_position(self._page.before)
+        before = None if self.page.before is None else _cursor_position(self.page.before)
         known: set[int] = set()
         sources = [self._writers()]
-        if not self._query.is_of_writers:
+        if not self.query.is_of_writers:
             sources.append(self._addressees())
         for _, group in groupby(heapq.merge(*sources, reverse=True), key=lambda activity: activity[0]):
             for activity in sorted(set(group), reverse=True):
@@ -275,22 +250,20 @@ class _ActivityScan:
         """Yield recipients by the end of their window, which is a day after they wrote last."""
         window = recipients.c.window_until_ms
         conditions: list[ColumnElement[bool]] = [window.is_not(None), recipients.c.same_as.is_(None)]
-        if self._query.open_at_ms is not None:
-            conditions.append(window > self._query.open_at_ms)
-        if self._query.is_unread:
+        if self.query.open_at_ms is not None:
+            conditions.append(window > self.query.open_at_ms)
+        if self.query.is_unread:
             conditions.append(exists(_UNREAD_TIMES))
-        needle = (self._query.name or "").casefold()
-        if self._query.name:
-            conditions.append(text_condition(self._connection, recipients.c.name, ascii_parts(self._query.name)))
-        until_ms = None
-        if self._page.before is not None:
-            until_ms = self._page.before.accepted_on_ms + CUSTOMER_SERVICE_WINDOW_MS
-        of_app = recipients.c.app_id == self._app_id
+        needle = (self.query.name or "").casefold()
+        if self.query.name:
+            conditions.append(text_condition(self.connection, recipients.c.name, ascii_parts(self.query.name)))
+        cursor = self.page.before
+        until_ms = None if cursor is None else cursor.accepted_on_ms + CUSTOMER_SERVICE_WINDOW_MS
+        of_app = recipients.c.app_id == self.app_id
         end = select(window).where(of_app, window.is_not(None))
         end = end if until_ms is None else end.where(window <= until_ms)
-        end_ms = self._connection.execute(
-            end.order_by(window.desc()).offset(self._page.scan_limit).limit(1)
-        ).scalar_one_or_none()
+        end = end.order_by(window.desc()).offset(self.page.scan_limit).limit(1)
+        end_ms = self.connection.execute(end).scalar_one_or_none()
         if end_ms is not None:
             self._limit(end_ms - CUSTOMER_SERVICE_WINDOW_MS)
             conditions.append(window > end_ms)
@@ -300,7 +273,7 @@ class _ActivityScan:
             if before is not None:
                 query = query.where(tuple_(window, recipients.c.id) < before)
             newest = query.order_by(window.desc(), recipients.c.id.desc()).limit(_ACTIVITY_BATCH)
-            rows = self._connection.execute(newest).all()
+            rows = self.connection.execute(newest).all()
             for ends_ms, recipient_id, name in rows:
                 if needle in name.casefold():
                     yield ends_ms - CUSTOMER_SERVICE_WINDOW_MS, recipient_id
@@ -311,17 +284,14 @@ class _ActivityScan:
     def _addressees(self) -> Iterator[tuple[int, int]]:
         """Yield the recipients of the newest messages; those without a recipient yet are left out."""
         at_ms = messages.c.accepted_on_ms
-        before: tuple[int, str] | None = None
-        if self._page.before is not None:
-            before = (self._page.before.accepted_on_ms + 1, "")
+        cursor = self.page.before
+        before = None if cursor is None else MessageCursor(cursor.accepted_on_ms + 1, "")
         batch, scanned, first_ms = _CHUNK, 0, None
         while True:
-            query = select(at_ms, messages.c.id, messages.c.recipient_id).where(
-                messages.c.app_id == self._app_id, messages.c.partner_id == self._partner_id
+            query: Any = select(at_ms, messages.c.id, messages.c.recipient_id).where(
+                messages.c.app_id == self.app_id, messages.c.partner_id == self.partner_id
             )
-            if before is not None:
-                query = query.where(tuple_(at_ms, messages.c.id) < before)
-            rows = self._connection.execute(query.order_by(at_ms.desc(), messages.c.id.desc()).limit(batch)).all()
+            rows: Any = self.connection.execute(MESSAGE_ORDER.sort_newest_first(query, before).limit(batch)).all()
             for accepted_on_ms, _, recipient_id in rows:
                 if recipient_id is not None:
                     yield accepted_on_ms, recipient_id
@@ -329,10 +299,10 @@ class _ActivityScan:
             if len(rows) < batch:
                 return
             first_ms, last_ms = rows[0][0] if first_ms is None else first_ms, rows[-1][0]
-            if scanned >= self._page.scan_limit:
+            if scanned >= self.page.scan_limit:
                 self._limit(last_ms if last_ms < first_ms else last_ms - 1)  # the next page has to begin further back
                 return
-            before, batch = (last_ms, rows[-1][1]), min(_ACTIVITY_BATCH, self._page.scan_limit - scanned)
+            before, batch = MessageCursor(last_ms, rows[-1][1]), min(_ACTIVITY_BATCH, self.page.scan_limit - scanned)
 
     def _limit(self, horizon_ms: int) -> None:
         self.horizon_ms = horizon_ms if self.horizon_ms is None else max(self.horizon_ms, horizon_ms)
@@ -348,34 +318,29 @@ def _cursor_position(cursor: MessageCursor) -> tuple[int, int]:
     return cursor.accepted_on_ms, int(cursor.id) if is_id else 0
 
 
-def _last_sent(*columns: ColumnElement[Any]) -> Any:
-    newest = select(*columns).where(messages.c.recipient_id == recipients.c.id)
-    return newest.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc()).limit(1).correlate(recipients)
+def _last(order: TimeOrder, column: Column[Any]) -> Any:
+    newest = order.sort_newest_first(select(column).where(column.table.c.recipient_id == recipients.c.id), None)
+    return newest.limit(1).correlate(recipients).scalar_subquery()
 
 
-_LAST_RECEIVED: Final = (
-    select(inbound_messages.c.operator_message_id)
-    .where(inbound_messages.c.recipient_id == recipients.c.id)
-    .order_by(inbound_messages.c.received_on_ms.desc(), inbound_messages.c.operator_message_id.desc())
-    .limit(1)
-    .correlate(recipients)
-)
 _UNREAD_TIMES: Final = (
     select(inbound_messages.c.received_on_ms)
     .where(
         inbound_messages.c.recipient_id == recipients.c.id,
         inbound_messages.c.received_on_ms > func.coalesce(recipients.c.read_until_ms, 0),
-        inbound_messages.c.received_on_ms > func.coalesce(_last_sent(messages.c.accepted_on_ms).scalar_subquery(), 0),
+        inbound_messages.c.received_on_ms > func.coalesce(_last(MESSAGE_ORDER, messages.c.accepted_on_ms), 0),
     )
     .correlate(recipients)
 )
 _UNREAD: Final = _UNREAD_TIMES.limit(MAX_UNREAD).subquery()
 _CONVERSATIONS: Final = select(
-    recipients.c.id, recipients.c.phone_number, recipients.c.user_id, recipients.c.name, recipients.c.window_until_ms,
-    recipients.c.read_until_ms, recipients.c.same_as,
-    _last_sent(messages.c.id).scalar_subquery().label("last_sent_id"),
-    _last_sent(messages.c.accepted_on_ms).scalar_subquery().label("last_sent_ms"),
-    _last_sent(messages.c.state).scalar_subquery().label("last_sent_state"),
-    _LAST_RECEIVED.scalar_subquery().label("last_received_id"),
+    *(
+        recipients.c[name]
+        for name in ("id", "phone_number", "user_id", "name", "window_until_ms", "read_until_ms", "same_as")
+    ),
+    _last(MESSAGE_ORDER, messages.c.id).label("last_sent_id"),
+    _last(MESSAGE_ORDER, messages.c.accepted_on_ms).label("last_sent_ms"),
+    _last(MESSAGE_ORDER, messages.c.state).label("last_sent_state"),
+    _last(INBOUND_ORDER, inbound_messages.c.operator_message_id).label("last_received_id"),
     select(func.count()).select_from(_UNREAD).correlate(recipients).scalar_subquery().label("unread"),
-).where(equals_any(recipients.c.id, "ids"))  # fmt: skip
+).where(equals_any(recipients.c.id, "ids"))

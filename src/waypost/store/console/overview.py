@@ -6,9 +6,9 @@ day queries it in parts and caches the results (`console/overview/queries.py`).
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, FromClause, case, func, select
+from sqlalchemy import Connection, FromClause, case, func, select
 
 from waypost.base.clock import MINUTE_MS
 from waypost.domain.app import App
@@ -19,6 +19,7 @@ from waypost.store.accounts.partners import apps_with_operators
 from waypost.store.queue.depths import DeadLetter, read_dead_letters
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import group_subscription_id, is_live_group, live_group, open_callbacks, replay_group
+from waypost.store.sql import read_all, read_dicts
 from waypost.store.tables import (
     callbacks,
     inbound_messages,
@@ -84,13 +85,9 @@ def counts_by_minute(
     )
     minute = (scanned.c.accepted_on_ms.op("/")(MINUTE_MS)).label("minute")
     failed = case((scanned.c.state == "failed", scanned.c.reason))
-    rows = connection.execute(
-        select(
-            minute, scanned.c.state, scanned.c.code, func.count().label("messages"),
-            func.max(failed).label("reason"),
-        ).group_by(minute, scanned.c.state, scanned.c.code)
-    ).all()  # fmt: skip
-    counts = [MinuteCount(*row) for row in rows]
+    kinds = (minute, scanned.c.state, scanned.c.code)
+    counted = select(*kinds, func.count().label("messages"), func.max(failed).label("reason")).group_by(*kinds)
+    counts = read_all(connection, counted, lambda row: MinuteCount(*row))
     if sum(count.messages for count in counts) < at_most:
         return StoredMinuteCounts(counts, from_ms)
     oldest = min(count.minute for count in counts)
@@ -114,18 +111,16 @@ class AppQueueDepth:
 
 def groups_of_app(app: App, subscription_ids: Collection[int]) -> tuple[tuple[QueueName, tuple[str, ...]], ...]:
     """Return the groups of each queue that belong to an app: by its number, its business account, its subscriptions."""
-    source = [app.phone_number] if app.phone_number else []
-    number = [app.phone_number_id] if app.phone_number_id else []
-    account = [app.business_account_id] if app.business_account_id else []
-    callback_groups = [
-        group(subscription_id) for subscription_id in subscription_ids for group in (live_group, replay_group)
-    ]
+    source = (app.phone_number,) if app.phone_number else ()
+    number = (app.phone_number_id,) if app.phone_number_id else ()
+    account = (app.business_account_id,) if app.business_account_id else ()
+    callbacks_of = tuple(group(one) for one in subscription_ids for group in (live_group, replay_group))
     return (
         (QueueName.OUTBOUND, (*source, *(f"templates {account_id}" for account_id in account))),
-        (QueueName.UNCONFIRMED, tuple(source)),
+        (QueueName.UNCONFIRMED, source),
         (QueueName.WEBHOOKS, (*number, *account)),
-        (QueueName.MEDIA, tuple(number)),
-        (QueueName.CALLBACKS, tuple(callback_groups)),
+        (QueueName.MEDIA, number),
+        (QueueName.CALLBACKS, callbacks_of),
     )
 
 
@@ -140,13 +135,14 @@ def _read_queue_depth(connection: Connection, queue_name: QueueName, groups: Seq
     jobs, is_longer, oldest, tries, note = 0, False, None, 0, ""
     for group in groups:
         source: FromClause = open_callbacks if is_live_group(queue_name, group) else queue_jobs
+        of_group = (
+            source.c.subscription_id == group_subscription_id(group)
+            if source is open_callbacks
+            else source.c.concurrency_group == group
+        )
         scanned = (
             select(source.c.due_ms, source.c.attempt, source.c.note)
-            .where(
-                source.c.queue == int(queue_name),
-                _group_condition(source, group),
-                source.c.state < int(JobState.DEAD_LETTER),
-            )
+            .where(source.c.queue == int(queue_name), of_group, source.c.state < int(JobState.DEAD_LETTER))
             .order_by(source.c.position)
             .limit(MAX_COUNTED_PER_GROUP)
             .subquery()
@@ -169,12 +165,6 @@ def _read_queue_depth(connection: Connection, queue_name: QueueName, groups: Seq
     return AppQueueDepth(queue_name, jobs, is_longer, oldest, tries, note)
 
 
-def _group_condition(source: FromClause, group: str) -> ColumnElement[bool]:
-    if source is open_callbacks:
-        return source.c.subscription_id == group_subscription_id(group)
-    return source.c.concurrency_group == group
-
-
 def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Collection[int]) -> list[DeadLetter]:
     """Return an app's dead letters, with unreadable webhooks of its operator account that name no number."""
     app_groups = {
@@ -191,14 +181,11 @@ def dead_letters_of_app(connection: Connection, app: App, subscription_ids: Coll
 
 def receivers_of_app(connection: Connection, partner_id: int, app_id: str) -> list[dict[str, Any]]:
     """Return an app's subscriptions by id, with their health; without secrets and queue depths."""
-    names = (
-        "id", "tag", "url", "active", "failing_since_ms", "retry_after_until_ms", "paused_on_ms",
-        "pause_reason",
-    )  # fmt: skip
-    query = select(*(subscriptions.c[name] for name in names)).where(
+    names = "id tag url active failing_since_ms retry_after_until_ms paused_on_ms pause_reason"
+    query = select(*(subscriptions.c[name] for name in names.split())).where(
         subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
     )
-    return [dict(row) for row in connection.execute(query.order_by(subscriptions.c.id)).mappings()]
+    return read_dicts(connection, query.order_by(subscriptions.c.id))
 
 
 def templates_with_problems(
@@ -208,24 +195,14 @@ def templates_with_problems(
     column = templates.c
     is_blocked = column.status.in_(_BLOCKED_STATUSES) | ((column.quality == "LOW") & (column.status == "APPROVED"))
     is_rejected = column.status.in_(_REJECTED_STATUSES) & (column.modified_on_ms >= rejected_since_ms)
-    query = (
-        select(
-            column.id, column.element_name, column.language_code, column.status, column.quality,
-            column.reason, column.modified_on_ms,
-        )
-        .where(
-            column.business_account_id == business_account_id,
-            column.partner_id == partner_id,
-            is_blocked | is_rejected,
-        )
-        .order_by(column.id.desc())
-        .limit(MAX_PROBLEM_TEMPLATES)
-    )  # fmt: skip
-    return list(connection.execute(query).all())
+    names = ("id", "element_name", "language_code", "status", "quality", "reason", "modified_on_ms")
+    query = select(*(column[name] for name in names)).where(
+        column.business_account_id == business_account_id, column.partner_id == partner_id, is_blocked | is_rejected
+    )
+    return list(connection.execute(query.order_by(column.id.desc()).limit(MAX_PROBLEM_TEMPLATES)).all())
 
 
-@dataclass(frozen=True, slots=True)
-class OperatorActivity:
+class OperatorActivity(NamedTuple):
     """Recent activity of the operator, from an app's newest messages."""
 
     accepted_ms: int | None  # when the operator last accepted or reported one
@@ -287,24 +264,11 @@ def onboarding_progress(
         inbound_messages.c.partner_id == partner_id,
         inbound_messages.c.received_on_ms >= first_ms,
     )
-    return OnboardingProgress(
-        True,
-        False,
-        True,
-        exists(select(inbound_messages.c.operator_message_id).where(*is_reply)),
-        any(_has_delivered(connection, subscription_id) for subscription_id in subscription_ids),
-    )
-
-
-def _has_delivered(connection: Connection, subscription_id: int) -> bool:
-    """Return True if one of a receiver's newest callbacks was delivered."""
-    newest = (
-        select(callbacks.c.delivered)
-        .where(callbacks.c.subscription_id == subscription_id)
-        .order_by(callbacks.c.created_on_ms.desc())
-        .limit(MAX_CHECKED_CALLBACKS)
-    )
-    return True in connection.execute(newest).scalars().all()
+    has_inbound = exists(select(inbound_messages.c.operator_message_id).where(*is_reply))
+    newest = select(callbacks.c.delivered).order_by(callbacks.c.created_on_ms.desc()).limit(MAX_CHECKED_CALLBACKS)
+    of_receivers = (newest.where(callbacks.c.subscription_id == one) for one in subscription_ids)
+    has_callback = any(True in connection.execute(of_receiver).scalars().all() for of_receiver in of_receivers)
+    return OnboardingProgress(True, False, True, has_inbound, has_callback)
 
 
 def last_webhook_ms(connection: Connection, operator_account_id: str) -> int | None:

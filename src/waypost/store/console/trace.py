@@ -8,9 +8,11 @@ from sqlalchemy import Connection, func, select
 from waypost.domain.message import MessageState
 from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.callbacks.receivers import receiver_failure
+from waypost.store.messages.lists import MESSAGE_ORDER
 from waypost.store.messages.messages import TIMED_STATES, find_messages_with_codes, read_request
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import find_open_callback
+from waypost.store.sql import read_all, read_dicts
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 from waypost.store.trace_events import SEND_ATTEMPTED
 
@@ -23,31 +25,24 @@ MAX_SCANNED_JOBS: Final = 20_000  # of a group's jobs, when one is searched for 
 
 def message_counts(connection: Connection) -> dict[str, int]:
     """Return the number of messages in each state."""
-    rows = connection.execute(select(messages.c.state, func.count().label("messages")).group_by(messages.c.state))
-    return {row.state: row.messages for row in rows}
+    counted = select(messages.c.state, func.count()).group_by(messages.c.state)
+    return dict(read_all(connection, counted, tuple))
 
 
 def newest_messages(connection: Connection, app_id: str, at_most: int) -> list[dict[str, Any]]:
     """Return the messages that an app has sent, newest first: their states, without content."""
-    columns = (
-        messages.c.id, messages.c.destination, messages.c.kind, messages.c.state, messages.c.code,
-        messages.c.reason, messages.c.operator_message_id, messages.c.accepted_on_ms,
-    )  # fmt: skip
-    query = select(*columns).where(messages.c.app_id == app_id)
-    newest = query.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc()).limit(at_most)
-    return [dict(row) for row in connection.execute(newest).mappings()]
+    names = "id destination kind state code reason operator_message_id accepted_on_ms"
+    query = select(*(messages.c[name] for name in names.split())).where(messages.c.app_id == app_id)
+    return read_dicts(connection, MESSAGE_ORDER.sort_newest_first(query, None).limit(at_most))
 
 
 def newest_templates(connection: Connection, app_id: str, at_most: int) -> list[dict[str, Any]]:
     """Return the templates that an app has submitted, newest first, with their status, without deleted ones."""
-    columns = (
-        templates.c.id, templates.c.element_name, templates.c.language_code, templates.c.category,
-        templates.c.status, templates.c.quality, templates.c.reason, templates.c.operator_template_id,
-        templates.c.created_on_ms,
-    )  # fmt: skip
-    query = select(*columns).where(templates.c.app_id == app_id, templates.c.status != "DELETED")
-    newest = query.order_by(templates.c.id.desc()).limit(at_most)
-    return [dict(row) for row in connection.execute(newest).mappings()]
+    names = "id element_name language_code category status quality reason operator_template_id created_on_ms"
+    query = select(*(templates.c[name] for name in names.split())).where(
+        templates.c.app_id == app_id, templates.c.status != "DELETED"
+    )
+    return read_dicts(connection, query.order_by(templates.c.id.desc()).limit(at_most))
 
 
 def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | None:
@@ -67,15 +62,18 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     for name in _TIME_COLUMNS.values():
         del trace[name]
     trace["events"] = _read_events(connection, row)
-    trace["waiting"] = _find_message_job(connection, row["source"], message_id, row["state"])
+    # Its own job: it waits to be sent or, if the message is uncertain, for a status
+    waiting = _find_job(connection, QueueName.OUTBOUND, row["source"], JobSubject(SubjectKind.MESSAGE, message_id))
+    if waiting is None and row["state"] == MessageState.UNCERTAIN:
+        subject = JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id)
+        waiting = _find_job(connection, QueueName.UNCONFIRMED, row["source"], subject)
+    trace["waiting"] = waiting
     callback_query = (
         select(callbacks)
         .where(callbacks.c.message_id == message_id)
         .order_by(callbacks.c.created_on_ms, callbacks.c.sequence)  # ids of one millisecond have no order
     )
-    trace["callbacks"] = [
-        read_callback_details(connection, dict(callback)) for callback in connection.execute(callback_query).mappings()
-    ]
+    trace["callbacks"] = [read_callback_details(connection, row) for row in read_dicts(connection, callback_query)]
     return trace
 
 
@@ -83,19 +81,12 @@ def _read_events(connection: Connection, row: Mapping[Any, Any]) -> list[dict[st
     """Return the events of a message, oldest first: the times in its row, and the events with rows of their own."""
     columns = ("id", "message_id", "event", "at_ms", "applied", "detail")
     query = select(*(message_events.c[name] for name in columns)).where(message_events.c.message_id == row["id"])
-    events = [
-        {
-            "id": state.value,
-            "message_id": row["id"],
-            "event": state.value,
-            "at_ms": row[column],
-            "applied": True,
-            "detail": "",
-        }
+    events: list[dict[str, Any]] = [
+        dict(zip(columns, (state.value, row["id"], state.value, row[column], True, ""), strict=True))
         for state, column in _TIME_COLUMNS.items()
         if row[column] is not None
     ]
-    events += [dict(event) for event in connection.execute(query.order_by(message_events.c.id)).mappings()]
+    events += read_dicts(connection, query.order_by(message_events.c.id))
     return sorted(events, key=lambda event: (event["at_ms"], _EVENT_ORDER.get(event["event"], len(_EVENT_ORDER))))
 
 
@@ -148,30 +139,12 @@ def app_message_content(
     connection: Connection, partner_id: int, app_id: str, message_id: str
 ) -> tuple[MessageContent, bool] | None:
     """Return the content of one of an app's messages, and whether it holds a one-time code; or None."""
-    query = select(
-        messages.c.id, messages.c.kind, messages.c.content, messages.c.request, messages.c.compressed_request,
-        messages.c.template_id,
-    ).where(
-        messages.c.id == message_id,
-        messages.c.partner_id == partner_id,
-        messages.c.app_id == app_id,
-    )  # fmt: skip
-    stored = connection.execute(query).one_or_none()
+    is_own = (messages.c.partner_id == partner_id, messages.c.app_id == app_id)
+    stored = connection.execute(select(messages).where(messages.c.id == message_id, *is_own)).one_or_none()
     if stored is None:
         return None
     row = MessageContent(stored.id, stored.kind, stored.content, read_request(stored), stored.template_id)
-    code_columns = {"id": row.id, "kind": row.kind, "template_id": row.template_id, "content": row.content}
-    return row, bool(find_messages_with_codes(connection, partner_id, [code_columns]))
-
-
-def _find_message_job(connection: Connection, source: str, message_id: str, state: str) -> dict[str, Any] | None:
-    """Return the message's own job: it waits to be sent or, if the message is uncertain, for a status."""
-    job = _find_job(connection, QueueName.OUTBOUND, source, JobSubject(SubjectKind.MESSAGE, message_id))
-    if job is None and state == MessageState.UNCERTAIN:
-        job = _find_job(
-            connection, QueueName.UNCONFIRMED, source, JobSubject(SubjectKind.UNCONFIRMED_MESSAGE, message_id)
-        )
-    return job
+    return row, bool(find_messages_with_codes(connection, partner_id, [row._asdict()]))
 
 
 def _find_job(connection: Connection, queue_name: QueueName, group: str, subject: JobSubject) -> dict[str, Any] | None:

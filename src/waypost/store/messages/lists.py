@@ -5,14 +5,14 @@ read from an index in its order, so that its cost does not depend on what else i
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
-from sqlalchemy import Column, ColumnElement, Connection, bindparam, func, select, tuple_
+from sqlalchemy import Column, ColumnElement, Connection, func, select, tuple_
 
-from waypost.store.sql import equals_any
+from waypost.store.sql import equals_any, read_all, read_dicts
 from waypost.store.tables import messages, recipients, templates
 
 MAX_PAGE_ROWS: Final = 200  # maximum number of rows on a page
@@ -60,22 +60,14 @@ def messages_of_app(
         person = func.coalesce(recipients.c.same_as, recipients.c.id)  # a former or a parent id leads to it too
         recipient_id = select(person).where(recipients.c.app_id == app_id, name == destination)
         query = query.where(messages.c.recipient_id == recipient_id.scalar_subquery())
-    if before is not None:
-        position = tuple_(messages.c.accepted_on_ms, messages.c.id)
-        query = query.where(position < (before.accepted_on_ms, before.id))
-    newest = query.order_by(messages.c.accepted_on_ms.desc(), messages.c.id.desc())
-    return [dict(row) for row in connection.execute(newest.limit(min(at_most, MAX_PAGE_ROWS))).mappings()]
+    newest = MESSAGE_ORDER.sort_newest_first(query, before)
+    return read_dicts(connection, newest.limit(min(at_most, MAX_PAGE_ROWS)))
 
 
 def template_names(connection: Connection, partner_id: int, app_id: str, at_most: int = 1000) -> dict[str, str]:
     """Return the names of an app's templates by id, newest first; deleted ones too, as messages outlive them."""
-    query = (
-        select(templates.c.id, templates.c.element_name, templates.c.language_code)
-        .where(templates.c.app_id == app_id, templates.c.partner_id == partner_id)
-        .order_by(templates.c.id.desc())
-        .limit(at_most)
-    )
-    return _format_names(connection.execute(query))
+    of_app = _TEMPLATES.where(templates.c.app_id == app_id, templates.c.partner_id == partner_id)
+    return dict(read_all(connection, of_app.order_by(templates.c.id.desc()).limit(at_most), _name_by_id))
 
 
 def template_names_by_ids(connection: Connection, partner_id: int, ids: Iterable[str | None]) -> dict[str, str]:
@@ -85,19 +77,18 @@ def template_names_by_ids(connection: Connection, partner_id: int, ids: Iterable
         partner_id: owner of the templates; those of others are left out.
         ids: as messages have them; None and repeated ids cost nothing.
     """
-    template_ids = {template_id for template_id in ids if template_id}
+    template_ids = sorted({template_id for template_id in ids if template_id})
     if not template_ids:
         return {}
-    return _format_names(connection.execute(_TEMPLATE_NAMES, {"ids": sorted(template_ids), "partner_id": partner_id}))
+    named = _TEMPLATES.where(equals_any(templates.c.id, "ids"), templates.c.partner_id == partner_id)
+    return dict(read_all(connection, named, _name_by_id, ids=template_ids))
 
 
-def _format_names(rows: Iterable[Any]) -> dict[str, str]:
-    return {row.id: f"{row.element_name} ({row.language_code})" for row in rows}
+def _name_by_id(row: Any) -> tuple[str, str]:
+    return row.id, f"{row.element_name} ({row.language_code})"
 
 
-_TEMPLATE_NAMES: Final = select(templates.c.id, templates.c.element_name, templates.c.language_code).where(
-    equals_any(templates.c.id, "ids"), templates.c.partner_id == bindparam("partner_id")
-)
+_TEMPLATES: Final = select(templates.c.id, templates.c.element_name, templates.c.language_code)
 
 
 _Select = Any  # of many columns
@@ -170,30 +161,55 @@ class TimeOrder:
         query = query.order_by(self.at_ms.desc()).offset(scan_limit).limit(1)
         return connection.execute(query).scalar_one_or_none()
 
-    def merge_page(
+    def scan(
         self,
-        sources: Iterable[Iterable[dict[str, Any]]],
+        connection: Connection,
+        query: _Select,
         page: SearchPage,
-        *,
-        from_ms: int | None,
-        horizon_ms: int | None,
-    ) -> SearchResults:
-        """Return one page, merged from sources that are each in this order.
+        batch: int,
+        match: Callable[[list[dict[str, Any]]], Iterable[dict[str, Any]]],
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the matches among a query's rows, newest first, read as far as the caller iterates.
 
         Args:
-            sources: read as far as needed: one row beyond the page.
-            page: which page, with its limits.
-            from_ms: nothing older matches.
-            horizon_ms: nothing older was scanned; None: everything was.
+            batch: how many rows are read at once, after as many as fill the page.
+            match: returns those of the rows that match, completed.
         """
-        newest = heapq.merge(*sources, key=self._key, reverse=True)
-        rows = list(islice(newest, page.at_most + 1))
-        if len(rows) > page.at_most:
-            rows.pop()
-            return SearchResults(rows, MessageCursor(*self._key(rows[-1])))
-        if horizon_ms is None or (from_ms is not None and horizon_ms <= from_ms):
-            return SearchResults(rows)
-        return SearchResults(rows, MessageCursor(horizon_ms, ""), horizon_ms)
+        before, limit = page.before, page.at_most + 1
+        while True:
+            rows = read_dicts(connection, self.sort_newest_first(query, before).limit(limit))
+            yield from match(rows)
+            if len(rows) < limit:
+                return
+            before, limit = MessageCursor(*self.position(rows[-1])), batch
 
-    def _key(self, row: dict[str, Any]) -> tuple[int, str]:
+    def position(self, row: dict[str, Any]) -> tuple[int, str]:
+        """Return where a row is in this order."""
         return row[self.at_ms.name], row[self.id.name]
+
+
+def merge_page(
+    sources: Iterable[Iterable[dict[str, Any]]],
+    position: Callable[[dict[str, Any]], tuple[int, str]],
+    page: SearchPage,
+    *,
+    from_ms: int | None,
+    horizon_ms: int | None,
+) -> SearchResults:
+    """Return one page, merged from sources that are each sorted by a position, newest first.
+
+    Args:
+        sources: read as far as needed: one row beyond the page.
+        from_ms: nothing older matches.
+        horizon_ms: nothing older was scanned; None: everything was.
+    """
+    rows = list(islice(heapq.merge(*sources, key=position, reverse=True), page.at_most + 1))
+    if len(rows) > page.at_most:
+        rows.pop()
+        return SearchResults(rows, MessageCursor(*position(rows[-1])))
+    if horizon_ms is None or (from_ms is not None and horizon_ms <= from_ms):
+        return SearchResults(rows)
+    return SearchResults(rows, MessageCursor(horizon_ms, ""), horizon_ms)
+
+
+MESSAGE_ORDER: Final = TimeOrder(messages.c.accepted_on_ms, messages.c.id)

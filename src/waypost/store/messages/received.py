@@ -6,17 +6,18 @@ texts are in no index: they are searched for in a bounded number of rows, as in 
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final, cast
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, Select, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, func, or_, select
 
 from waypost.store.encoding import has_part
-from waypost.store.messages.lists import FIRST_PAGE, MessageCursor, SearchPage, SearchResults, TimeOrder
+from waypost.store.messages.lists import FIRST_PAGE, SearchPage, SearchResults, TimeOrder, merge_page
 from waypost.store.messages.messages import find_ids_with_codes
 from waypost.store.messages.recipients import find_recipients
 from waypost.store.messages.search import MAX_SCANNED_TEXTS, MessageFilter, ascii_parts, text_condition
-from waypost.store.sql import equals_any
+from waypost.store.sql import equals_any, read_dicts, skip_through
 from waypost.store.tables import inbound_messages, recipients, webhook_items
 
 
@@ -70,7 +71,7 @@ def search_inbound(
     if query.text:
         most = MAX_SCANNED_INBOUND_TEXTS if ascii_parts(query.text) else MAX_SCANNED_TEXTS
         page = replace(page, scan_limit=min(page.scan_limit, most))
-    kinds = list(_kinds(connection, app_id))
+    kinds = list(islice(skip_through(connection, _NEXT_KIND, "", app_id=app_id), MAX_INBOUND_KINDS))
     horizons = [
         INBOUND_ORDER.find_horizon_ms(
             connection, _kind_conditions(app_id, kind), page.before, page.scan_limit // len(kinds)
@@ -79,20 +80,29 @@ def search_inbound(
         if not query.is_all
     ]
     horizon_ms = max((horizon for horizon in horizons if horizon is not None), default=None)
-    sources = [_read_kind(connection, partner_id, app_id, kind, query, page, horizon_ms) for kind in kinds]
-    results = INBOUND_ORDER.merge_page(sources, page, from_ms=query.from_ms, horizon_ms=horizon_ms)
-    return replace(results, rows=_add_texts(connection, partner_id, results.rows))
+
+    def match(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return _matching_rows(connection, partner_id, rows, query) if query.person or query.text else rows
+
+    conditions = [*_conditions(connection, app_id, query), *INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms)]
+    matching = select_inbound(partner_id).where(*conditions)
+    sources = [
+        INBOUND_ORDER.scan(connection, matching.where(*_kind_conditions(app_id, kind)), page, _INBOUND_BATCH, match)
+        for kind in kinds
+    ]
+    results = merge_page(sources, INBOUND_ORDER.position, page, from_ms=query.from_ms, horizon_ms=horizon_ms)
+    return replace(results, rows=add_texts(connection, partner_id, results.rows))
 
 
 def find_inbound_details(
     connection: Connection, partner_id: int, app_id: str, operator_message_id: str
 ) -> dict[str, Any] | None:
     """Return one inbound message of an app, as `search_inbound` does; None if there is none."""
-    query = _select_inbound(partner_id).where(
+    query = select_inbound(partner_id).where(
         inbound_messages.c.app_id == app_id, inbound_messages.c.operator_message_id == operator_message_id
     )
-    rows = [dict(row) for row in connection.execute(query.limit(1)).mappings()]
-    return _add_texts(connection, partner_id, rows)[0] if rows else None
+    rows = read_dicts(connection, query.limit(1))
+    return add_texts(connection, partner_id, rows)[0] if rows else None
 
 
 def find_inbound_by_ids(
@@ -101,29 +111,14 @@ def find_inbound_by_ids(
     """Return inbound messages of an app by the operator's ids, as `search_inbound` does, unordered."""
     if not ids:
         return []
-    query = _select_inbound(partner_id).where(
+    query = select_inbound(partner_id).where(
         equals_any(inbound_messages.c.operator_message_id, "ids"), inbound_messages.c.app_id == app_id
     )
-    rows = [dict(row) for row in connection.execute(query, {"ids": sorted(ids)}).mappings()]
-    return _add_texts(connection, partner_id, rows)
+    return add_texts(connection, partner_id, read_dicts(connection, query, ids=sorted(ids)))
 
 
-def newest_inbound_of_recipient(
-    connection: Connection,
-    partner_id: int,
-    recipient_id: int,
-    conditions: Iterable[ColumnElement[bool]],
-    before: MessageCursor | None,
-    at_most: int,
-) -> list[dict[str, Any]]:
-    """Return the newest messages that one recipient sent, as `search_inbound` does, newest first."""
-    query = _select_inbound(partner_id).where(inbound_messages.c.recipient_id == recipient_id, *conditions)
-    newest = INBOUND_ORDER.sort_newest_first(query, before).limit(at_most)
-    rows = [dict(row) for row in connection.execute(newest).mappings()]
-    return _add_texts(connection, partner_id, rows)
-
-
-def _add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows of `select_inbound` with the texts of their items, as `search_inbound` does."""
     rows_with_texts = [{**row, **_read_item_texts(row["item"])} for row in rows]
     codes = find_ids_with_codes(
         connection, partner_id, [row["replies_to"] for row in rows_with_texts if row["replies_to"]]
@@ -131,43 +126,9 @@ def _add_texts(connection: Connection, partner_id: int, rows: Iterable[dict[str,
     return [{**row, "holds_code": row["replies_to"] in codes} for row in rows_with_texts]
 
 
-def _kinds(connection: Connection, app_id: str) -> Iterator[str]:
-    """Yield the kinds that an app has received, found by skipping through the index."""
-    last = ""
-    for _ in range(MAX_INBOUND_KINDS):
-        query = select(func.min(inbound_messages.c.kind)).where(
-            inbound_messages.c.app_id == app_id, inbound_messages.c.kind > last
-        )
-        kind = connection.execute(query).scalar_one()
-        if kind is None:
-            return
-        yield kind
-        last = kind
-
-
-def _read_kind(
-    connection: Connection,
-    partner_id: int,
-    app_id: str,
-    kind: str,
-    query: MessageFilter,
-    page: SearchPage,
-    horizon_ms: int | None,
-) -> Iterator[dict[str, Any]]:
-    """Yield the matching messages of a kind, newest first, read as far as the caller iterates."""
-    statement = _select_inbound(partner_id).where(
-        *_kind_conditions(app_id, kind), *_conditions(connection, app_id, query)
-    )
-    statement = statement.where(*INBOUND_ORDER.time_conditions(query.from_ms, horizon_ms))
-    before, batch = page.before, page.at_most + 1
-    while True:
-        newest = INBOUND_ORDER.sort_newest_first(statement, before).limit(batch)
-        rows = [dict(row) for row in connection.execute(newest).mappings()]
-        yield from _matching_rows(connection, partner_id, rows, query) if query.person or query.text else rows
-        if len(rows) < batch:
-            return
-        before = MessageCursor(rows[-1]["received_on_ms"], rows[-1]["operator_message_id"])
-        batch = _INBOUND_BATCH
+_NEXT_KIND: Final = select(func.min(inbound_messages.c.kind)).where(
+    inbound_messages.c.app_id == bindparam("app_id"), inbound_messages.c.kind > bindparam("last")
+)
 
 
 def _conditions(connection: Connection, app_id: str, query: MessageFilter) -> Iterator[ColumnElement[bool]]:
@@ -193,27 +154,17 @@ def _matching_rows(
         rows = [row for row in rows if name in (row["name"] or "").casefold()]
     if not query.text:
         return list(rows)
-    matches = [
-        row
-        for row in rows
-        if has_part(
-            " · ".join(_message_texts(_read_message(row["item"]) or {})), query.text, whole_words=query.whole_words
-        )
-    ]
-    return [row for row in _add_texts(connection, partner_id, matches) if not row["holds_code"]]
+    texts = ((row, " · ".join(_message_texts(_read_message(row["item"]) or {}))) for row in rows)
+    matches = [row for row, text in texts if has_part(text, query.text, whole_words=query.whole_words)]
+    return [row for row in add_texts(connection, partner_id, matches) if not row["holds_code"]]
 
 
-def _select_inbound(partner_id: int) -> Select[Any, Any, Any, Any, Any, Any, Any]:
+def select_inbound(partner_id: int) -> Select[Any]:
+    """Return the query of a partner's inbound messages with their senders and items."""
+    stored = (inbound_messages.c[name] for name in ("operator_message_id", "kind", "received_on_ms"))
+    sender = (recipients.c[name] for name in ("phone_number", "user_id", "name"))
     return (
-        select(
-            inbound_messages.c.operator_message_id,
-            inbound_messages.c.kind,
-            inbound_messages.c.received_on_ms,
-            recipients.c.phone_number,
-            recipients.c.user_id,
-            recipients.c.name,
-            webhook_items.c.item,
-        )
+        select(*stored, *sender, webhook_items.c.item)
         .outerjoin(recipients, recipients.c.id == inbound_messages.c.recipient_id)
         .outerjoin(webhook_items, webhook_items.c.id == inbound_messages.c.item_id)
         .where(inbound_messages.c.partner_id == partner_id)

@@ -5,11 +5,9 @@ searched for step by step (decision 0056). A message that still waits to be sent
 through its job in the queue.
 """
 
-import heapq
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, select
@@ -19,18 +17,16 @@ from waypost.store.encoding import has_part
 from waypost.store.messages.lists import (
     FIRST_PAGE,
     LIST_COLUMNS,
-    MAX_PAGE_ROWS,
     MAX_SCANNED_ROWS,
-    MessageCursor,
+    MESSAGE_ORDER,
     SearchPage,
     SearchResults,
+    merge_page,
 )
 from waypost.store.messages.messages import add_code_flags
-from waypost.store.messages.received import INBOUND_ORDER, newest_inbound_of_recipient
-from waypost.store.messages.search import MAX_SCANNED_TEXTS, MESSAGE_ORDER, contains_text
-from waypost.store.queue.job_subjects import QueueName, SubjectKind
-from waypost.store.queue.jobs import read_subject
-from waypost.store.tables import inbound_messages, messages, queue_jobs, recipients
+from waypost.store.messages.received import INBOUND_ORDER, add_texts, select_inbound
+from waypost.store.messages.search import MAX_SCANNED_TEXTS, has_visible_text, waiting_message_ids
+from waypost.store.tables import inbound_messages, messages, recipients
 
 _THREAD_BATCH: Final = 500
 
@@ -95,117 +91,71 @@ def search_thread(
     horizon_ms = thread.horizon_ms() if query.text or query.part is ThreadPart.FAILED else None
     sources: list[Iterator[dict[str, Any]]] = []
     if query.part is not ThreadPart.RECEIVED:
-        sources += [thread.read_sent(horizon_ms), thread.read_waiting(horizon_ms)]
+        sources += [thread.read_sent(condition, horizon_ms) for condition in thread.sent_conditions()]
     if query.part in (ThreadPart.ALL, ThreadPart.RECEIVED):
         sources.append(thread.read_received(horizon_ms))
-    rows = list(islice(heapq.merge(*sources, key=_position, reverse=True), page.at_most + 1))
-    if len(rows) > page.at_most:
-        rows.pop()
-        return SearchResults(rows, MessageCursor(*_position(rows[-1])))
-    if horizon_ms is None or (query.from_ms is not None and horizon_ms <= query.from_ms):
-        return SearchResults(rows)
-    return SearchResults(rows, MessageCursor(horizon_ms, ""), horizon_ms)
+    return merge_page(
+        sources, lambda row: (row["at_ms"], row["id"]), page, from_ms=query.from_ms, horizon_ms=horizon_ms
+    )
 
 
+@dataclass(frozen=True, slots=True)
 class _Thread:
-    def __init__(
-        self,
-        connection: Connection,
-        partner_id: int,
-        app_id: str,
-        recipient: ThreadRecipient,
-        query: ThreadFilter,
-        page: SearchPage,
-    ) -> None:
-        self._connection = connection
-        self._partner_id = partner_id
-        self._app_id = app_id
-        self._recipient = recipient
-        self._query = query
-        self._page = page
-        self._sent_condition = messages.c.recipient_id == recipient.id
-        self._received_condition = inbound_messages.c.recipient_id == recipient.id
+    connection: Connection
+    partner_id: int
+    app_id: str
+    recipient: ThreadRecipient
+    query: ThreadFilter
+    page: SearchPage
 
     def horizon_ms(self) -> int | None:
         """Return how far back is searched; None if nothing is older."""
-        limit = MAX_SCANNED_TEXTS if self._query.text else MAX_SCANNED_ROWS
+        limit = MAX_SCANNED_TEXTS if self.query.text else MAX_SCANNED_ROWS
+        orders = ((MESSAGE_ORDER, messages.c.recipient_id), (INBOUND_ORDER, inbound_messages.c.recipient_id))
         found = (
-            order.find_horizon_ms(self._connection, [condition], self._page.before, limit // 2)
-            for order, condition in ((MESSAGE_ORDER, self._sent_condition), (INBOUND_ORDER, self._received_condition))
+            order.find_horizon_ms(self.connection, [column == self.recipient.id], self.page.before, limit // 2)
+            for order, column in orders
         )
         return max((horizon for horizon in found if horizon is not None), default=None)
 
-    def read_sent(self, horizon_ms: int | None) -> Iterator[dict[str, Any]]:
-        """Yield messages sent to the recipient, newest first."""
-        yield from self._select_sent(self._sent_condition, horizon_ms)
+    def sent_conditions(self) -> Iterator[ColumnElement[bool]]:
+        """Yield the conditions of messages to the recipient, and of those that wait and have no recipient yet."""
+        yield messages.c.recipient_id == self.recipient.id
+        keys = [f"{self.recipient.source} {name}" for name in self.recipient.names]
+        if ids := waiting_message_ids(self.connection, self.recipient.source, lambda key: key.in_(keys)):
+            yield and_(messages.c.id.in_(ids), messages.c.recipient_id.is_(None), messages.c.app_id == self.app_id)
 
-    def read_waiting(self, horizon_ms: int | None) -> Iterator[dict[str, Any]]:
-        """Yield messages to the recipient that wait in the queue and have no recipient yet, newest first."""
-        keys = [f"{self._recipient.source} {name}" for name in self._recipient.names]
-        oldest = (
-            select(queue_jobs.c.ref, queue_jobs.c.ordering_key)
-            .where(
-                queue_jobs.c.queue == int(QueueName.OUTBOUND), queue_jobs.c.concurrency_group == self._recipient.source
-            )
-            .order_by(queue_jobs.c.position)
-            .limit(MAX_SCANNED_ROWS)
-            .subquery()
-        )
-        refs = self._connection.execute(
-            select(oldest.c.ref).where(oldest.c.ordering_key.in_(keys)).limit(MAX_PAGE_ROWS)
-        ).scalars()
-        jobs = [read_subject(QueueName.OUTBOUND, ref) for ref in refs]
-        ids = [job.id for job in jobs if job.kind is SubjectKind.MESSAGE]
-        if ids:
-            waits = and_(messages.c.id.in_(ids), messages.c.recipient_id.is_(None), messages.c.app_id == self._app_id)
-            yield from self._select_sent(waits, horizon_ms)
-
-    def read_received(self, horizon_ms: int | None) -> Iterator[dict[str, Any]]:
-        """Yield messages that the recipient sent, newest first."""
-        before, batch = self._page.before, self._page.at_most + 1
-        conditions = INBOUND_ORDER.time_conditions(self._query.from_ms, horizon_ms)
-        text, whole_words = self._query.text, self._query.whole_words
-        while True:
-            rows = newest_inbound_of_recipient(
-                self._connection, self._partner_id, self._recipient.id, conditions, before, batch
-            )
-            for row in rows:
-                if not text or (not row["holds_code"] and has_part(row["text"] or "", text, whole_words=whole_words)):
-                    yield _entry(row["received_on_ms"], row["operator_message_id"], received=row)
-            if len(rows) < batch:
-                return
-            before, batch = MessageCursor(rows[-1]["received_on_ms"], rows[-1]["operator_message_id"]), _THREAD_BATCH
-
-    def _select_sent(self, condition: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
-        before, batch = self._page.before, self._page.at_most + 1
-        text, whole_words = self._query.text, self._query.whole_words
+    def read_sent(self, condition: ColumnElement[bool], horizon_ms: int | None) -> Iterator[dict[str, Any]]:
+        """Yield the matching ones of sent messages, newest first."""
         conditions = [
             condition,
-            messages.c.partner_id == self._partner_id,
-            *MESSAGE_ORDER.time_conditions(self._query.from_ms, horizon_ms),
+            messages.c.partner_id == self.partner_id,
+            *MESSAGE_ORDER.time_conditions(self.query.from_ms, horizon_ms),
         ]
-        if self._query.part is ThreadPart.FAILED:
+        if self.query.part is ThreadPart.FAILED:
             conditions.append(messages.c.state == MessageState.FAILED.value)
-        while True:
-            query = MESSAGE_ORDER.sort_newest_first(select(*_SENT_COLUMNS).where(*conditions), before).limit(batch)
-            decoded = [dict(row) for row in self._connection.execute(query).mappings()]
-            rows = add_code_flags(self._connection, self._partner_id, decoded)
-            for row in rows:
-                if not text or (not row["holds_code"] and contains_text(row["content"], text, whole_words=whole_words)):
-                    yield _entry(row["accepted_on_ms"], row["id"], sent=row)
-            if len(rows) < batch:
-                return
-            before, batch = MessageCursor(rows[-1]["accepted_on_ms"], rows[-1]["id"]), _THREAD_BATCH
+        statement = select(*_SENT_COLUMNS).where(*conditions)
+        return MESSAGE_ORDER.scan(self.connection, statement, self.page, _THREAD_BATCH, self._match_sent)
 
+    def _match_sent(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for row in add_code_flags(self.connection, self.partner_id, rows):
+            if has_visible_text(row, self.query.text, whole_words=self.query.whole_words):
+                yield {"at_ms": row["accepted_on_ms"], "id": row["id"], "sent": row, "received": None}
 
-def _entry(
-    at_ms: int, id: str, sent: dict[str, Any] | None = None, received: dict[str, Any] | None = None
-) -> dict[str, Any]:
-    return {"at_ms": at_ms, "id": id, "sent": sent, "received": received}
+    def read_received(self, horizon_ms: int | None) -> Iterator[dict[str, Any]]:
+        """Yield the matching messages that the recipient sent, newest first."""
+        conditions = INBOUND_ORDER.time_conditions(self.query.from_ms, horizon_ms)
+        statement = select_inbound(self.partner_id).where(
+            inbound_messages.c.recipient_id == self.recipient.id, *conditions
+        )
+        return INBOUND_ORDER.scan(self.connection, statement, self.page, _THREAD_BATCH, self._match_received)
 
-
-def _position(row: dict[str, Any]) -> tuple[int, str]:
-    return row["at_ms"], row["id"]
+    def _match_received(self, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        text, whole_words = self.query.text, self.query.whole_words
+        for row in add_texts(self.connection, self.partner_id, rows):
+            if not text or (not row["holds_code"] and has_part(row["text"] or "", text, whole_words=whole_words)):
+                at_ms, message_id = INBOUND_ORDER.position(row)
+                yield {"at_ms": at_ms, "id": message_id, "sent": None, "received": row}
 
 
 _SENT_COLUMNS: Final = (*LIST_COLUMNS, messages.c.content, messages.c.recipient_id)

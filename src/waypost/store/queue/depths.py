@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import (
     Connection,
     FromClause,
-    TextClause,
     bindparam,
     case,
     delete,
@@ -23,7 +22,7 @@ from sqlalchemy import (
 from waypost.domain.partner import PartnerQuotas
 from waypost.store.queue.job_subjects import JobState, QueueName
 from waypost.store.queue.jobs import end_dead_callback, live_group, open_callbacks, reopen_dead_callback
-from waypost.store.sql import select_row
+from waypost.store.sql import read_one, select_row
 from waypost.store.tables import partners, queue_jobs, subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 
@@ -39,18 +38,16 @@ class PartnerBacklog:
     quotas: PartnerQuotas  # that apply to the partner: its own, or those of the settings
 
 
-@dataclass(frozen=True, slots=True)
-class OwnQuotas:
+class OwnQuotas(NamedTuple):
     """The quotas that a partner has of its own; None: the setting's applies."""
 
-    messages: int | None
-    callbacks: int | None
+    messages: int | None = None
+    callbacks: int | None = None
 
 
 def read_own_quotas(connection: Connection, partner_id: int) -> OwnQuotas:
     """Return the quotas that a partner has of its own."""
-    row = connection.execute(_OWN_QUOTAS, {"partner": partner_id}).one_or_none()
-    return OwnQuotas(None, None) if row is None else OwnQuotas(row.message_quota, row.callback_quota)
+    return read_one(connection, _OWN_QUOTAS, OwnQuotas._make, partner=partner_id) or OwnQuotas()
 
 
 def change_own_quotas(connection: Connection, partner_id: int, values: dict[str, int | None]) -> None:
@@ -74,17 +71,12 @@ def count_backlog(
         default.messages if own.messages is None else own.messages,
         default.callbacks if own.callbacks is None else own.callbacks,
     )
-    messages, callbacks = (
-        _count(connection, statement, partner_id, at_most=quota if up_to_quotas else MAX_SHOWN)
-        for statement, quota in ((_COUNT_MESSAGES, quotas.messages), (_COUNT_CALLBACKS, quotas.callbacks))
-    )
-    return PartnerBacklog(messages, callbacks, quotas)
-
-
-def _count(connection: Connection, statement: TextClause, partner_id: int, *, at_most: int) -> int:
-    if not at_most:
-        return 0
-    return int(connection.execute(statement, {"partner": partner_id, "at_most": at_most}).scalar_one())
+    waiting: list[int] = []
+    for statement, quota in ((_COUNT_MESSAGES, quotas.messages), (_COUNT_CALLBACKS, quotas.callbacks)):
+        at_most = quota if up_to_quotas else MAX_SHOWN
+        counted = connection.execute(statement, {"partner": partner_id, "at_most": at_most}) if at_most else None
+        waiting.append(0 if counted is None else int(counted.scalar_one()))
+    return PartnerBacklog(waiting[0], waiting[1], quotas)
 
 
 _OWN_QUOTAS: Final = select(partners.c.message_quota, partners.c.callback_quota).where(
@@ -129,26 +121,19 @@ def reopen_dead_letter(connection: Connection, position: int, due_ms: int) -> bo
 
     One that may have been sent becomes in flight, so that it is not sent again.
     """
-    row = connection.execute(
-        delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
-    ).one_or_none()
+    taken = delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER).returning(queue_jobs)
+    row = connection.execute(taken).mappings().one_or_none()
     if row is None:
-        return _reopen_callback(connection, position, due_ms)
-    was_in_flight = row.state == JobState.DEAD_LETTER_IN_FLIGHT
-    connection.execute(
-        insert(queue_jobs),
-        {
-            "queue": row.queue,
-            "concurrency_group": row.concurrency_group,
-            "ordering_key": row.ordering_key,
-            "ref": row.ref,
-            "due_ms": due_ms,
-            "state": int(JobState.IN_FLIGHT if was_in_flight else JobState.OPEN),
-            "detached": row.detached,
-            "replay": row.replay,
-        },
-    )
-    enqueued_jobs(connection).add_group(QueueName(row.queue), row.concurrency_group)
+        subscription_id = reopen_dead_callback(connection, position, due_ms)
+        if subscription_id is None:
+            return False
+        enqueued_jobs(connection).add_group(QueueName.CALLBACKS, live_group(subscription_id))
+        return True
+    was_in_flight = row["state"] == JobState.DEAD_LETTER_IN_FLIGHT
+    kept = {name: row[name] for name in ("queue", "concurrency_group", "ordering_key", "ref", "detached", "replay")}
+    state = int(JobState.IN_FLIGHT if was_in_flight else JobState.OPEN)
+    connection.execute(insert(queue_jobs), {**kept, "due_ms": due_ms, "state": state})
+    enqueued_jobs(connection).add_group(QueueName(row["queue"]), row["concurrency_group"])
     return True
 
 
@@ -156,14 +141,6 @@ def remove_dead_letter(connection: Connection, position: int, now_ms: int) -> bo
     """Delete a dead letter; its work is not done. A callback stays, as one that was not delivered."""
     deleted = connection.execute(delete(queue_jobs).where(queue_jobs.c.position == position, IS_DEAD_LETTER))
     return deleted.rowcount == 1 or end_dead_callback(connection, position, now_ms)
-
-
-def _reopen_callback(connection: Connection, position: int, due_ms: int) -> bool:
-    subscription_id = reopen_dead_callback(connection, position, due_ms)
-    if subscription_id is None:
-        return False
-    enqueued_jobs(connection).add_group(QueueName.CALLBACKS, live_group(subscription_id))
-    return True
 
 
 IS_DEAD_LETTER: Final = queue_jobs.c.state >= literal_column(str(int(JobState.DEAD_LETTER)))

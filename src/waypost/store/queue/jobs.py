@@ -47,6 +47,7 @@ from waypost.store.queue.job_subjects import (
     single_kind_reader,
 )
 from waypost.store.schema import POSTGRESQL
+from waypost.store.sql import skip_through
 from waypost.store.tables import callbacks, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.write_through_cache import enqueued_jobs
@@ -89,13 +90,7 @@ _JOB_COLUMNS: Final = (
     (literal_column(f"'{_LIVE_PREFIX}'", Text) + _subscription_text).label("concurrency_group"),
     (_subscription_text + literal_column("' '", Text) + callbacks.c.subject).label("ordering_key"),
     callbacks.c.id.label("ref"),
-    callbacks.c.position,
-    callbacks.c.due_ms,
-    callbacks.c.attempt,
-    callbacks.c.defects,
-    callbacks.c.state,
-    callbacks.c.note,
-    callbacks.c.detached,
+    *(callbacks.c[name] for name in ("position", "due_ms", "attempt", "defects", "state", "note", "detached")),
     false().label("replay"),
     callbacks.c.created_on_ms,
 )
@@ -108,11 +103,6 @@ open_callbacks: Final = (
 
 MARK_CALLBACK_IN_FLIGHT: Final = BulkUpdate(callbacks, "id", "state")
 RETRY_CALLBACK_LATER: Final = BulkUpdate(callbacks, "id", "due_ms", "attempt", "defects", "state", "detached", "note")
-
-
-def next_open_subscription(connection: Connection, after: int) -> int | None:
-    """Return the first subscription with open callbacks whose id is higher, found by skipping through the index."""
-    return connection.execute(_NEXT_SUBSCRIPTION, {"after": after}).scalar_one_or_none()
 
 
 def reopen_dead_callback(connection: Connection, position: int, due_ms: int) -> int | None:
@@ -149,19 +139,14 @@ def find_open_callback(connection: Connection, callback_id: str) -> Mapping[Any,
 IS_DEAD_CALLBACK: Final = text("callbacks.ended_on_ms IS NULL AND callbacks.state >= 2")
 """As in the partial index: with parameters instead, a planner does not know that it may use the index."""
 _NEXT_SUBSCRIPTION: Final = text(
-    "SELECT subscription_id FROM callbacks WHERE ended_on_ms IS NULL AND subscription_id > :after "
+    "SELECT subscription_id FROM callbacks WHERE ended_on_ms IS NULL AND subscription_id > :last "
     "ORDER BY subscription_id LIMIT 1"
 )
 
 
-def subject_reader(queue_name: QueueName) -> Callable[[str], JobSubject]:
-    """Return the parser of the subjects of a queue's jobs."""
-    return _SUBJECT_READERS[queue_name]
-
-
 def read_subject(queue_name: QueueName, ref: str) -> JobSubject:
     """Return the subject of a job, parsed from the text in its row."""
-    return _SUBJECT_READERS[queue_name](ref)
+    return SUBJECT_READERS[queue_name](ref)
 
 
 class NewJob(NamedTuple):
@@ -179,14 +164,11 @@ def enqueue_jobs(connection: Connection, new_jobs: Sequence[NewJob]) -> None:
     """Enqueue jobs, within the transaction that writes the state change that caused them."""
     if not new_jobs:
         return
-    positions = _ENQUEUE.run(
-        connection,
-        [
-            (int(job.queue), job.concurrency_group, job.ordering_key, job.subject.ref, job.due_ms, job.is_replay)
-            for job in new_jobs
-        ],
-    )
-    announce_jobs(connection, new_jobs, positions)
+    rows = [
+        (int(job.queue), job.concurrency_group, job.ordering_key, job.subject.ref, job.due_ms, job.is_replay)
+        for job in new_jobs
+    ]
+    announce_jobs(connection, new_jobs, _ENQUEUE.run(connection, rows))
 
 
 def announce_jobs(connection: Connection, new_jobs: Sequence[NewJob], positions: Sequence[int] | None) -> None:
@@ -208,9 +190,8 @@ def complete_jobs(connection: Connection, positions: Sequence[int]) -> AbstractS
     """Delete jobs whose work is done, within the transaction that stores its result.
 
     Returns:
-        The positions that existed. Where several processes share a store, another may have completed
-        a job whose lease expired meanwhile; what must happen only once depends on this. To be read within the
-        transaction.
+        The positions that existed, to be read within the transaction: another process may have completed a job whose
+        lease expired meanwhile, and what must happen only once depends on this.
     """
     return _COMPLETE.run(connection, positions)
 
@@ -288,44 +269,24 @@ def retry_jobs_later(connection: Connection, retries: Sequence[JobRetry]) -> lis
         For each, whether it was released. One whose lease has expired belongs to another process now.
     """
     valid = valid_fences(connection, {retry.fence for retry in retries})
-    events = _new_trace_events(connection, [retry for retry in retries if retry.fence in valid])
     held = [retry for retry in retries if retry.fence in valid]
+    events = {retry.position: (retry.attempt, retry.event) for retry in held if retry.event is not None}
+    attempts = dict(_ATTEMPTS_BY_POSITIONS.run(connection, events))  # before they change
     _RETRY_LATER.run(connection, [(*retry.columns, retry.position) for retry in held if retry.callback_id is None])
     RETRY_CALLBACK_LATER.run(
         connection, [(*retry.columns, retry.callback_id) for retry in held if retry.callback_id is not None]
     )
-    add_trace_events(connection, events)
+    # Without those that a commit without a response has already stored
+    new = [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
+    add_trace_events(connection, new)
     return [retry.fence in valid for retry in retries]
-
-
-def _new_trace_events(connection: Connection, retries: Sequence[JobRetry]) -> list[MessageTraceEvent]:
-    """Return the events of retries, except those that a commit without a response has already stored."""
-    events = {retry.position: (retry.attempt, retry.event) for retry in retries if retry.event is not None}
-    if not events:
-        return []
-    attempts = dict(_ATTEMPTS_BY_POSITIONS.run(connection, events))
-    return [event for position, (attempt, event) in events.items() if attempts.get(position, attempt) < attempt]
 
 
 def list_groups(connection: Connection, queue_name: QueueName) -> list[str]:
     """Return every group that has a job to work, found by skipping through the index."""
-    groups = _list_live_groups(connection) if queue_name is QueueName.CALLBACKS else []
-    last = ""
-    while True:
-        name = connection.execute(_NEXT_GROUP, {"queue": int(queue_name), "last": last}).scalar_one_or_none()
-        if name is None:
-            return groups
-        groups.append(name)
-        last = name
-
-
-def _list_live_groups(connection: Connection) -> list[str]:
-    """Return the groups of subscriptions that have open callbacks."""
-    groups: list[str] = []
-    last: int | None = 0
-    while (last := next_open_subscription(connection, last)) is not None:
-        groups.append(live_group(last))
-    return groups
+    is_of_callbacks = queue_name is QueueName.CALLBACKS
+    live = map(live_group, skip_through(connection, _NEXT_SUBSCRIPTION, 0)) if is_of_callbacks else ()
+    return [*live, *skip_through(connection, _NEXT_GROUP, "", queue=int(queue_name))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +339,9 @@ def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequ
         if not live:
             return read
         read_live = _read_jobs_at_once(connection, queue_name, live, _LIVE_JOBS)
-        return GroupJobs({**read.rows, **read_live.rows}, _combine(read.transactions, read_live.transactions))
+        both = [found.transactions for found in (read, read_live) if found.transactions is not None]
+        running = RunningTransactions(min(one.oldest for one in both), max(one.next for one in both)) if both else None
+        return GroupJobs({**read.rows, **read_live.rows}, running)
     jobs_by_group: dict[str, list[JobRow]] = {}
     for cursor in cursors:
         source = _LIVE_JOBS if is_live_group(queue_name, cursor.group) else _JOBS
@@ -390,13 +353,6 @@ def read_jobs_after(connection: Connection, queue_name: QueueName, cursors: Sequ
         }
         jobs_by_group[cursor.group] = list(map(JobRow._make, connection.execute(source.after, parameters)))
     return GroupJobs(jobs_by_group)
-
-
-def _combine(one: RunningTransactions | None, other: RunningTransactions | None) -> RunningTransactions | None:
-    """Return transactions that include all that were running at one of two reads."""
-    if one is None or other is None:
-        return one or other
-    return RunningTransactions(min(one.oldest, other.oldest), max(one.next, other.next))
 
 
 def _read_jobs_at_once(
@@ -425,14 +381,14 @@ def count_jobs_by_state(connection: Connection, queue_name: QueueName) -> dict[J
     """Return the number of jobs in each state; for doctor, metrics and tests."""
     counts: Counter[JobState] = Counter()
     for source in (queue_jobs, open_callbacks):
-        rows = connection.execute(
-            select(source.c.state, func.count()).where(source.c.queue == int(queue_name)).group_by(source.c.state)
-        ).all()
-        counts.update({JobState(state): count for state, count in rows})
+        of_queue = select(source.c.state, func.count()).where(source.c.queue == int(queue_name))
+        counts.update(
+            {JobState(state): count for state, count in connection.execute(of_queue.group_by(source.c.state))}
+        )
     return dict(counts)
 
 
-_SUBJECT_READERS: Final = {
+SUBJECT_READERS: Final = {
     QueueName.OUTBOUND: read_submission,
     QueueName.WEBHOOKS: read_item,
     QueueName.CALLBACKS: single_kind_reader(SubjectKind.CALLBACK),

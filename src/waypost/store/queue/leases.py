@@ -18,7 +18,7 @@ from sqlalchemy import (
     update,
 )
 
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import store_time_ms
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.sql import upsert
 from waypost.store.tables import leases, processes
@@ -70,19 +70,14 @@ def renew_leases(connection: Connection, requests: Sequence[LeaseRequest]) -> li
 
 
 def _renew(connection: Connection, request: LeaseRequest) -> LeaseShare:
-    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or request.now_ms
+    now_ms = store_time_ms(connection, request.now_ms)
     until_ms = now_ms + request.lease_ms
     queue_names = ",".join(queue_name.name.lower() for queue_name in request.queues)
     connection.execute(_UPSERT_PROCESS, {"holder": request.holder, "queues": queue_names, "seen_ms": now_ms})
     for queue_name, released in request.released.items():
         if released:
-            connection.execute(
-                update(leases)
-                .where(
-                    leases.c.queue == int(queue_name), leases.c.holder == request.holder, leases.c.shard.in_(released)
-                )
-                .values(holder=NO_HOLDER, until_ms=now_ms)
-            )
+            own = (leases.c.queue == int(queue_name), leases.c.holder == request.holder, leases.c.shard.in_(released))
+            connection.execute(update(leases).where(*own).values(holder=NO_HOLDER, until_ms=now_ms))
     held = {queue_name: set[int]() for queue_name in request.queues}
     renewed = connection.execute(_RENEW_LEASES, {"where_holder": request.holder, "until": until_ms})
     for queue_name, shard in renewed.all():
@@ -105,24 +100,15 @@ def _claim_shards(
         return []
     parameters = {"queue": int(queue_name), "now": now_ms, "limit": at_most}
     free = connection.execute(_FREE_SHARDS, parameters).all()
-    if len(free) < at_most and _create_shard_rows(connection, queue_name):
-        free = connection.execute(_FREE_SHARDS, parameters).all()
+    if len(free) < at_most:
+        count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
+        if connection.execute(count).scalar_one() < SHARD_COUNT:  # its rows do not exist yet
+            connection.execute(_INSERT_SHARDS, {"queue": int(queue_name), "holder": NO_HOLDER})
+            free = connection.execute(_FREE_SHARDS, parameters).all()
     if free:
-        connection.execute(
-            update(leases)
-            .where(leases.c.queue == int(queue_name), leases.c.shard.in_([row.shard for row in free]))
-            .values(holder=holder, until_ms=until_ms)
-        )
+        found = (leases.c.queue == int(queue_name), leases.c.shard.in_([row.shard for row in free]))
+        connection.execute(update(leases).where(*found).values(holder=holder, until_ms=until_ms))
     return [ClaimedShard(row.shard, now_ms - row.until_ms if row.until_ms else None) for row in free]
-
-
-def _create_shard_rows(connection: Connection, queue_name: QueueName) -> bool:
-    """Create the rows of a queue if they do not exist yet."""
-    count = select(func.count()).select_from(leases).where(leases.c.queue == int(queue_name))
-    if connection.execute(count).scalar_one() == SHARD_COUNT:
-        return False
-    connection.execute(_INSERT_SHARDS, {"queue": int(queue_name), "holder": NO_HOLDER})
-    return True
 
 
 def count_queue_workers(connection: Connection, since_ms: int) -> dict[QueueName, int]:
@@ -139,10 +125,9 @@ def count_queue_workers(connection: Connection, since_ms: int) -> dict[QueueName
 
 def leased_queues(connection: Connection, now_ms: int) -> set[QueueName]:
     """Return the queues of which some process holds shards; called on the writer's connection."""
-    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or now_ms
-    leased = connection.execute(
-        select(leases.c.queue).where(leases.c.until_ms > now_ms, leases.c.holder != NO_HOLDER).distinct()
-    ).scalars()
+    now_ms = store_time_ms(connection, now_ms)
+    is_leased = (leases.c.until_ms > now_ms, leases.c.holder != NO_HOLDER)
+    leased = connection.execute(select(leases.c.queue).where(*is_leased).distinct()).scalars()
     return {QueueName(queue_name) for queue_name in leased if queue_name in set(QueueName)}
 
 
@@ -151,7 +136,7 @@ def release_leases(connection: Connection, holder: str, now_ms: int) -> None:
 
     Processes that were killed long ago are removed too: no process reuses a name.
     """
-    now_ms = connection.info[BULK_STATEMENTS].now_ms(connection) or now_ms
+    now_ms = store_time_ms(connection, now_ms)
     connection.execute(update(leases).where(leases.c.holder == holder).values(holder=NO_HOLDER, until_ms=now_ms))
     connection.execute(
         delete(processes).where((processes.c.holder == holder) | (processes.c.seen_ms < now_ms - PROCESS_RETENTION_MS))

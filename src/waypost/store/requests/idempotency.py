@@ -7,14 +7,14 @@ the process that works on it, and when it expires (decision 0044).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, bindparam, delete, literal_column, select, tuple_, update
 
 from waypost.domain.message import Message
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import store_time_ms
 from waypost.store.messages.messages import record_messages
-from waypost.store.sql import upsert
+from waypost.store.sql import read_one, row_values, upsert
 from waypost.store.tables import idempotency_keys as keys
 
 WorkResult = TypeVar("WorkResult")
@@ -46,8 +46,7 @@ class KeyedRequest:
     holder: str | None = None  # the process that has marked the key as running; None: there is no mark
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRequest:
+class EarlierRequest(NamedTuple):
     """The earlier request of a key."""
 
     body_hash: bytes
@@ -57,8 +56,8 @@ class EarlierRequest:
 
 def find_earlier_request(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
     """Return the earlier request of a key that has not expired; None if there is none."""
-    row = connection.execute(_SELECT_UNEXPIRED, _key_parameters(request) | {"now_ms": request.at_ms}).one_or_none()
-    return None if row is None else EarlierRequest(row.body_hash, row.app_id, row.response)
+    parameters = _key_parameters(request)
+    return read_one(connection, _SELECT_UNEXPIRED, EarlierRequest._make, **parameters, now_ms=request.at_ms)
 
 
 def mark_running(connection: Connection, request: KeyedRequest) -> EarlierRequest | None:
@@ -67,8 +66,7 @@ def mark_running(connection: Connection, request: KeyedRequest) -> EarlierReques
     Returns:
         The earlier request of the key, and then nothing is marked; None: it is marked.
     """
-    now_ms = _now_ms(connection, request.at_ms)
-    return _insert_keys(connection, [(request, None)], now_ms, KEY_LEASE_MS)[0]
+    return _insert_keys(connection, [(request, None)], store_time_ms(connection, request.at_ms), KEY_LEASE_MS)[0]
 
 
 def has_unknown_outcome(connection: Connection, request: KeyedRequest) -> bool:
@@ -83,7 +81,7 @@ def unmark_running(connection: Connection, request: KeyedRequest) -> None:
 
 def mark_outcome_unknown(connection: Connection, request: KeyedRequest) -> None:
     """End the mark of a request whose outcome is unknown: its key may be used again at once, but the row stays."""
-    now_ms = _now_ms(connection, request.at_ms)
+    now_ms = store_time_ms(connection, request.at_ms)
     connection.execute(_EXPIRE_MARK, _key_parameters(request) | {"where_holder": request.holder, "until_ms": now_ms})
 
 
@@ -104,7 +102,7 @@ def write_keyed(
     Raises:
         IdempotencyKeyLost: the mark of the request's holder has expired, and another request has the key.
     """
-    now_ms = _now_ms(connection, request.at_ms)
+    now_ms = store_time_ms(connection, request.at_ms)
     if request.holder is None:
         earlier = _insert_keys(connection, [(request, None)], now_ms, KEY_RETENTION_MS)[0]
         if earlier is not None:
@@ -131,12 +129,10 @@ def record_keyed_messages(
     Returns:
         For each, the earlier request of its key, and then it is not written; None: it is written.
     """
-    now_ms = _now_ms(connection, max(request.at_ms for request, _, _ in accepted))
+    now_ms = store_time_ms(connection, max(request.at_ms for request, _, _ in accepted))
     keyed = [(request, response) for request, _, response in accepted]
     earlier = _insert_keys(connection, keyed, now_ms, KEY_RETENTION_MS)
-    new = [
-        message for (_, message, _), earlier_request in zip(accepted, earlier, strict=True) if earlier_request is None
-    ]
+    new = [message for (_, message, _), found in zip(accepted, earlier, strict=True) if found is None]
     if new:
         record_messages(connection, new)
     return earlier
@@ -147,7 +143,7 @@ def delete_expired(connection: Connection, now_ms: int, at_most: int) -> int:
 
     A request without a response is retained for a day after its key has expired.
     """
-    now_ms = _now_ms(connection, now_ms)
+    now_ms = store_time_ms(connection, now_ms)
     is_over = (keys.c.expires_on_ms <= now_ms) & (
         keys.c.response.is_not(None) | (keys.c.expires_on_ms <= now_ms - KEY_RETENTION_MS)
     )
@@ -172,16 +168,7 @@ def _insert_keys(
     for index, row_key in enumerate(row_keys):
         first.setdefault(row_key, index)
     rows = [
-        {
-            "partner_id": request.partner_id,
-            "route": request.route,
-            "key": request.key,
-            "body_hash": request.body_hash,
-            "app_id": request.app_id,
-            "holder": request.holder,
-            "response": response,
-            "expires_on_ms": now_ms + life_ms,
-        }
+        row_values(keys, request, response=response, expires_on_ms=now_ms + life_ms)
         for request, response in (requests[index] for _, index in sorted(first.items()))
     ]
     added = {tuple(row) for row in connection.execute(_INSERT_KEYS[life_ms], rows)}
@@ -191,18 +178,12 @@ def _insert_keys(
             earlier.append(None)
             continue
         row = connection.execute(_SELECT_KEY, _key_parameters(requests[index][0])).one()  # locked by the insert
-        earlier.append(EarlierRequest(row.body_hash, row.app_id, row.response))
+        earlier.append(EarlierRequest._make(row))
     return earlier
 
 
 def _key_parameters(request: KeyedRequest) -> dict[str, Any]:
     return {"where_partner_id": request.partner_id, "where_route": request.route, "where_key": request.key}
-
-
-def _now_ms(connection: Connection, at_ms: int) -> int:
-    """Return the current time by the store's own clock, if it has one: clocks of several machines differ."""
-    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
-    return at_ms if store_ms is None else store_ms
 
 
 def _build_insert(life_ms: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 from sqlalchemy import Connection, bindparam, delete, select, update
 
-from waypost.store.bulk_statements import BULK_STATEMENTS
+from waypost.store.bulk_statements import store_time_ms
 from waypost.store.sql import upsert
 from waypost.store.tables import rate_windows as windows
 
@@ -36,7 +36,7 @@ class RateDecision:
 
 def count_rate_requests(connection: Connection, requests: Sequence[RateRequest]) -> list[RateDecision]:
     """Count requests that are within their limits; a window is locked until the transaction ends."""
-    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
+    store_ms = store_time_ms(connection, 0)
     decisions: dict[int, RateDecision] = {}
     by_window: dict[tuple[str, str], list[int]] = {}
     for index, request in enumerate(requests):
@@ -46,7 +46,7 @@ def count_rate_requests(connection: Connection, requests: Sequence[RateRequest])
         stored_times = list(times)
         for index in indexes:
             request = requests[index]
-            now_ms = request.at_ms if store_ms is None else store_ms
+            now_ms = store_ms or request.at_ms
             wait_ms = _wait_ms(times, request, now_ms)
             if wait_ms == 0:
                 times = sorted([*_recent_times(times, request, now_ms), now_ms])
@@ -84,8 +84,7 @@ def refund_rates(connection: Connection, refunds: Sequence[RateRefund]) -> list[
 
 def delete_idle_windows(connection: Connection, now_ms: int, at_most: int) -> int:
     """Delete windows without any counted request; return how many. Locked windows are skipped."""
-    store_ms: int | None = connection.info[BULK_STATEMENTS].now_ms(connection)
-    is_idle = windows.c.expires_on_ms <= (now_ms if store_ms is None else store_ms)
+    is_idle = windows.c.expires_on_ms <= store_time_ms(connection, now_ms)
     idle = connection.execute(
         select(windows.c.name, windows.c.subject)
         .where(is_idle)
