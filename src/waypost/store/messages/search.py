@@ -124,27 +124,29 @@ class _MessageSearch:
     page: SearchPage
 
     @property
-    def of_app(self) -> ColumnElement[bool]:
+    def app_condition(self) -> ColumnElement[bool]:
         return messages.c.app_id == self.app_id
 
     def sources(self) -> list[_Source]:
         """Return the sources to be scanned, each with its horizon."""
         query = self.query
         if query.name:
-            by_operator_id = select(messages.c.id).where(messages.c.operator_message_id == query.name, self.of_app)
+            by_operator_id = select(messages.c.id).where(
+                messages.c.operator_message_id == query.name, self.app_condition
+            )
             ids = list(self.connection.execute(by_operator_id.limit(2)).scalars())
             if is_uuid(query.name.lower()):
                 ids.append(query.name.lower())
             if ids:
-                return [_Source(and_(self.of_app, messages.c.id.in_(ids)))]
+                return [_Source(and_(self.app_condition, messages.c.id.in_(ids)))]
         recipient_ids = self._recipients()
         if query.name and not recipient_ids:
             return []
         if not recipient_ids:
             if query.is_all:
-                return [_Source(self.of_app)]
-            where = and_(self.of_app, *self._number_conditions(), *self._person_conditions())
-            source = self._bounded_source(where, self.of_app, self.page.scan_limit)
+                return [_Source(self.app_condition)]
+            where = and_(self.app_condition, *self._number_conditions(), *self._person_conditions())
+            source = self._bounded_source(where, self.app_condition, self.page.scan_limit)
             return [source, *self._queued_sources()] if query.person else [source]
         scan_limit = self.page.scan_limit // len(recipient_ids)
         sources = [
@@ -226,7 +228,7 @@ class _MessageSearch:
         """Return the messages whose state has not changed yet: only the queue leads to them."""
         queued_ids = self._queued_ids()
         where = and_(
-            self.of_app,
+            self.app_condition,
             messages.c.id.in_(queued_ids),
             messages.c.recipient_id.is_(None),
             *self._number_conditions(),
