@@ -121,6 +121,12 @@ def read_dicts(connection: Connection, query: Executable, **parameters: Any) -> 
     return [dict(row) for row in connection.execute(query, parameters).mappings()]
 
 
+def read_dict(connection: Connection, query: Executable) -> dict[str, Any] | None:
+    """Return the one row of a query by the names of its columns; None if there is none."""
+    row = connection.execute(query).mappings().one_or_none()
+    return None if row is None else dict(row)
+
+
 def skip_through(connection: Connection, next_value: Executable, last: Any, **parameters: Any) -> Iterator[Any]:
     """Yield the different values of a column, found by skipping through its index.
 

@@ -1,12 +1,13 @@
 """Callbacks, their sequence numbers, and every attempt to deliver them."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import msgspec
 from sqlalchemy import ColumnElement, Connection, and_, bindparam, func, or_, select, update
+from sqlalchemy.sql.operators import eq, in_op
 
 from waypost.domain.callbacks import CALLBACK_CONTENT_TYPE, AttemptKind, CallbackAttempt
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_count
@@ -16,7 +17,7 @@ from waypost.store.messages.messages import callback_holds_code
 from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, announce_jobs, enqueue_jobs, live_group, ordering_key, replay_group
-from waypost.store.sql import equals_any
+from waypost.store.sql import equals_any, filter_conditions, read_all, read_dict, read_dicts
 from waypost.store.tables import attempts, callbacks, recipients, sequences, subscriptions
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
 
@@ -72,7 +73,9 @@ def enqueue_callbacks(connection: Connection, rows: Sequence[CallbackRow], due_m
     stored_rows: list[tuple[Any, ...]] = []
     new_jobs: list[NewJob] = []
     for row, due in zip(rows, due_ms, strict=True):
-        stored_rows.append((*row[:_BODY], _compress_body(row), row.created_on_ms, due))
+        # Without the message's id, which the row has, and which no dictionary can contain
+        body = row.body if row.message_id is None else row.body.replace(row.message_id.encode(), _MESSAGE_ID)
+        stored_rows.append((*row[:_BODY], CALLBACK_BODIES.compress(body), row.created_on_ms, due))
         group, key = live_group(row.subscription_id), ordering_key(row.subscription_id, row.subject)
         new_jobs.append(NewJob(QueueName.CALLBACKS, group, key, JobSubject(SubjectKind.CALLBACK, row.id), due))
     positions = _INSERT_CALLBACKS.run(connection, stored_rows)
@@ -84,12 +87,6 @@ def callbacks_by_ids(connection: Connection, ids: set[str]) -> dict[str, Callbac
     """Return rows by id."""
     rows = _CALLBACKS_BY_ID.run(connection, ids)
     return {row.id: row._replace(body=read_callback_body(row.body, row.message_id)) for row in rows}
-
-
-def _compress_body(row: CallbackRow) -> bytes:
-    """Return the body as stored: without the message's id, which its row has, and which no dictionary can contain."""
-    body = row.body if row.message_id is None else row.body.replace(row.message_id.encode(), _MESSAGE_ID)
-    return CALLBACK_BODIES.compress(body)
 
 
 def read_callback_body(stored: bytes, message_id: str | None) -> bytes:
@@ -124,13 +121,10 @@ def record_attempts(connection: Connection, callback_attempts: Sequence[AttemptR
     _INSERT_ATTEMPTS.run(connection, [_attempt_columns(record) for record in others])
     ended = [record for record in others if record.delivered is not None]
     _UPDATE_ENDED.run(connection, [_end_columns(record) for record in ended if record.kind is not AttemptKind.REPLAY])
-    replay_outcomes: list[dict[str, Any]] = [
-        dict(zip(("ended_on_ms", "delivered", "at"), _end_columns(record), strict=True))
-        for record in ended
-        if record.kind is AttemptKind.REPLAY
-    ]
-    if replay_outcomes:
-        connection.execute(_UPDATE_REPLAYED, replay_outcomes)
+    replays = [_end_columns(record) for record in ended if record.kind is AttemptKind.REPLAY]
+    if replays:
+        names = ("ended_on_ms", "delivered", "at")
+        connection.execute(_UPDATE_REPLAYED, [dict(zip(names, columns, strict=True)) for columns in replays])
 
 
 def _delivered_columns(record: AttemptRecord) -> tuple[Any, ...]:
@@ -170,10 +164,7 @@ def _end_columns(record: AttemptRecord) -> tuple[int, bool | None, str]:
 
 def first_attempt_times(connection: Connection, ids: Collection[str]) -> dict[str, int]:
     """Return the time of the first attempt of each callback; those without an attempt are left out."""
-    if not ids:
-        return {}
-    rows = connection.execute(_FIRST_ATTEMPTS, {"ids": ids})
-    return {row.callback_id: row.at_ms for row in rows}
+    return dict(read_all(connection, _FIRST_ATTEMPTS, tuple, ids=ids)) if ids else {}
 
 
 def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str, Any] | None:
@@ -181,19 +172,23 @@ def callback_with_attempts(connection: Connection, callback_id: str) -> dict[str
 
     Until it is delivered, also since when its receiver has been failing, and when the next attempt is due.
     """
-    row = connection.execute(_CALLBACKS_BY_IDS, {"ids": [callback_id]}).mappings().one_or_none()
+    row = read_dict(connection, select(callbacks).where(callbacks.c.id == callback_id))
     if row is None:
         return None
-    is_open = row["ended_on_ms"] is None
-    failure = receiver_failure(connection, row["subscription_id"]) if is_open else {}
-    return {**read_callback_details(connection, dict(row)), **failure}
+    failure = receiver_failure(connection, row["subscription_id"]) if row["ended_on_ms"] is None else {}
+    return read_callback_details(connection, row) | failure
 
 
 def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[str, Any]:
     """Return a callback's row with its body as text, whether that may hold a one-time code, and its attempts."""
     body = read_callback_body(row["body"], row["message_id"])
     query = select(attempts).where(attempts.c.callback_id == row["id"]).order_by(attempts.c.id)
-    stored = [dict(attempt) for attempt in connection.execute(query).mappings()]
+    stored = read_dicts(connection, query)
+    if row["attempted_on_ms"] is not None:  # the first attempt delivered it
+        same = {name: row[name] for name in _FIRST_ATTEMPT_COLUMNS}
+        own = {"id": 0, "callback_id": row["id"], "at_ms": row["attempted_on_ms"], "error": None}
+        headers = json.dumps(_unpack_request_headers(row))
+        stored.insert(0, {**same, **own, "request_headers": headers, "kind": AttemptKind.INITIAL.value})
     return {
         **{name: value for name, value in row.items() if name not in _JOB_AND_ATTEMPT_COLUMNS},
         "body": body.decode(),
@@ -205,27 +200,8 @@ def read_callback_details(connection: Connection, row: dict[str, Any]) -> dict[s
                 "request_headers": json.loads(attempt["request_headers"] or "{}"),
                 "response_headers": json.loads(attempt["response_headers"] or "{}"),
             }
-            for attempt in [*_first_attempt(row), *stored]
+            for attempt in stored
         ],
-    }
-
-
-def _first_attempt(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the first attempt of a callback's row, if it delivered the callback, as a row of `attempts`."""
-    if row["attempted_on_ms"] is None:
-        return
-    yield {
-        "id": 0,
-        "callback_id": row["id"],
-        "subscription_id": row["subscription_id"],
-        "at_ms": row["attempted_on_ms"],
-        "duration_ms": row["duration_ms"],
-        "status": row["status"],
-        "response_body": row["response_body"],
-        "error": None,
-        "request_headers": json.dumps(_unpack_request_headers(row)),
-        "response_headers": row["response_headers"],
-        "kind": AttemptKind.INITIAL.value,
     }
 
 
@@ -261,28 +237,28 @@ def _encode_headers(headers: Mapping[str, str]) -> str:
     return msgspec.json.encode(shortened).decode()
 
 
+_FIRST_ATTEMPT_COLUMNS: Final = ("subscription_id", "duration_ms", "status", "response_body", "response_headers")
 _JOB_AND_ATTEMPT_COLUMNS: Final = {  # they are shown as its job, and in the list of its attempts
-    "position", "due_ms", "attempt", "defects", "state", "note", "detached", "attempted_on_ms", "duration_ms", "status",
-    "response_body", "request_headers", "response_headers",
-}  # fmt: skip
+    *("position", "due_ms", "attempt", "defects", "state", "note", "detached"),
+    *("attempted_on_ms", "duration_ms", "status", "response_body", "request_headers", "response_headers"),
+}
 _FIRST_ATTEMPTS: Final = (
     select(attempts.c.callback_id, func.min(attempts.c.at_ms).label("at_ms"))
     .where(equals_any(attempts.c.callback_id, "ids"))
     .group_by(attempts.c.callback_id)
 )
-_CALLBACKS_BY_IDS: Final = select(callbacks).where(equals_any(callbacks.c.id, "ids"))
 _CALLBACKS_BY_ID: Final = BulkSelect(callbacks, CallbackRow, "id")
 _RESERVE_SEQUENCES: Final = bulk_count(sequences, "subscription_id", "subject", "last")
 _BODY: Final = CallbackRow._fields.index("body")
 _INSERT_CALLBACKS: Final = BulkInsert(callbacks, *CallbackRow._fields, "due_ms", positions="position")
+_RESULT_COLUMNS: Final = ("duration_ms", "status", "response_body")
+_HEADER_COLUMNS: Final = ("request_headers", "response_headers")
 _INSERT_ATTEMPTS: Final = BulkInsert(
-    attempts, "callback_id", "subscription_id", "at_ms", "duration_ms", "status", "response_body", "error",
-    "request_headers", "response_headers", "kind",
-)  # fmt: skip
+    attempts, "callback_id", "subscription_id", "at_ms", *_RESULT_COLUMNS, "error", *_HEADER_COLUMNS, "kind"
+)
 _UPDATE_DELIVERED_AT_ONCE: Final = BulkUpdate(
-    callbacks, "id", "ended_on_ms", "delivered", "attempted_on_ms", "duration_ms", "status", "response_body",
-    "request_headers", "response_headers",
-)  # fmt: skip
+    callbacks, "id", "ended_on_ms", "delivered", "attempted_on_ms", *_RESULT_COLUMNS, *_HEADER_COLUMNS
+)
 _UPDATE_ENDED: Final = BulkUpdate(callbacks, "id", "ended_on_ms", "delivered")
 _UPDATE_REPLAYED: Final = (
     update(callbacks)
@@ -314,13 +290,11 @@ ReplayCursor = tuple[int, int, str, int]
 
 def count_replays(connection: Connection, query: ReplayFilter) -> dict[str, int]:
     """Return how many match, and how many more still wait for their first delivery."""
-    fits = _filter_condition(connection, query)
-    ended, waiting = callbacks.c.ended_on_ms.is_not(None), callbacks.c.ended_on_ms.is_(None)
-    counted = select(func.count())
-    return {
-        "callbacks": connection.execute(counted.where(fits, ended, *_outcome_conditions(query))).scalar_one(),
-        "waiting": connection.execute(counted.where(fits, waiting)).scalar_one(),
-    }
+    fitting = select(func.count()).where(_filter_condition(connection, query))
+    waiting = fitting.where(callbacks.c.ended_on_ms.is_(None))
+    ended = fitting.where(callbacks.c.ended_on_ms.is_not(None), *_outcome_conditions(query))
+    counts = (("callbacks", ended), ("waiting", waiting))
+    return {name: connection.execute(counted).scalar_one() for name, counted in counts}
 
 
 def enqueue_replays(
@@ -365,29 +339,28 @@ def _filter_condition(connection: Connection, query: ReplayFilter) -> ColumnElem
         subscription_id = select(callbacks.c.subscription_id).where(callbacks.c.id == query.callback_id)
         statement = statement.where(subscriptions.c.id == subscription_id.scalar_subquery())
     chosen = connection.execute(statement).all()
-    conditions: list[ColumnElement[bool]] = [
+    return and_(
         callbacks.c.subscription_id.in_([row.id for row in chosen]),
         callbacks.c.partner_id.in_({row.partner_id for row in chosen}),
         callbacks.c.created_on_ms >= query.from_ms,
         callbacks.c.created_on_ms < query.to_ms,
-    ]
-    if query.callback_id is not None:
-        conditions.append(callbacks.c.id == query.callback_id)
-    if query.message_ids:
-        conditions.append(callbacks.c.message_id.in_(query.message_ids))
-    if query.event is not None:
-        conditions.append(callbacks.c.event == query.event)
-    if query.recipient is not None:
-        known = recipient_ids(
-            connection,
-            and_(
-                recipients.c.app_id.in_({row.app_id for row in chosen}),
-                or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
-            ),
-        )
-        # Before the operator has identified a recipient, its callbacks are about the destination.
-        conditions.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
-    return and_(*conditions)
+        *filter_conditions(
+            (eq, callbacks.c.id, query.callback_id),
+            (in_op, callbacks.c.message_id, query.message_ids or None),
+            (eq, callbacks.c.event, query.event),
+        ),
+        *is_about(connection, {row.app_id for row in chosen}, query.recipient),
+    )
+
+
+def is_about(connection: Connection, app_ids: Collection[str], recipient: str | None) -> list[ColumnElement[bool]]:
+    """Return the condition of callbacks about a recipient of apps, by its number or id; none if none is named."""
+    if recipient is None:
+        return []
+    has_name = or_(recipients.c.phone_number == recipient, recipients.c.user_id == recipient)
+    known = recipient_ids(connection, and_(recipients.c.app_id.in_(app_ids), has_name))
+    # Before the operator has identified a recipient, its callbacks are about the destination.
+    return [callbacks.c.subject.in_([recipient, *map(str, known)])]
 
 
 def _outcome_conditions(query: ReplayFilter) -> tuple[ColumnElement[bool], ...]:

@@ -6,9 +6,11 @@ says how far back that was: beyond the indexes that the pipeline needs, none is 
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import ge, lt
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     Connection,
     Text,
@@ -17,7 +19,6 @@ from sqlalchemy import (
     func,
     literal_column,
     null,
-    or_,
     select,
     text,
     tuple_,
@@ -25,13 +26,12 @@ from sqlalchemy import (
 
 from waypost.domain.callbacks import AttemptKind
 from waypost.domain.message import LoggedEvent
-from waypost.store.callbacks.callbacks import read_callback_body, read_callback_details
+from waypost.store.callbacks.callbacks import is_about, read_callback_body, read_callback_details
 from waypost.store.callbacks.receivers import newest_attempts
 from waypost.store.messages.messages import TIMED_STATES
-from waypost.store.messages.recipients import recipient_ids
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import find_open_callback, open_callbacks, replay_group
-from waypost.store.sql import equals_any, select_row
+from waypost.store.sql import equals_any, filter_conditions, read_all, read_dict, read_dicts, select_row
 from waypost.store.tables import (
     attempts,
     callbacks,
@@ -48,11 +48,13 @@ _Select = Any  # of many columns
 
 MAX_SCANNED_CALLBACKS: Final = 20_000  # how many callbacks one page scans, if a filter matches few
 
-_DELIVERY_COLUMNS: Final = (  # without the body, which a list does not show
-    callbacks.c.id, callbacks.c.subscription_id, callbacks.c.subject, callbacks.c.sequence,
-    callbacks.c.message_id, callbacks.c.event, callbacks.c.created_on_ms, callbacks.c.ended_on_ms,
-    callbacks.c.delivered,
-)  # fmt: skip
+_DELIVERY_COLUMNS: Final[list[Column[Any]]] = [  # without the body, which a list does not show
+    callbacks.c[name]
+    for name in (
+        *("id", "subscription_id", "subject", "sequence", "message_id", "event"),
+        *("created_on_ms", "ended_on_ms", "delivered"),
+    )
+]
 _DELIVERY_ORDER: Final = (callbacks.c.created_on_ms, callbacks.c.subject, callbacks.c.sequence)
 _STATE_CONDITIONS: Final = {
     "waiting": callbacks.c.ended_on_ms.is_(None),
@@ -121,36 +123,37 @@ def list_deliveries(
         scan_limit: how many are scanned at most.
     """
     own = and_(callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
-    fits = [own, *_filter_conditions(connection, app_id, query)]
+    fits = [
+        own,
+        *_time_conditions(query),
+        *([] if query.state is None else [_STATE_CONDITIONS[query.state]]),
+        *([] if query.event is None else [callbacks.c.event == query.event]),
+        *is_about(connection, [app_id], query.recipient),
+    ]
     if query.message_id is not None:
         chosen = callbacks.c.message_id == query.message_id
         if query.subscription_id is not None:
             chosen = and_(chosen, callbacks.c.subscription_id == query.subscription_id)
         return _page(connection, [select(*_DELIVERY_COLUMNS).where(chosen, *fits)], before, at_most)
-    ids = _subscription_ids(connection, partner_id, app_id, query.subscription_id)
+    of_app = [subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id]
+    if query.subscription_id is not None:
+        of_app.append(subscriptions.c.id == query.subscription_id)
+    ids = connection.execute(select(subscriptions.c.id).where(*of_app).order_by(subscriptions.c.id)).scalars().all()
     if query.state == "waiting" and _has_few_open(connection, ids, scan_limit):
         is_open = (text("callbacks.ended_on_ms IS NULL"), callbacks.c.position.is_not(None))  # as in the partial index
         waiting = select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id.in_(ids), *is_open, *fits)
         return _page(connection, [waiting], before, at_most)
     if not query.is_rare:
-        statements = [
-            select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id == subscription_id, *fits)
-            for subscription_id in ids
-        ]
+        statements = [select(*_DELIVERY_COLUMNS).where(callbacks.c.subscription_id == one, *fits) for one in ids]
         return _page(connection, statements, before, at_most)
     return _search(connection, ids, own, fits, query, before, at_most, scan_limit)
 
 
 def find_delivery(connection: Connection, partner_id: int, app_id: str, callback_id: str) -> dict[str, Any] | None:
     """Return one callback with its bytes as text and every attempt; None if the app has no such callback."""
-    row = connection.execute(
-        select(callbacks).where(
-            callbacks.c.id == callback_id,
-            callbacks.c.partner_id == partner_id,
-            callbacks.c.app_id == app_id,
-        )
-    ).mappings().one_or_none()  # fmt: skip
-    return None if row is None else read_callback_details(connection, dict(row))
+    own = (callbacks.c.partner_id == partner_id, callbacks.c.app_id == app_id)
+    row = read_dict(connection, select(callbacks).where(callbacks.c.id == callback_id, *own))
+    return None if row is None else read_callback_details(connection, row)
 
 
 def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> dict[str, list[Any]]:
@@ -166,13 +169,9 @@ def attempts_by_callback_ids(connection: Connection, ids: Collection[str]) -> di
         cast(null(), Text).label("error"),
         literal_column(f"'{AttemptKind.INITIAL.value}'", Text).label("kind"),
     ).where(equals_any(callbacks.c.id, "ids"))
-    others = (
-        select(*(attempts.c[name] for name in columns))
-        .where(equals_any(attempts.c.callback_id, "ids"))
-        .order_by(attempts.c.id)
-    )
+    others = select(*(attempts.c[name] for name in columns)).where(equals_any(attempts.c.callback_id, "ids"))
     attempts_by_callback: dict[str, list[Any]] = {}
-    for statement in (first, others):
+    for statement in (first, others.order_by(attempts.c.id)):
         for row in connection.execute(statement, {"ids": list(ids)}):
             if row.at_ms is not None:  # no condition: it would let PostgreSQL take the index of attempts, not of ids
                 attempts_by_callback.setdefault(row.callback_id, []).append(row)
@@ -298,7 +297,7 @@ def _search(
         scanned = newest.limit(limit).subquery()
         chosen = select(*(scanned.c[column.name] for column in _DELIVERY_COLUMNS)).where(scanned.c.fits)
         chosen = chosen.order_by(*(scanned.c[column.name].desc() for column in _DELIVERY_ORDER))
-        rows += [dict(row) for row in connection.execute(chosen.limit(at_most + 1)).mappings()]
+        rows += read_dicts(connection, chosen.limit(at_most + 1))
     end = max(ends, default=None)
     rows = sorted((row for row in rows if end is None or _row_cursor(row) >= end), key=_row_cursor)[::-1]
     if len(rows) > at_most:
@@ -311,8 +310,7 @@ def _page(
 ) -> DeliveryPage:
     rows: list[dict[str, Any]] = []
     for chosen in statements:
-        newest = _newest_first(chosen, before).limit(at_most + 1)
-        rows += [dict(row) for row in connection.execute(newest).mappings()]
+        rows += read_dicts(connection, _newest_first(chosen, before).limit(at_most + 1))
     rows.sort(key=_row_cursor, reverse=True)
     next_cursor = _row_cursor(rows[at_most - 1]) if len(rows) > at_most else None
     return DeliveryPage(rows[:at_most], next_cursor, None)
@@ -333,40 +331,8 @@ def _row_cursor(row: Mapping[Any, Any]) -> DeliveryCursor:
 
 
 def _time_conditions(query: DeliveryFilter) -> list[ColumnElement[bool]]:
-    within: list[ColumnElement[bool]] = []
-    if query.from_ms is not None:
-        within.append(callbacks.c.created_on_ms >= query.from_ms)
-    if query.to_ms is not None:
-        within.append(callbacks.c.created_on_ms < query.to_ms)
-    return within
-
-
-def _filter_conditions(connection: Connection, app_id: str, query: DeliveryFilter) -> list[ColumnElement[bool]]:
-    fits = _time_conditions(query)
-    if query.state is not None:
-        fits.append(_STATE_CONDITIONS[query.state])
-    if query.event is not None:
-        fits.append(callbacks.c.event == query.event)
-    if query.recipient is not None:
-        known = recipient_ids(
-            connection,
-            and_(
-                recipients.c.app_id == app_id,
-                or_(recipients.c.phone_number == query.recipient, recipients.c.user_id == query.recipient),
-            ),
-        )
-        # Before the operator has identified a recipient, its callbacks are about the destination.
-        fits.append(callbacks.c.subject.in_([query.recipient, *map(str, known)]))
-    return fits
-
-
-def _subscription_ids(connection: Connection, partner_id: int, app_id: str, id: int | None) -> Sequence[int]:
-    chosen = select(subscriptions.c.id).where(
-        subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id
-    )
-    if id is not None:
-        chosen = chosen.where(subscriptions.c.id == id)
-    return connection.execute(chosen.order_by(subscriptions.c.id)).scalars().all()
+    at_ms = callbacks.c.created_on_ms
+    return filter_conditions((ge, at_ms, query.from_ms), (lt, at_ms, query.to_ms))
 
 
 def _has_few_open(connection: Connection, ids: Sequence[int], limit: int) -> bool:
@@ -386,21 +352,17 @@ def sent_message_events(
     """Return the steps of a message that an app has sent, of a time range, oldest first.
 
     Args:
-        app_id: the app; of another app's message nothing is returned.
+        app_id: of another app's message nothing is returned.
         message_id: ours, or the operator's.
-        from_ms: completed from then on.
-        to_ms: and before then.
+        from_ms: completed from then on, and before `to_ms`.
     """
     row = _find_message(connection, app_id, message_id)
     if row is None:
         return []
     steps: list[tuple[int, str]] = [(row["accepted_on_ms"], "accepted")]
-    steps += [
-        (row[f"{state.value}_on_ms"], state.value) for state in TIMED_STATES if row[f"{state.value}_on_ms"] is not None
-    ]
-    query = select(message_events.c.event, message_events.c.at_ms).where(message_events.c.message_id == row["id"])
-    newest = query.order_by(message_events.c.id).limit(MAX_LOGGED_EVENTS)
-    steps += [(event.at_ms, event.event) for event in connection.execute(newest)]
+    steps += [(at_ms, state.value) for state in TIMED_STATES if (at_ms := row[f"{state.value}_on_ms"]) is not None]
+    query = select(message_events.c.at_ms, message_events.c.event).where(message_events.c.message_id == row["id"])
+    steps += read_all(connection, query.order_by(message_events.c.id).limit(MAX_LOGGED_EVENTS), tuple)
     steps.sort(key=lambda step: step[0])
     begun = [None, *(at_ms for at_ms, _ in steps)]
     events = [
@@ -416,10 +378,10 @@ def callback_events(
     """Return the callbacks about a message that were emitted within a time range, oldest first.
 
     Args:
-        app_id: the app; of another app's message nothing is returned.
+        app_id: of another app's message nothing is returned.
         message_id: of a message that the app has sent or received; ours, or the operator's.
-        from_ms: emitted from then on.
-        to_ms: and before then; a few minutes later, because the callbacks of a received message are found by time.
+        from_ms: emitted from then on, and before `to_ms`.
+        to_ms: a few minutes later, because the callbacks of a received message are found by time.
     """
     row = _find_message(connection, app_id, message_id)
     in_range = (callbacks.c.app_id == app_id, callbacks.c.created_on_ms >= from_ms, callbacks.c.created_on_ms < to_ms)
@@ -444,8 +406,7 @@ def callback_events(
 
 def _find_message(connection: Connection, app_id: str, message_id: str) -> Any:
     for column in (messages.c.id, messages.c.operator_message_id):
-        query = select(messages).where(column == message_id, messages.c.app_id == app_id).limit(1)
-        row = connection.execute(query).mappings().one_or_none()
+        row = read_dict(connection, select(messages).where(column == message_id, messages.c.app_id == app_id).limit(1))
         if row is not None:
             return row
     return None

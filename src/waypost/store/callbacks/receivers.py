@@ -35,7 +35,7 @@ from waypost.store.bulk_statements import BulkUpdate
 from waypost.store.callbacks.subscriptions import wake_callback_worker
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, open_callbacks, replay_group
-from waypost.store.sql import select_row
+from waypost.store.sql import read_dict, read_dicts, read_one, select_row
 from waypost.store.tables import attempts, callbacks, queue_jobs, subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 
@@ -79,7 +79,7 @@ class ReceiverRow(NamedTuple):
 
 def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str) -> ReceiverRow | None:
     """Pause a subscription, and return it as it was; None if it is deleted or paused already."""
-    row = _lock_receiver(connection, id)
+    row = read_one(connection, _LOCK_RECEIVER, ReceiverRow._make, locked_id=id)
     if row is None or row.paused_on_ms is not None:
         return None
     paused = {"paused_on_ms": at_ms, "pause_reason": reason[:500]}
@@ -87,27 +87,16 @@ def pause_subscription(connection: Connection, id: int, at_ms: int, reason: str)
     return row
 
 
-def _lock_receiver(connection: Connection, id: int) -> ReceiverRow | None:
-    row = connection.execute(_LOCK_RECEIVER.where(subscriptions.c.id == id)).one_or_none()
-    return None if row is None else ReceiverRow._make(row)
-
-
 def resume_subscription(connection: Connection, id: int) -> ReceiverRow | None:
     """Resume a subscription that the service has paused, and return it as it was; None if it is deleted.
 
     One that its partner has paused stays paused.
     """
-    row = _lock_receiver(connection, id)
-    if row is None:
-        return None
-    connection.execute(
-        update(subscriptions)
-        .where(subscriptions.c.id == id)
-        .values(
-            failing_since_ms=None, retry_after_until_ms=None, next_attempt_ms=None, paused_on_ms=None, pause_reason=None
-        )
-    )
-    wake_callback_worker(connection, id)
+    row = read_one(connection, _LOCK_RECEIVER, ReceiverRow._make, locked_id=id)
+    if row is not None:
+        ended = ("failing_since_ms", "retry_after_until_ms", "next_attempt_ms", "paused_on_ms", "pause_reason")
+        connection.execute(update(subscriptions).where(subscriptions.c.id == id).values(dict.fromkeys(ended)))
+        wake_callback_worker(connection, id)
     return row
 
 
@@ -127,10 +116,7 @@ def request_retry(connection: Connection, id: int, now_ms: int) -> bool:
     values = {"of_subscription": id, "of_group": replay_group(id), "now_ms": now_ms, "limit": MAX_RETRIES_MADE_DUE}
     for statement in _MAKE_RETRIES_DUE:
         connection.execute(statement, values)
-    enqueued_jobs(connection).due_groups |= {
-        (QueueName.CALLBACKS, live_group(id)),
-        (QueueName.CALLBACKS, replay_group(id)),
-    }
+    enqueued_jobs(connection).due_groups |= {(QueueName.CALLBACKS, group(id)) for group in (live_group, replay_group)}
     wake_callback_worker(connection, id)
     return True
 
@@ -152,12 +138,8 @@ class SubscriptionFilter:
     @property
     def conditions(self) -> tuple[ColumnElement[bool], ...]:
         """Return conditions on rows of subscriptions."""
-        columns = (
-            (subscriptions.c.id, self.id),
-            (subscriptions.c.app_id, self.app_id),
-            (subscriptions.c.partner_id, self.partner_id),
-        )
-        return tuple(column == value for column, value in columns if value is not None)
+        named = (("id", self.id), ("app_id", self.app_id), ("partner_id", self.partner_id))
+        return tuple(subscriptions.c[name] == value for name, value in named if value is not None)
 
 
 def list_receivers(
@@ -170,17 +152,15 @@ def list_receivers(
             `waiting_is_longer` and `replaying_is_longer` say that there are more: millions may wait
             for a failing receiver, and open pages query this every second.
     """
-    rows = connection.execute(_SELECT_RECEIVERS.where(*query.conditions).order_by(subscriptions.c.id)).mappings().all()
-    return [{**row, **_count_queued(connection, row["id"], max_counted)} for row in rows]
+    rows = read_dicts(connection, _SELECT_RECEIVERS.where(*query.conditions).order_by(subscriptions.c.id))
+    return [row | _count_queued(connection, row["id"], max_counted) for row in rows]
 
 
 def receiver_failure(connection: Connection, id: int) -> dict[str, int | None]:
     """Return since when a receiver has been failing, and when the next attempt is due; None: it is not failing."""
     columns = (subscriptions.c.failing_since_ms, subscriptions.c.next_attempt_ms)
-    row = connection.execute(select(*columns).where(subscriptions.c.id == id)).one_or_none()
-    if row is None or row.failing_since_ms is None:
-        return {"failing_since_ms": None, "next_attempt_ms": None}
-    return {"failing_since_ms": row.failing_since_ms, "next_attempt_ms": row.next_attempt_ms}
+    failing = select(*columns).where(subscriptions.c.id == id, subscriptions.c.failing_since_ms.is_not(None))
+    return read_dict(connection, failing) or {"failing_since_ms": None, "next_attempt_ms": None}
 
 
 def list_paused_or_failing(connection: Connection) -> list[Row[Any]]:
@@ -249,18 +229,22 @@ _MAKE_RETRIES_DUE: Final = (
         queue_jobs.c.concurrency_group == bindparam("of_group"),
     ),
 )
-_LOCK_RECEIVER: Final = select_row(subscriptions, ReceiverRow).with_for_update()
+_LOCK_RECEIVER: Final = (
+    select_row(subscriptions, ReceiverRow).where(subscriptions.c.id == bindparam("locked_id")).with_for_update()
+)
 _UPDATE_STATUSES: Final = BulkUpdate(subscriptions, "id", "failing_since_ms", "retry_after_until_ms", "next_attempt_ms")
-_SELECT_RECEIVERS: Final[Select[Any]] = select(
+_RECEIVER_COLUMNS: Final = (
+    *("id", "partner_id", "app_id", "tag", "url", "version", "modes", "active", "created_on_ms", "key_serial"),
     *(
-        subscriptions.c[name]
-        for name in (
-            "id", "partner_id", "app_id", "tag", "url", "version", "modes", "active", "created_on_ms",
-            "key_serial", "old_key_until_ms", "failing_since_ms", "retry_after_until_ms", "paused_on_ms",
-            "pause_reason", "next_attempt_ms",
-        )
-    )
-)  # fmt: skip
+        "old_key_until_ms",
+        "failing_since_ms",
+        "retry_after_until_ms",
+        "paused_on_ms",
+        "pause_reason",
+        "next_attempt_ms",
+    ),
+)
+_SELECT_RECEIVERS: Final[Select[Any]] = select(*(subscriptions.c[name] for name in _RECEIVER_COLUMNS))
 
 
 def response_times(
@@ -295,22 +279,21 @@ MAX_COUNTED_ATTEMPTS: Final = 20_000
 _MAX_SCANNED_ATTEMPTS: Final = 200
 _SOURCES: Final[tuple[tuple[Any, ColumnElement[Any], ColumnElement[Any]], ...]] = (
     (
-        select(
-            attempts.c.subscription_id, attempts.c.at_ms, attempts.c.duration_ms, attempts.c.status, attempts.c.error,
-            attempts.c.id,
-        ),
+        select(*(attempts.c[name] for name in ("subscription_id", "at_ms", "duration_ms", "status", "error", "id"))),
         attempts.c.subscription_id,
         attempts.c.at_ms,
     ),
     (
         select(
-            callbacks.c.subscription_id, callbacks.c.attempted_on_ms.label("at_ms"), callbacks.c.duration_ms,
-            callbacks.c.status, cast(null(), Text).label("error"), literal_column("0", Integer).label("id"),
+            callbacks.c.subscription_id,
+            callbacks.c.attempted_on_ms.label("at_ms"),
+            *(callbacks.c.duration_ms, callbacks.c.status),
+            *(cast(null(), Text).label("error"), literal_column("0", Integer).label("id")),
         ).where(text("callbacks.attempted_on_ms IS NOT NULL")),
         callbacks.c.subscription_id,
         callbacks.c.attempted_on_ms,
     ),
-)  # fmt: skip
+)
 """Attempts: those with rows of their own, and first ones that delivered a callback, which are in its row.
 
 Each is a statement, with the columns that its subscription and its time are found by."""
@@ -356,9 +339,8 @@ def last_delivery_ms(connection: Connection, subscription_id: int, failing_since
     """Return when a callback was last delivered to a receiver; None if none of the newest attempts succeeded."""
     to_ms = None if failing_since_ms is None else failing_since_ms + 1
     scanned = _select_newest(subscription_id, _MAX_SCANNED_ATTEMPTS, to_ms=to_ms)
-    return connection.execute(
-        select(func.max(scanned.c.at_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
-    ).scalar_one()
+    delivered = select(func.max(scanned.c.at_ms)).where(scanned.c.status >= 200, scanned.c.status < 300)
+    return connection.execute(delivered).scalar_one()
 
 
 def count_attempts(
@@ -373,17 +355,14 @@ def count_attempts(
     """Return the newest attempts of a time range, counted; shortest first.
 
     Args:
-        subscription_id: the subscription; the caller has checked its owner.
-        from_ms: attempted from then on.
-        to_ms: and before then.
+        subscription_id: the caller has checked its owner.
+        from_ms: attempted from then on, and before `to_ms`.
         slots: into how many parts the range is divided.
-        at_most: how many attempts are counted.
     """
     each_ms = max((to_ms - from_ms) // slots, 1)
     chosen = _select_newest(subscription_id, at_most, from_ms=from_ms, to_ms=to_ms)
-    newest = select(
-        ((chosen.c.at_ms - from_ms) // each_ms).label("slot"), chosen.c.status, chosen.c.duration_ms
-    ).subquery()
+    slot = ((chosen.c.at_ms - from_ms) // each_ms).label("slot")
+    newest = select(slot, chosen.c.status, chosen.c.duration_ms).subquery()
     kinds = (newest.c.slot, newest.c.status, newest.c.duration_ms)
     counted = select(*kinds, func.count().label("tries")).group_by(*kinds)
     return [

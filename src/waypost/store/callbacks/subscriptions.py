@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
@@ -10,7 +11,7 @@ from waypost.domain.callbacks import Subscription
 from waypost.store.bulk_statements import BulkSelect
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import live_group, replay_group
-from waypost.store.sql import RowReader, equals_any
+from waypost.store.sql import RowReader, equals_any, read_all, read_one
 from waypost.store.tables import subscriptions
 from waypost.store.write_through_cache import enqueued_jobs
 
@@ -28,22 +29,12 @@ def add_subscription(connection: Connection, subscription: Subscription, seal: S
         TooManySubscriptions: the app has as many as it may.
     """
     of_app = subscriptions.c.app_id == subscription.app_id
-    if connection.execute(
-        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == subscription.tag)
-    ).one_or_none():
-        raise DuplicateTag(subscription.tag)
+    _check_tag(connection, subscription)
     if connection.execute(select(func.count()).where(of_app)).scalar_one() >= max_subscriptions:
         raise TooManySubscriptions(subscription.app_id)
-    new_id = connection.execute(
-        insert(subscriptions).returning(subscriptions.c.id),
-        {
-            **_columns(subscription, seal),
-            "partner_id": subscription.partner_id,
-            "app_id": subscription.app_id,
-            "created_on_ms": subscription.created_on_ms,
-        },
-    ).scalar_one()
-    return str(new_id)
+    created = {name: getattr(subscription, name) for name in ("partner_id", "app_id", "created_on_ms")}
+    new = insert(subscriptions).values(**created, **_columns(subscription, seal)).returning(subscriptions.c.id)
+    return str(connection.execute(new).scalar_one())
 
 
 def change_subscription(
@@ -57,10 +48,8 @@ def change_subscription(
 
     Args:
         connection: the writer's, so that no other write comes between the read and the change.
-        target: the subscription; it may be seconds old, so only its id and owner are used.
+        target: it may be seconds old, so only its id and owner are used.
         change: returns the new subscription for the current one.
-        seal: encrypts its headers.
-        unseal: decrypts them.
 
     Raises:
         DuplicateTag: another subscription of the app has this tag.
@@ -69,16 +58,17 @@ def change_subscription(
     if current is None or current.app_id != target.app_id:
         return None
     changed = change(current)
-    of_app = subscriptions.c.app_id == current.app_id
-    is_same = subscriptions.c.id == int(current.id)
-    if connection.execute(
-        select(subscriptions.c.id).where(of_app, subscriptions.c.tag == changed.tag, ~is_same)
-    ).one_or_none():
-        raise DuplicateTag(changed.tag)
-    columns = _columns(changed, seal)
-    connection.execute(update(subscriptions).where(of_app, is_same).values(**columns))
+    is_same = (subscriptions.c.app_id == current.app_id, subscriptions.c.id == int(current.id))
+    _check_tag(connection, replace(changed, app_id=current.app_id), current.id)
+    connection.execute(update(subscriptions).where(*is_same).values(**_columns(changed, seal)))
     wake_callback_worker(connection, current.id)
     return changed
+
+
+def _check_tag(connection: Connection, subscription: Subscription, own_id: str | None = None) -> None:
+    has_tag = (subscriptions.c.app_id == subscription.app_id, subscriptions.c.tag == subscription.tag)
+    if {str(other) for other in connection.execute(select(subscriptions.c.id).where(*has_tag)).scalars()} - {own_id}:
+        raise DuplicateTag(subscription.tag)
 
 
 def wake_callback_worker(connection: Connection, id: int | str) -> None:
@@ -89,21 +79,14 @@ def wake_callback_worker(connection: Connection, id: int | str) -> None:
 
 def _columns(subscription: Subscription, seal: Seal) -> dict[str, Any]:
     """Return the columns that may change."""
+    names = (
+        *("tag", "url", "version", "active", "show_on_ui", "modified_on_ms", "paused_on_ms", "pause_reason"),
+        *("failing_since_ms", "retry_after_until_ms"),
+    )
     meta = subscription.meta
-    return {
-        "tag": subscription.tag,
-        "url": subscription.url,
-        "version": subscription.version,
-        "modes": ",".join(subscription.modes),
-        "active": subscription.active,
-        "show_on_ui": subscription.show_on_ui,
-        "encrypted_meta": None if meta is None else seal(meta, subscription.app_id),
-        "modified_on_ms": subscription.modified_on_ms,
-        "paused_on_ms": subscription.paused_on_ms,
-        "pause_reason": subscription.pause_reason,
-        "failing_since_ms": subscription.failing_since_ms,
-        "retry_after_until_ms": subscription.retry_after_until_ms,
-    }
+    sealed = None if meta is None else seal(meta, subscription.app_id)
+    changing = {name: getattr(subscription, name) for name in names}
+    return {**changing, "modes": ",".join(subscription.modes), "encrypted_meta": sealed}
 
 
 class DuplicateTag(Exception):
@@ -116,12 +99,9 @@ class TooManySubscriptions(Exception):
 
 def list_app_subscriptions(connection: Connection, app_id: str, partner_id: int, unseal: Unseal) -> list[Subscription]:
     """Return an app's subscriptions, oldest first."""
-    rows = connection.execute(
-        select(subscriptions)
-        .where(subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
-        .order_by(subscriptions.c.id)
-    )
-    return [decode_subscription(row, unseal) for row in rows]
+    of_app = (subscriptions.c.app_id == app_id, subscriptions.c.partner_id == partner_id)
+    oldest = select(subscriptions).where(*of_app).order_by(subscriptions.c.id)
+    return read_all(connection, oldest, lambda row: decode_subscription(row, unseal))
 
 
 def subscription_of_partner(
@@ -129,8 +109,8 @@ def subscription_of_partner(
 ) -> Subscription | None:
     """Return one of a partner's subscriptions, of any of its apps; None if there is no such subscription."""
     query = select(subscriptions).where(subscriptions.c.id == id, subscriptions.c.partner_id == partner_id)
-    row = connection.execute(query.with_for_update() if for_update else query).one_or_none()
-    return None if row is None else decode_subscription(row, unseal)
+    query = query.with_for_update() if for_update else query
+    return read_one(connection, query, lambda row: decode_subscription(row, unseal))
 
 
 def delete_subscriptions(connection: Connection, app_id: str, partner_id: int, id: str | None = None) -> int:
@@ -166,20 +146,16 @@ def active_subscriptions(connection: Connection, app_ids: Collection[str]) -> li
 
 def tags_by_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
     """Return the tags of subscriptions; those that were deleted are left out."""
-    rows = connection.execute(select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids)))
-    return {row.id: row.tag for row in rows}
-
-
-def _headers_in(meta: str | None) -> dict[str, str]:
-    headers: dict[str, Any] = (json.loads(meta).get("headers") if meta else None) or {}
-    return {name: str(value) for name, value in headers.items()}
+    named = select(subscriptions.c.id, subscriptions.c.tag).where(subscriptions.c.id.in_(ids))
+    return dict(read_all(connection, named, tuple))
 
 
 def decode_subscription(row: Row[Any], unseal: Unseal) -> Subscription:
     """Return a subscription from its row, with its headers decrypted."""
     meta = None if row.encrypted_meta is None else unseal(row.encrypted_meta, row.app_id)
-    modes = tuple(row.modes.split(","))
-    return _read_subscription(row, id=str(row.id), modes=modes, meta=meta, headers=_headers_in(meta))
+    stored: dict[str, Any] = (json.loads(meta).get("headers") if meta else None) or {}
+    headers = {name: str(value) for name, value in stored.items()}
+    return _read_subscription(row, id=str(row.id), modes=tuple(row.modes.split(",")), meta=meta, headers=headers)
 
 
 _SUBSCRIPTIONS_BY_IDS: Final = select(subscriptions).where(equals_any(subscriptions.c.id, "ids"))

@@ -12,7 +12,7 @@ from waypost.store.messages.lists import MESSAGE_ORDER
 from waypost.store.messages.messages import TIMED_STATES, find_messages_with_codes, read_request
 from waypost.store.queue.job_subjects import JobState, JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import find_open_callback
-from waypost.store.sql import read_all, read_dicts
+from waypost.store.sql import read_all, read_dict, read_dicts
 from waypost.store.tables import callbacks, message_events, messages, queue_jobs, templates
 from waypost.store.trace_events import SEND_ATTEMPTED
 
@@ -53,7 +53,7 @@ def message_trace(connection: Connection, message_id: str) -> dict[str, Any] | N
     code. `content_retained` is false once retention has cleared the content; its callbacks are deleted by then.
     """
     query = select(messages).where(messages.c.id == message_id)
-    row = connection.execute(query).mappings().one_or_none()
+    row = read_dict(connection, query)
     if row is None:
         return None
     trace = {name: value for name, value in row.items() if name not in ("content", "request", "compressed_request")}
@@ -157,7 +157,7 @@ def _find_job(connection: Connection, queue_name: QueueName, group: str, subject
         .subquery()
     )
     query = select(oldest).where(oldest.c.ref == subject.ref).order_by(oldest.c.position).limit(1)
-    row = connection.execute(query).mappings().one_or_none()
+    row = read_dict(connection, query)
     return None if row is None else _job_details(row)
 
 

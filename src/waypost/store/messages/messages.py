@@ -19,7 +19,7 @@ from waypost.store.encoding import (
 )
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, enqueue_jobs
-from waypost.store.sql import equals_any
+from waypost.store.sql import equals_any, read_dicts
 from waypost.store.tables import messages, templates
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.write_through_cache import CachedTable, cache_new_rows
@@ -159,28 +159,21 @@ def change_messages(
     connection: Connection, changes: Sequence[MessageChange], events: Sequence[MessageTraceEvent]
 ) -> None:
     """Write the new states of messages, and the events that led to them."""
-    _UPDATE_STATES_AND_IDS.run(
-        connection,
-        [
-            (*_state_columns(change), change.recipient_id, change.operator_message_id, change.id)
-            for change in changes
-            if change.changes_ids
-        ],
-    )
-    _UPDATE_STATES.run(
-        connection, [(*_state_columns(change), change.id) for change in changes if not change.changes_ids]
-    )
+    with_ids: list[tuple[Any, ...]] = []
+    others: list[tuple[Any, ...]] = []
+    for change in changes:
+        columns = (change.state.value, change.at_ms, change.unconfirmed, change.code, change.reason, *change.times_ms)
+        if change.changes_ids:
+            with_ids.append((*columns, change.recipient_id, change.operator_message_id, change.id))
+        else:
+            others.append((*columns, change.id))
+    _UPDATE_STATES_AND_IDS.run(connection, with_ids)
+    _UPDATE_STATES.run(connection, others)
     add_trace_events(connection, events)
 
 
-def _state_columns(change: MessageChange) -> tuple[Any, ...]:
-    return change.state.value, change.at_ms, change.unconfirmed, change.code, change.reason, *change.times_ms
-
-
-_STATE_COLUMNS: Final = (
-    "state", "changed_on_ms", "unconfirmed", "code", "reason", "enqueued_on_ms", "sent_on_ms", "delivered_on_ms",
-    "read_on_ms",
-)  # fmt: skip
+_TIME_COLUMNS: Final = [f"{state.value}_on_ms" for state in TIMED_STATES]
+_STATE_COLUMNS: Final = ("state", "changed_on_ms", "unconfirmed", "code", "reason", *_TIME_COLUMNS)
 _MESSAGES_BY_IDS: Final = BulkSelect(messages, MessageRow, "id")
 _MESSAGES_BY_OPERATOR_IDS: Final = BulkSelect(messages, MessageRow, "operator_message_id")
 _ACCEPTED_COLUMNS: Final = MessageRow._fields.index("recipient_id")
@@ -229,18 +222,12 @@ def find_ids_with_codes(connection: Connection, partner_id: int, names: Iterable
     ids = sorted(set(names))[:MAX_NAMED_MESSAGES]
     if not ids:
         return set()
-    rows: list[dict[str, Any]] = []
-    for query in (_MESSAGES_BY_ID, _MESSAGES_BY_OPERATOR_ID):
-        own = query.where(messages.c.partner_id == partner_id)
-        rows += [dict(row) for row in connection.execute(own, {"ids": ids}).mappings()]
+    queries = (_MESSAGES_BY_ID, _MESSAGES_BY_OPERATOR_ID)
+    own = (query.where(messages.c.partner_id == partner_id) for query in queries)
+    rows = [row for query in own for row in read_dicts(connection, query, ids=ids)]
     codes = find_messages_with_codes(connection, partner_id, rows)
-    return {
-        message_id
-        for row in rows
-        if row["id"] in codes
-        for message_id in (row["id"], row["operator_message_id"])
-        if message_id in ids
-    }
+    named = {name for row in rows if row["id"] in codes for name in (row["id"], row["operator_message_id"])}
+    return named.intersection(ids)
 
 
 def callback_holds_code(connection: Connection, row: Mapping[str, Any]) -> bool:
@@ -300,8 +287,8 @@ def _read_message_ids(value: Any) -> Iterator[str]:
 
 _NAMING_KINDS: Final = (TEMPLATE_PASSTHROUGH, MARKETING_PASSTHROUGH)
 _SELECT_MESSAGES: Final = select(
-    messages.c.id, messages.c.operator_message_id, messages.c.kind, messages.c.template_id, messages.c.content
-)  # fmt: skip
+    *(messages.c[name] for name in ("id", "operator_message_id", "kind", "template_id", "content"))
+)
 _MESSAGES_BY_ID: Final = _SELECT_MESSAGES.where(equals_any(messages.c.id, "ids"))
 _MESSAGES_BY_OPERATOR_ID: Final = _SELECT_MESSAGES.where(equals_any(messages.c.operator_message_id, "ids"))
 _AUTHENTICATION_TEMPLATES: Final = select(templates.c.id).where(

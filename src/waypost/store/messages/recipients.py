@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, delete, func,
 
 from waypost.domain.app import App
 from waypost.store.bulk_statements import BulkInsert, BulkSelect, BulkUpdate, bulk_insert_new
-from waypost.store.sql import equals_any, upsert
+from waypost.store.sql import equals_any, read_all, upsert
 from waypost.store.tables import app_users, callbacks, inbound_messages, messages, recipients, subscriptions
 
 MAX_SEARCHED_CALLBACKS: Final = 1000
@@ -56,7 +56,12 @@ def link_names(connection: Connection, app: App, names: PersonNames, merged: dic
     elif person is None:
         person = by_number
     if person is None:
-        return _insert_person(connection, app, names)
+        user_id = names.user_id or (None if names.phone_number else names.parent_id)
+        row = {"partner_id": app.partner_id, "app_id": app.id, "phone_number": names.phone_number, "user_id": user_id}
+        person_id = connection.execute(insert(recipients).values(**row).returning(recipients.c.id)).scalar_one()
+        if names.parent_id and user_id != names.parent_id:
+            _add_name(connection, app, person_id, names.parent_id)
+        return person_id
     if names.phone_number and is_new_number:
         _replace_number(connection, person.id, names.phone_number)
         _move_opt_in(connection, app, person.user_id or names.user_id, names.phone_number)
@@ -231,19 +236,6 @@ def _newest_undelivered(connection: Connection, app: App, *subjects: str) -> str
     return None if newest is None else newest[1]
 
 
-def _insert_person(connection: Connection, app: App, names: PersonNames) -> int:
-    row = {
-        "partner_id": app.partner_id,
-        "app_id": app.id,
-        "phone_number": names.phone_number,
-        "user_id": names.user_id or (None if names.phone_number else names.parent_id),
-    }
-    person_id = connection.execute(insert(recipients).values(**row).returning(recipients.c.id)).scalar_one()
-    if names.parent_id and row["user_id"] != names.parent_id:
-        _add_name(connection, app, person_id, names.parent_id)
-    return person_id
-
-
 def _add_name(connection: Connection, app: App, person_id: int, user_id: str) -> None:
     row = {"partner_id": app.partner_id, "app_id": app.id, "user_id": user_id, "same_as": person_id}
     connection.execute(insert(recipients).values(**row))
@@ -332,17 +324,13 @@ def get_or_create_recipient(
     if is_complete and len(found) == 1 and not parent_id:
         return found.pop()
     if not found and not parent_id:
-        return _create_recipient(connection, app, phone_number, user_id)
+        if not phone_number and not user_id:
+            raise ValueError("a recipient has a number or a user id")
+        new = _INSERT_RECIPIENT.fetch(connection, [(app.partner_id, app.id, phone_number, user_id)])
+        # Another process may have inserted it meanwhile.
+        return new[0][0] if new else get_or_create_recipient(connection, app, phone_number, user_id)
     names = PersonNames(phone_number, user_id, parent_id)
     return link_names(connection, app, names, merged if merged is not None else {})
-
-
-def _create_recipient(connection: Connection, app: App, phone_number: str | None, user_id: str | None) -> int:
-    if not phone_number and not user_id:
-        raise ValueError("a recipient has a number or a user id")
-    new = _INSERT_RECIPIENT.fetch(connection, [(app.partner_id, app.id, phone_number, user_id)])
-    # Another process may have inserted it meanwhile.
-    return new[0][0] if new else get_or_create_recipient(connection, app, phone_number, user_id)
 
 
 def get_or_create_recipients(
@@ -359,13 +347,11 @@ def get_or_create_recipients(
     ids = find_recipients(connection, {(app_id, name) for app_id, _, name in identities})
     new = [identity for identity in sorted(identities) if (identity[0], identity[2]) not in ids]
     if new:
-        _INSERT_RECIPIENTS.run(
-            connection,
-            [
-                (partner_id, app_id, *((name, None) if name.isdecimal() else (None, name)), "")
-                for app_id, partner_id, name in new
-            ],
-        )
+        rows = [
+            (partner_id, app_id, *((name, None) if name.isdecimal() else (None, name)), "")
+            for app_id, partner_id, name in new
+        ]
+        _INSERT_RECIPIENTS.run(connection, rows)
         ids |= find_recipients(connection, {(app_id, name) for app_id, _, name in new})
     return ids
 
@@ -383,8 +369,8 @@ def add_user_ids(connection: Connection, identities: Collection[NumberWithUserId
         Those that the store has now.
     """
     app_ids = {identity.app_id for identity in identities}
-    by_number = _USERS_BY_PHONE_NUMBER.run(connection, app_ids, {identity.phone_number for identity in identities})
-    by_user_id = _IDS_BY_USER_ID.run(connection, app_ids, {identity.user_id for identity in identities})
+    by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, {identity.phone_number for identity in identities})
+    by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, {identity.user_id for identity in identities})
     users = {(row.app_id, row.phone_number): row for row in by_number if row.same_as is None}
     used_ids = {(row.app_id, row.user_id) for row in by_user_id}
     stored: set[NumberWithUserId] = set()
@@ -407,11 +393,10 @@ def find_recipients(connection: Connection, pairs: Set[tuple[str, str]]) -> dict
     names = {name for _, name in pairs}
     app_ids = {app_id for app_id, _ in pairs}
     numbers = {name for name in names if name.isdecimal()}
-    rows = [
-        *_IDS_BY_PHONE_NUMBER.run(connection, app_ids, numbers),
-        *_IDS_BY_USER_ID.run(connection, app_ids, names - numbers),
-    ]
-    known = {(app_id, name): same_as or recipient_id for recipient_id, app_id, name, same_as in rows}
+    by_number = _NAMED_BY_PHONE_NUMBER.run(connection, app_ids, numbers)
+    by_user_id = _NAMED_BY_USER_ID.run(connection, app_ids, names - numbers)
+    known = {(row.app_id, row.phone_number): row.same_as or row.id for row in by_number}
+    known |= {(row.app_id, row.user_id): row.same_as or row.id for row in by_user_id}
     return {pair: known[pair] for pair in pairs if pair in known}
 
 
@@ -429,8 +414,7 @@ def recipient_names(connection: Connection, app_id: str, addresses: Iterable[str
     ids = find_recipients(connection, {(app_id, address) for address in addresses})
     if not ids:
         return {}
-    rows = connection.execute(_NAMES_BY_ID, {"ids": sorted(set(ids.values()))})
-    names = {row.id: row.name for row in rows}
+    names = dict(read_all(connection, _NAMES_BY_ID, tuple, ids=sorted(set(ids.values()))))
     return {address: names[id] for (_, address), id in ids.items() if id in names}  # noqa: A001
 
 
@@ -476,24 +460,10 @@ def _select_by(column: str, row: type[_Row]) -> BulkSelect[_Row]:
     return BulkSelect(recipients, row, "app_id", column, is_locked=False, index=f"recipients_by_{column}")
 
 
-class _IdByPhoneNumber(NamedTuple):
+class _NamedRow(NamedTuple):
     id: int
     app_id: str
-    phone_number: str
-    same_as: int | None
-
-
-class _IdByUserId(NamedTuple):
-    id: int
-    app_id: str
-    user_id: str
-    same_as: int | None
-
-
-class _UserByPhoneNumber(NamedTuple):
-    id: int
-    app_id: str
-    phone_number: str
+    phone_number: str | None
     user_id: str | None
     same_as: int | None
 
@@ -501,11 +471,10 @@ class _UserByPhoneNumber(NamedTuple):
 _INSERT_RECIPIENTS: Final = BulkInsert(  # another process may insert them first
     recipients, "partner_id", "app_id", "phone_number", "user_id", "name", skips_existing=True
 )
-_IDS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _IdByPhoneNumber)
-_IDS_BY_USER_ID: Final = _select_by("user_id", _IdByUserId)
+_NAMED_BY_PHONE_NUMBER: Final = _select_by("phone_number", _NamedRow)
+_NAMED_BY_USER_ID: Final = _select_by("user_id", _NamedRow)
 _BY_PHONE_NUMBER: Final = _select_by("phone_number", _RecipientRow)
 _BY_USER_ID: Final = _select_by("user_id", _RecipientRow)
-_USERS_BY_PHONE_NUMBER: Final = _select_by("phone_number", _UserByPhoneNumber)
 _SET_USER_IDS: Final = BulkUpdate(recipients, "id", "user_id")
 _INSERT_RECIPIENT: Final = bulk_insert_new(
     recipients, "partner_id", "app_id", "phone_number", "user_id", returned=["id"]

@@ -47,7 +47,7 @@ from waypost.store.queue.job_subjects import (
     single_kind_reader,
 )
 from waypost.store.schema import POSTGRESQL
-from waypost.store.sql import skip_through
+from waypost.store.sql import read_dict, skip_through
 from waypost.store.tables import callbacks, queue_jobs
 from waypost.store.trace_events import MessageTraceEvent, add_trace_events
 from waypost.store.write_through_cache import enqueued_jobs
@@ -132,7 +132,7 @@ def end_dead_callback(connection: Connection, position: int, now_ms: int) -> boo
 def find_open_callback(connection: Connection, callback_id: str) -> Mapping[Any, Any] | None:
     """Return a callback's job, with the columns of `open_callbacks`; None if it has ended."""
     query = select(*_JOB_COLUMNS, callbacks.c.ended_on_ms).where(callbacks.c.id == callback_id)
-    row = connection.execute(query).mappings().one_or_none()
+    row = read_dict(connection, query)
     return row if row is not None and row["ended_on_ms"] is None else None
 
 
