@@ -4,7 +4,7 @@ Every row that belongs to a partner has `partner_id`, and every query that serve
 Secrets that are only compared are hashed; those that we must use are encrypted.
 """
 
-from typing import Final
+from typing import Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -28,6 +28,13 @@ metadata = MetaData()
 
 TextColumn = Text().with_variant(Text(collation="C"), "postgresql")  # compared by code point, as in SQLite
 _Id = BigInteger().with_variant(Integer, "sqlite")  # SQLite generates ids only for INTEGER PRIMARY KEY
+
+
+def _partial_index(name: str, *columns: Any, where: Any, unique: bool = False) -> Index:
+    """Return an index of the rows that satisfy a condition."""
+    condition = text(where) if isinstance(where, str) else where
+    return Index(name, *columns, unique=unique, sqlite_where=condition, postgresql_where=condition)
+
 
 store_properties = Table(  # properties of the store: `revision`, `kind` (dev or serve)
     "store_properties",
@@ -230,15 +237,11 @@ template_events = Table(  # the history of templates
     Index("template_events_by_template", "template_id", "id"),
 )
 
-_NOT_DELETED = templates.c.status != "DELETED"
-Index(  # a deleted template is retained for traces, and its name may be used again
+_partial_index(  # a deleted template is retained for traces, and its name may be used again
     "templates_by_name",
-    templates.c.business_account_id,
-    templates.c.element_name,
-    templates.c.language_code,
+    *(templates.c.business_account_id, templates.c.element_name, templates.c.language_code),
+    where=templates.c.status != "DELETED",
     unique=True,
-    sqlite_where=_NOT_DELETED,
-    postgresql_where=_NOT_DELETED,
 )
 
 recipients = Table(  # whom a number exchanges messages with; either of the two ids may be missing
@@ -255,19 +258,9 @@ recipients = Table(  # whom a number exchanges messages with; either of the two 
     Column("read_until_ms", BigInteger),  # what was received until then was marked as read; NULL: nothing was
     Index("recipients_by_phone_number", "app_id", "phone_number", unique=True),
     Index("recipients_by_user_id", "app_id", "user_id", unique=True),
-    Index(
-        "recipients_by_same_as",
-        "same_as",
-        sqlite_where=text("same_as IS NOT NULL"),
-        postgresql_where=text("same_as IS NOT NULL"),
-    ),
-    Index(  # who wrote last, for the list of conversations; written when a recipient writes (decision 0106)
-        "recipients_by_window",
-        "app_id",
-        "window_until_ms",
-        sqlite_where=text("window_until_ms IS NOT NULL"),
-        postgresql_where=text("window_until_ms IS NOT NULL"),
-    ),
+    _partial_index("recipients_by_same_as", "same_as", where="same_as IS NOT NULL"),
+    # who wrote last, for the list of conversations; written when a recipient writes (decision 0106)
+    _partial_index("recipients_by_window", "app_id", "window_until_ms", where="window_until_ms IS NOT NULL"),
 )
 
 app_users = Table(  # users who have opted in or out, or whom the app's number has blocked
@@ -312,20 +305,14 @@ messages = Table(
     Column("request_id", TextColumn),  # of the request; NULL: the client sent none
     sqlite_with_rowid=False,
 )
-Index(
-    "messages_by_operator_id",
-    messages.c.operator_message_id,
-    sqlite_where=messages.c.operator_message_id.is_not(None),
-    postgresql_where=messages.c.operator_message_id.is_not(None),
+_partial_index(
+    "messages_by_operator_id", messages.c.operator_message_id, where=messages.c.operator_message_id.is_not(None)
 )
-
 Index("messages_by_app", messages.c.app_id, messages.c.accepted_on_ms)  # for counts of usage and analytics
-Index(  # messages to one recipient, newest first; not written when a message is accepted
+_partial_index(  # messages to one recipient, newest first; not written when a message is accepted
     "messages_by_recipient",
-    messages.c.recipient_id,
-    messages.c.accepted_on_ms,
-    sqlite_where=messages.c.recipient_id.is_not(None),
-    postgresql_where=messages.c.recipient_id.is_not(None),
+    *(messages.c.recipient_id, messages.c.accepted_on_ms),
+    where=messages.c.recipient_id.is_not(None),
 )
 
 media = Table(  # uploads of partners; the bytes are files
@@ -392,17 +379,15 @@ webhook_items = Table(  # one status, message or template change of a webhook
     UniqueConstraint("operator_account_id", "dedupe_key"),
 )
 
-message_events = (
-    Table(  # what the traces of messages have beyond the times in their rows: failures, late statuses, retries
-        "message_events",
-        metadata,
-        Column("id", _Id, primary_key=True),
-        Column("message_id", TextColumn, nullable=False, index=True),
-        Column("event", TextColumn, nullable=False),
-        Column("at_ms", BigInteger, nullable=False),
-        Column("applied", Boolean, nullable=False),  # false: behind the state, so it caused no callback
-        Column("detail", TextColumn, nullable=False),
-    )
+message_events = Table(  # what traces have beyond the times in messages' rows: failures, late statuses, retries
+    "message_events",
+    metadata,
+    Column("id", _Id, primary_key=True),
+    Column("message_id", TextColumn, nullable=False, index=True),
+    Column("event", TextColumn, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("applied", Boolean, nullable=False),  # false: behind the state, so it caused no callback
+    Column("detail", TextColumn, nullable=False),
 )
 
 inbound_messages = Table(
@@ -488,26 +473,12 @@ callbacks = Table(  # each is its own job in the callbacks queue until it has en
     Column("response_headers", TextColumn),  # JSON
     Index("callbacks_by_subscription", "subscription_id", "created_on_ms"),
     Index("callbacks_by_message", "message_id"),  # for a message's trace
-    Index(  # for the response times of receivers
-        "callbacks_by_attempt",
-        "subscription_id",
-        "attempted_on_ms",
-        sqlite_where=text("attempted_on_ms IS NOT NULL"),
-        postgresql_where=text("attempted_on_ms IS NOT NULL"),
+    _partial_index(  # for the response times of receivers
+        "callbacks_by_attempt", "subscription_id", "attempted_on_ms", where="attempted_on_ms IS NOT NULL"
     ),
-    Index(  # the jobs
-        "callbacks_open",
-        "subscription_id",
-        "position",
-        sqlite_where=text("ended_on_ms IS NULL"),
-        postgresql_where=text("ended_on_ms IS NULL"),
-    ),
-    Index(  # dead letters are found without reading other jobs
-        "callbacks_dead_letters",
-        "position",
-        sqlite_where=text("ended_on_ms IS NULL AND state >= 2"),
-        postgresql_where=text("ended_on_ms IS NULL AND state >= 2"),
-    ),
+    _partial_index("callbacks_open", "subscription_id", "position", where="ended_on_ms IS NULL"),  # the jobs
+    # dead letters are found without reading other jobs
+    _partial_index("callbacks_dead_letters", "position", where="ended_on_ms IS NULL AND state >= 2"),
     sqlite_with_rowid=False,
 )
 
@@ -544,13 +515,8 @@ queue_jobs = Table(  # unfinished jobs only: completing a job deletes it; a call
     Column("detached", Boolean, nullable=False, server_default=false()),  # its ordering key does not wait for it
     Column("replay", Boolean, nullable=False, server_default=false()),  # a callback that is sent once more
     Index("queue_jobs_by_group", "queue", "concurrency_group", "position"),
-    Index(  # dead letters are found without reading other jobs
-        "queue_jobs_dead_letters",
-        "queue",
-        "position",
-        sqlite_where=text("state >= 2"),
-        postgresql_where=text("state >= 2"),
-    ),
+    # dead letters are found without reading other jobs
+    _partial_index("queue_jobs_dead_letters", "queue", "position", where="state >= 2"),
     sqlite_autoincrement=True,  # a position is never reused
 )
 
@@ -622,9 +588,7 @@ request_log = Table(  # failed requests of partners, and a sample of the others:
     Column("field", TextColumn, nullable=False),
     Column("accepted", TextColumn, nullable=False),  # what the field would accept
     Column("request", TextColumn, nullable=False),  # JSON: path, query, type and body, redacted; empty: not stored
-    Column(
-        "response", TextColumn, nullable=False, server_default=""
-    ),  # JSON: headers and body, redacted; empty: not stored
+    Column("response", TextColumn, nullable=False, server_default=""),  # JSON: headers, body, redacted; empty: none
     Column("recipient", TextColumn, nullable=False),  # the phone number or user id in it; empty: none
     Column("size_bytes", Integer, nullable=False),  # of the body
     Column("took_us", BigInteger, nullable=False),

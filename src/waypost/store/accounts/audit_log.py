@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, fields
 from operator import eq, ge, lt
 from typing import Final
 
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, insert, select
 
 from waypost.base.clock import Clock
 from waypost.store.database import Database
@@ -26,7 +26,6 @@ _ID: Final = re.compile(
     r"[0-9]{1,32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|wamid\..*|(?!sk_)(?!.*[A-Za-z0-9+/=]{20})[^\s]{1,256}"
 )
 """A number, a UUID, a message id of the operator, or a name; a key has twenty letters and digits in a row."""
-_MAX_DELETED_ENTRIES: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +124,6 @@ def audit_page(connection: Connection, query: AuditFilter, at_most: int) -> list
     names = (columns[field.name] for field in fields(AuditEntry))
     newest = select(*names).where(*conditions).order_by(columns.id.desc()).limit(at_most)
     return read_all(connection, newest, lambda row: AuditEntry(*row))
-
-
-def delete_audit_entries(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete some entries older than a time; None if there are no more."""
-    del after
-    is_old = audit_log.c.at_ms < before_ms
-    oldest = select(audit_log.c.id).where(is_old).order_by(audit_log.c.at_ms).limit(_MAX_DELETED_ENTRIES)
-    deleted = connection.execute(delete(audit_log).where(audit_log.c.id.in_(oldest))).rowcount
-    return "more" if deleted == _MAX_DELETED_ENTRIES else None
 
 
 def _clean_text(text: str) -> str:

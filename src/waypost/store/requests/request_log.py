@@ -2,12 +2,14 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from operator import eq, ge, le, lt
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select
 
 from waypost.base.ids import uuid7_text
 from waypost.store.messages.messages import find_templates_without_codes
+from waypost.store.sql import contains_escaped, filter_conditions, read_all, read_one
 from waypost.store.tables import api_keys, app_keys, apps, request_log, universal_tokens
 
 MAX_SEARCHED_ENTRIES: Final = 5_000  # entries that one page looks at: a few milliseconds on either engine
@@ -97,18 +99,23 @@ def add_request_entries(connection: Connection, entries: Sequence[RequestLogEntr
 def read_request_page(connection: Connection, query: RequestLogFilter, at_most: int) -> RequestLogPage:
     """Return the newest matching entries, among a limited number of rows, and where to search on."""
     columns = request_log.c
-    scope: list[ColumnElement[bool]] = []
-    if query.partner_id is not None:
-        scope.append(columns.partner_id == query.partner_id)
-    if query.request_id is not None:
-        scope.append(columns.request_id == query.request_id)
-    if query.before_id is not None:
-        scope.append(columns.id < query.before_id)
+    scope = filter_conditions(
+        (eq, columns.partner_id, query.partner_id),
+        (eq, columns.request_id, query.request_id),
+        (lt, columns.id, query.before_id),
+    )
+    matching = filter_conditions(
+        (eq, columns.app_id, query.app_id),
+        (ge, columns.status, query.statuses and query.statuses[0]),
+        (le, columns.status, query.statuses and query.statuses[1]),
+        (contains_escaped, columns.route, query.route),
+    )
     newest = select(columns.id).where(*scope).order_by(columns.id.desc())
     last = connection.execute(newest.offset(MAX_SEARCHED_ENTRIES - 1).limit(1)).scalar_one_or_none()
-    matching = [*scope, *([] if last is None else [columns.id >= last]), *_conditions(query)]
-    statement = select(request_log).where(*matching).order_by(columns.id.desc()).limit(at_most + 1)
-    rows = [_read_entry(row) for row in connection.execute(statement)]
+    if last is not None:
+        matching.append(columns.id >= last)
+    found = select(request_log).where(*scope, *matching).order_by(columns.id.desc()).limit(at_most + 1)
+    rows = read_all(connection, found, _read_entry)
     if len(rows) > at_most:
         return RequestLogPage(rows[:at_most], rows[at_most - 1].id)
     return RequestLogPage(rows, last)
@@ -119,8 +126,7 @@ def read_request_entry(connection: Connection, entry_id: str, partner_id: int | 
     statement = select(request_log).where(request_log.c.id == entry_id)
     if partner_id is not None:
         statement = statement.where(request_log.c.partner_id == partner_id)
-    row = connection.execute(statement).one_or_none()
-    return None if row is None else _read_entry(row)
+    return read_one(connection, statement, _read_entry)
 
 
 def trim_request_log(connection: Connection, partner_id: int | None, max_rows: int) -> bool:
@@ -134,47 +140,26 @@ def trim_request_log(connection: Connection, partner_id: int | None, max_rows: i
     is_own = columns.partner_id.is_(None) if partner_id is None else columns.partner_id == partner_id
     newest = select(columns.id).where(is_own).order_by(columns.id.desc())
     last = connection.execute(newest.offset(max_rows - 1).limit(1)).scalar_one_or_none()
-    if last is None:
-        return False
-    oldest = select(columns.id).where(is_own, columns.id < last).order_by(columns.id).limit(MAX_TRIMMED_ENTRIES)
-    ids = connection.execute(oldest).scalars().all()
-    if ids:
-        connection.execute(delete(request_log).where(columns.id.in_(ids)))
-    return len(ids) == MAX_TRIMMED_ENTRIES
+    return last is not None and _delete_oldest(connection, is_own, columns.id < last)
 
 
-def delete_request_entries(connection: Connection, before_ms: int, after: str) -> str | None:
+def delete_request_entries(connection: Connection, before_ms: int, _after: str) -> str | None:
     """Delete some entries older than a time; None if there are no more."""
-    del after
-    return "more" if _delete_older(connection, before_ms, None) else None
+    return "more" if _delete_oldest(connection, request_log.c.id < uuid7_text(before_ms, bytes(10))) else None
 
 
 def delete_partner_requests(connection: Connection, partner_id: int, before_ms: int) -> bool:
     """Delete some entries of a partner older than a time; return True if there may be more."""
-    return _delete_older(connection, before_ms, partner_id)
+    is_old = request_log.c.id < uuid7_text(before_ms, bytes(10))
+    return _delete_oldest(connection, request_log.c.partner_id == partner_id, is_old)
 
 
-def _delete_older(connection: Connection, before_ms: int, partner_id: int | None) -> bool:
-    conditions = [request_log.c.id < uuid7_text(before_ms, bytes(10))]
-    if partner_id is not None:
-        conditions.append(request_log.c.partner_id == partner_id)
+def _delete_oldest(connection: Connection, *conditions: ColumnElement[bool]) -> bool:
     oldest = select(request_log.c.id).where(*conditions).order_by(request_log.c.id).limit(MAX_TRIMMED_ENTRIES)
     ids = connection.execute(oldest).scalars().all()
     if ids:
         connection.execute(delete(request_log).where(request_log.c.id.in_(ids)))
     return len(ids) == MAX_TRIMMED_ENTRIES
-
-
-def _conditions(query: RequestLogFilter) -> list[ColumnElement[bool]]:
-    columns = request_log.c
-    conditions: list[ColumnElement[bool]] = []
-    if query.app_id is not None:
-        conditions.append(columns.app_id == query.app_id)
-    if query.statuses is not None:
-        conditions.append(columns.status.between(*query.statuses))
-    if query.route is not None:
-        conditions.append(columns.route.contains(query.route, autoescape=True))
-    return conditions
 
 
 def _read_entry(row: Any) -> RequestLogEntry:

@@ -5,7 +5,7 @@ callback is found by its recipient only. So messages and callbacks are read once
 in windows of a limited number of rows.
 """
 
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,6 +16,7 @@ from waypost.store.callbacks.callbacks import read_callback_details
 from waypost.store.messages.messages import find_messages_with_codes, read_request
 from waypost.store.messages.recipients import recipient_ids
 from waypost.store.retention.columns import is_mentioned, is_named
+from waypost.store.sql import read_dicts
 from waypost.store.tables import (
     app_users,
     apps,
@@ -73,18 +74,21 @@ def export_recipient(connection: Connection, name: str, position: ExportPosition
     condition = part.condition(person)
     last = None
     if part.is_indexed:
-        rows = connection.execute(select(part.table).where(condition).order_by(part.key)).mappings().all()
+        rows = read_dicts(connection, select(part.table).where(condition).order_by(part.key))
     else:
         beyond = part.key > position.after
         keys = select(part.key).where(beyond).order_by(part.key).offset(MAX_WINDOW_ROWS - 1).limit(1)
         last = connection.execute(keys).scalar_one_or_none()
         window = [beyond] if last is None else [beyond, part.key <= last]
         query = select(part.table).where(*window, condition).order_by(part.key).limit(MAX_PAGE_RECORDS)
-        rows = connection.execute(query).mappings().all()
+        rows = read_dicts(connection, query)
         if len(rows) == MAX_PAGE_RECORDS:
             last = rows[-1][part.key.name]
     records = [{"record": position.kind, **record} for record in part.read(connection, rows)]
-    return ExportPage(records, _next_kind(position.kind) if last is None else ExportPosition(position.kind, str(last)))
+    if last is not None:
+        return ExportPage(records, ExportPosition(position.kind, str(last)))
+    following = EXPORT_KINDS[EXPORT_KINDS.index(position.kind) + 1 :]
+    return ExportPage(records, ExportPosition(following[0]) if following else None)
 
 
 def find_person(connection: Connection, name: str) -> Person:
@@ -98,7 +102,9 @@ def find_person(connection: Connection, name: str) -> Person:
     ids: set[int] = set()
     while new := names - searched:
         searched |= new
-        found = recipient_ids(connection, _name_condition(new))
+        # The indexes by app and name serve it: numbers, or one business-scoped id
+        column = recipients.c.phone_number if all(map(str.isdecimal, new)) else recipients.c.user_id
+        found = recipient_ids(connection, and_(recipients.c.app_id.in_(select(apps.c.id)), column.in_(new)))
         query = select(recipients.c.phone_number, recipients.c.user_id).where(recipients.c.id.in_(found))
         numbers: set[str] = set()
         for row in connection.execute(query):
@@ -111,45 +117,21 @@ def find_person(connection: Connection, name: str) -> Person:
     return Person(sorted(names | user_ids), sorted(ids))
 
 
-def _name_condition(names: Set[str]) -> ColumnElement[bool]:
-    """Return a condition that the indexes by app and name serve: numbers, or one business-scoped id."""
-    column = recipients.c.phone_number if all(map(str.isdecimal, names)) else recipients.c.user_id
-    return and_(recipients.c.app_id.in_(select(apps.c.id)), column.in_(names))
-
-
-def _next_kind(kind: str) -> ExportPosition | None:
-    kinds = list(_PARTS)
-    following = kinds[kinds.index(kind) + 1 :]
-    return ExportPosition(following[0]) if following else None
-
-
-def _read_rows(_connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    yield from (dict(row) for row in rows)
-
-
 def _read_messages(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield messages with `request`, `events`, and `holds_code`: whether it was sent with a one-time code."""
     codes: set[str] = set()
     for partner_id in {row["partner_id"] for row in rows}:
-        codes |= find_messages_with_codes(
-            connection, partner_id, [row for row in rows if row["partner_id"] == partner_id]
-        )
+        own = [row for row in rows if row["partner_id"] == partner_id]
+        codes |= find_messages_with_codes(connection, partner_id, own)
     events: dict[str, list[dict[str, Any]]] = {row["id"]: [] for row in rows}
     columns = (message_events.c[name] for name in ("message_id", "event", "at_ms", "detail"))
     query = select(*columns).where(message_events.c.message_id.in_(list(events))).order_by(message_events.c.id)
-    for event in connection.execute(query).mappings():
-        events[event["message_id"]].append(
-            {"event": event["event"], "at_ms": event["at_ms"], "detail": event["detail"]}
-        )
+    for event in read_dicts(connection, query):
+        events[event.pop("message_id")].append(event)
     for row in rows:
         stored = {name: value for name, value in row.items() if name not in ("content", "compressed_request")}
-        request = read_request(_Request(row["request"], row["compressed_request"]))
+        request = read_request(row["request"], row["compressed_request"])
         yield {**stored, "request": request, "events": events[row["id"]], "holds_code": row["id"] in codes}
-
-
-def _read_callbacks(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    for row in rows:
-        yield read_callback_details(connection, dict(row))
 
 
 def _read_inbound_messages(connection: Connection, rows: Sequence[Any]) -> Iterator[dict[str, Any]]:
@@ -161,11 +143,6 @@ def _read_inbound_messages(connection: Connection, rows: Sequence[Any]) -> Itera
         yield {**row, "item": texts.get(row["item_id"])}
 
 
-class _Request(NamedTuple):
-    request: str
-    compressed_request: bytes | None
-
-
 @dataclass(frozen=True, slots=True)
 class _ExportPart:
     """The records of one kind."""
@@ -173,7 +150,7 @@ class _ExportPart:
     table: Table
     key: Column[Any]  # they are read in its order
     condition: Callable[[Person], ColumnElement[bool]]  # whether a row belongs to a person
-    read: Callable[[Connection, Sequence[Any]], Iterator[dict[str, Any]]] = _read_rows
+    read: Callable[[Connection, Sequence[Any]], Iterator[dict[str, Any]]] = lambda _, rows: iter(rows)
     is_indexed: bool = False  # an index serves the condition, which few rows satisfy: all are read at once
 
 
@@ -211,8 +188,8 @@ _PARTS: Final = {  # in this order
     "callback": _ExportPart(
         callbacks,
         key=callbacks.c.id,
-        condition=lambda person: callbacks.c.subject.in_([str(recipient_id) for recipient_id in person.recipient_ids]),
-        read=_read_callbacks,
+        condition=lambda person: callbacks.c.subject.in_([*map(str, person.recipient_ids)]),
+        read=lambda connection, rows: (read_callback_details(connection, row) for row in rows),
     ),
     "request": _ExportPart(request_log, request_log.c.id, lambda person: is_mentioned(request_log, person.names)),
 }

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import is_
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import Column, Connection, delete, or_, select, update
@@ -28,10 +29,10 @@ from waypost.store.retention.rules import (
     OPEN_MESSAGE_STATES,
     clear_contents,
     delete_messages,
-    delete_trace_events,
     read_open_items,
     read_progress,
 )
+from waypost.store.sql import read_one, select_row
 from waypost.store.tables import (
     app_operator_history,
     apps,
@@ -142,11 +143,6 @@ def _delete_by_time(
     return Progress(after, left), is_more
 
 
-def _delete_messages_and_traces(connection: Connection, ids: Sequence[str]) -> None:
-    delete_trace_events(connection, ids)
-    delete_messages(connection, ids)
-
-
 def _delete_callbacks_and_attempts(connection: Connection, ids: Sequence[str]) -> None:
     connection.execute(delete(attempts).where(attempts.c.callback_id.in_(ids)))
     connection.execute(delete(callbacks).where(callbacks.c.id.in_(ids), callbacks.c.ended_on_ms.is_not(None)))
@@ -197,11 +193,6 @@ def _delete_items(connection: Connection, scan: PartnerScan, progress: Progress)
     return Progress(str(old[-1].id)), len(old) == MAX_BATCH_ROWS
 
 
-def _delete_requests(connection: Connection, scan: PartnerScan, progress: Progress) -> tuple[Progress, bool]:
-    """Delete entries of the log of requests; none is open."""
-    return progress, delete_partner_requests(connection, scan.partner_id, scan.before_ms)
-
-
 def _expire_received_files(connection: Connection, scan: PartnerScan, progress: Progress) -> tuple[Progress, bool]:
     """Let received files expire now, once they are fetched; the sweep of media deletes them."""
     expires = inbound_media.c.expires_on_ms
@@ -215,10 +206,8 @@ def _expire_received_files(connection: Connection, scan: PartnerScan, progress: 
         )
         .limit(MAX_BATCH_ROWS)
     )
-    expired = connection.execute(
-        update(inbound_media).where(inbound_media.c.key.in_(keys)).values(expires_on_ms=scan.now_ms)
-    )
-    return progress, expired.rowcount == MAX_BATCH_ROWS
+    expire = update(inbound_media).where(inbound_media.c.key.in_(keys)).values(expires_on_ms=scan.now_ms)
+    return progress, connection.execute(expire).rowcount == MAX_BATCH_ROWS
 
 
 def _expire_uploads(connection: Connection, scan: PartnerScan, progress: Progress) -> tuple[Progress, bool]:
@@ -275,13 +264,11 @@ def _is_open_message(state: str) -> bool:
     return state in OPEN_MESSAGE_STATES
 
 
-def _is_open_callback(ended_on_ms: int | None) -> bool:
-    return ended_on_ms is None
-
-
 _CONTENTS: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, clear_contents)
-_MESSAGES: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, _delete_messages_and_traces)
-_CALLBACKS: Final = _IdTable(callbacks.c.id, callbacks.c.ended_on_ms, _is_open_callback, _delete_callbacks_and_attempts)
+_MESSAGES: Final = _IdTable(messages.c.id, messages.c.state, _is_open_message, delete_messages)
+_CALLBACKS: Final = _IdTable(
+    callbacks.c.id, callbacks.c.ended_on_ms, partial(is_, None), _delete_callbacks_and_attempts
+)
 PARTNER_RULES: Final = (  # Source: decision 0051. In this order
     # name, period, delete
     PartnerRule("contents", Period.BODIES, partial(_delete_by_time, _CONTENTS)),
@@ -291,17 +278,23 @@ PARTNER_RULES: Final = (  # Source: decision 0051. In this order
     PartnerRule("items", Period.ITEMS, _delete_items),
     PartnerRule("inbound", Period.MESSAGES, _delete_inbound),
     PartnerRule("received", Period.BODIES, _expire_received_files),
-    PartnerRule("requests", Period.REQUESTS, _delete_requests),
+    PartnerRule(  # none is open
+        "requests",
+        Period.REQUESTS,
+        lambda connection, scan, progress: (
+            progress,
+            delete_partner_requests(connection, scan.partner_id, scan.before_ms),
+        ),
+    ),
     PartnerRule("uploads", Period.BODIES, _expire_uploads),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPeriods:
-    """The retention periods that a partner has of its own, in days, by the names of the settings."""
+class OwnPeriods(NamedTuple):
+    """The retention periods that a partner has of its own, in days, by the names of the settings; None: the service's."""
 
-    keep_bodies_days: int | None = None  # None: the service's
-    keep_messages_days: int | None = None  # None: the service's
+    keep_bodies_days: int | None = None
+    keep_messages_days: int | None = None
 
 
 def apply_own_periods(keep: RetentionPeriods, own: OwnPeriods) -> RetentionPeriods:
@@ -315,21 +308,18 @@ def apply_own_periods(keep: RetentionPeriods, own: OwnPeriods) -> RetentionPerio
 
 def read_own_periods(connection: Connection, partner_id: int) -> OwnPeriods:
     """Return the periods that a partner has of its own; without any if there is no such partner."""
-    row = connection.execute(_OWN_PERIODS.where(partners.c.id == partner_id)).one_or_none()
-    return OwnPeriods() if row is None else OwnPeriods(row.keep_bodies_days, row.keep_messages_days)
+    query = select_row(partners, OwnPeriods).where(partners.c.id == partner_id)
+    return read_one(connection, query, OwnPeriods._make) or OwnPeriods()
 
 
 def list_own_periods(connection: Connection) -> dict[int, OwnPeriods]:
     """Return the partners that have periods of their own, by id."""
     has_own = partners.c.keep_bodies_days.is_not(None) | partners.c.keep_messages_days.is_not(None)
-    rows = connection.execute(_OWN_PERIODS.where(has_own).order_by(partners.c.id))
-    return {row.id: OwnPeriods(row.keep_bodies_days, row.keep_messages_days) for row in rows}
+    rows = connection.execute(select_row(partners, OwnPeriods).add_columns(partners.c.id).where(has_own))
+    return {partner_id: OwnPeriods(*periods) for *periods, partner_id in rows.all()}
 
 
 def change_own_periods(connection: Connection, partner_id: int, values: Mapping[str, int | None]) -> None:
     """Set the periods of a partner that are given, by name."""
     if values:
         connection.execute(update(partners).where(partners.c.id == partner_id).values(**values))
-
-
-_OWN_PERIODS: Final[Any] = select(partners.c.id, partners.c.keep_bodies_days, partners.c.keep_messages_days)

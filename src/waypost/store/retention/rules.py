@@ -7,12 +7,25 @@ outcome, an item whose job is in the queue.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, bindparam, delete, exists, func, select, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Delete,
+    bindparam,
+    delete,
+    exists,
+    func,
+    or_,
+    select,
+    true,
+    update,
+)
 
 from waypost.domain.message import MessageState
-from waypost.store.accounts.audit_log import delete_audit_entries
 from waypost.store.properties import set_properties
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import read_subject
@@ -21,9 +34,11 @@ from waypost.store.requests.rates import delete_idle_windows
 from waypost.store.requests.request_log import delete_request_entries
 from waypost.store.retention.columns import Period, RetentionPeriods, emptied
 from waypost.store.retention.partitions import floor_id
+from waypost.store.schema import POSTGRESQL
 from waypost.store.tables import (
     app_keys,
     attempts,
+    audit_log,
     callbacks,
     client_secrets,
     inbound_messages,
@@ -80,16 +95,12 @@ def clear_message_contents(connection: Connection, before_ms: int, position: str
     """
     progress = read_progress(connection, CLEARED_PROPERTY)
     after, open_ids = str(progress.get("after", "")), list[str](progress.get("left", []))
-    if len(open_ids) >= MAX_REMEMBERED_OPEN:
-        rows: Sequence[Any] = ()
-    else:
-        rows = connection.execute(
-            _UNCLEARED, {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
-        ).all()
+    rows: Sequence[Any] = ()
+    if len(open_ids) < MAX_REMEMBERED_OPEN:
+        parameters = {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
+        rows = connection.execute(_UNCLEARED, parameters).all()
     checked_ids: list[str] = [] if position else open_ids[:MAX_BATCH_ROWS]
-    checked_rows: Sequence[Any] = (
-        connection.execute(_MESSAGES_BY_IDS, {"ids": checked_ids}).all() if checked_ids else ()
-    )
+    checked_rows = connection.execute(_MESSAGES_BY_IDS, {"ids": checked_ids}).all() if checked_ids else ()
     clearing = [row.id for row in (*rows, *checked_rows) if row.state not in OPEN_MESSAGE_STATES]
     if clearing:
         clear_contents(connection, clearing)
@@ -104,30 +115,12 @@ def clear_message_contents(connection: Connection, before_ms: int, position: str
 
 def delete_old_messages(connection: Connection, before_ms: int, after: str) -> str | None:
     """Delete messages; their traces too, where those are not partitioned."""
-    rows = connection.execute(
-        _OLD_MESSAGES, {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
-    ).all()
+    parameters = {"after": after, "before": floor_id(before_ms), "limit": MAX_BATCH_ROWS}
+    rows = connection.execute(_OLD_MESSAGES, parameters).all()
     ids = [row.id for row in rows if row.state not in OPEN_MESSAGE_STATES]
     if ids:
-        if connection.dialect.name == "sqlite":
-            delete_trace_events(connection, ids)
-        delete_messages(connection, ids)
+        delete_messages(connection, ids, with_traces=connection.dialect.name != POSTGRESQL)
     return rows[-1].id if len(rows) == MAX_BATCH_ROWS else None
-
-
-def delete_orphan_trace_events(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete the traces of deleted messages that no partition held."""
-    return _delete_by_ids(connection, message_events.c.message_id, _NO_MESSAGE, before_ms, after)
-
-
-def delete_ended_callbacks(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete callbacks that have an outcome."""
-    return _delete_by_ids(connection, callbacks.c.id, callbacks.c.ended_on_ms.is_not(None), before_ms, after)
-
-
-def delete_ended_attempts(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete attempts of callbacks that have an outcome or are deleted; attempts are as old as their callback."""
-    return _delete_by_ids(connection, attempts.c.callback_id, _NO_OPEN_CALLBACK, before_ms, after)
 
 
 def clear_first_attempts(connection: Connection, before_ms: int, _after: str) -> str | None:
@@ -140,11 +133,6 @@ def clear_first_attempts(connection: Connection, before_ms: int, _after: str) ->
     connection.execute(_CLEAR_ATTEMPTS, {"ids": ids})
     set_properties(connection, {ATTEMPTS_CLEARED_PROPERTY: json.dumps({"after": ids[-1]})})
     return ids[-1] if len(ids) == MAX_BATCH_ROWS else None
-
-
-def delete_inbound_webhooks(connection: Connection, before_ms: int, after: str) -> str | None:
-    """Delete the bodies of webhooks."""
-    return _delete_by_ids(connection, inbound_webhooks.c.id, None, before_ms, after)
 
 
 def delete_webhook_items(connection: Connection, before_ms: int, after: str) -> str | None:
@@ -175,36 +163,17 @@ def clear_contents(connection: Connection, ids: Sequence[str]) -> None:
     connection.execute(_CLEAR_MESSAGES, {"ids": ids})
 
 
-def delete_messages(connection: Connection, ids: Sequence[str]) -> None:
-    """Delete messages that are not open."""
+def delete_messages(connection: Connection, ids: Sequence[str], *, with_traces: bool = True) -> None:
+    """Delete messages that are not open, and their traces."""
+    if with_traces:
+        connection.execute(_DELETE_TRACE_EVENTS, {"ids": ids})
     connection.execute(_DELETE_MESSAGES, {"ids": ids})
-
-
-def delete_trace_events(connection: Connection, ids: Sequence[str]) -> None:
-    """Delete the traces of messages."""
-    connection.execute(_DELETE_TRACE_EVENTS, {"ids": ids})
-
-
-def delete_inbound_messages(connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete the records of inbound messages."""
-    deleted = connection.execute(_DELETE_OLD_INBOUND, {"before_ms": before_ms, "limit": MAX_BATCH_ROWS})
-    return "" if deleted.rowcount == MAX_BATCH_ROWS else None
 
 
 def delete_expired_request_state(connection: Connection, now_ms: int, _after: str) -> str | None:
     """Delete expired idempotency keys and rate windows."""
     deleted = delete_expired(connection, now_ms, MAX_BATCH_ROWS)
     deleted += delete_idle_windows(connection, now_ms, MAX_BATCH_ROWS)
-    return "" if deleted >= MAX_BATCH_ROWS else None
-
-
-def delete_expired_credentials(connection: Connection, before_ms: int, _after: str) -> str | None:
-    """Delete client secrets, universal tokens and app keys that expired, or were revoked, before a time."""
-    parameters = {"before_ms": before_ms, "limit": MAX_BATCH_ROWS}
-    deleted = sum(
-        connection.execute(statement, parameters).rowcount
-        for statement in (_DELETE_OLD_SECRETS, _DELETE_OLD_TOKENS, _DELETE_OLD_KEYS)
-    )
     return "" if deleted >= MAX_BATCH_ROWS else None
 
 
@@ -216,54 +185,44 @@ def delete_orphan_sequences(connection: Connection, _before_ms: int, after: str)
         if next_id is None:
             return None
         if connection.execute(_SUBSCRIPTION_BY_ID, {"subscription_id": next_id}).one_or_none() is None:
-            sequence_query = connection.execute(
-                _SEQUENCE_SUBJECTS, {"subscription_id": next_id, "limit": MAX_BATCH_ROWS}
-            )
-            subjects = sequence_query.scalars().all()
+            limited = {"subscription_id": next_id, "limit": MAX_BATCH_ROWS}
+            subjects = connection.execute(_SEQUENCE_SUBJECTS, limited).scalars().all()
             connection.execute(_DELETE_SEQUENCES, {"subscription_id": next_id, "subjects": subjects})
             return str(next_id - 1 if len(subjects) == MAX_BATCH_ROWS else next_id)
         subscription_id = next_id
     return str(subscription_id)
 
 
-RETENTION_RULES: Final = (  # Source: decision 0051. In this order
-    # name, period, delete, partitioned tables
-    RetentionRule("words", Period.BODIES, clear_message_contents),
-    RetentionRule("messages", Period.MESSAGES, delete_old_messages),
-    RetentionRule("traces", Period.MESSAGES, delete_orphan_trace_events, ("message_events",)),
-    RetentionRule("attempts", Period.ATTEMPTS, delete_ended_attempts, ("attempts",)),
-    RetentionRule(
-        "first attempts",
-        period=Period.FIRST_ATTEMPTS,
-        delete_batch=clear_first_attempts,
-        is_due=lambda keep: keep.attempts_days < keep.bodies_days,
-    ),
-    RetentionRule("callbacks", Period.BODIES, delete_ended_callbacks, ("callbacks",)),
-    RetentionRule("inbound_webhooks", Period.BODIES, delete_inbound_webhooks, ("inbound_webhooks",)),
-    RetentionRule("items", Period.ITEMS, delete_webhook_items),
-    RetentionRule("inbound", Period.MESSAGES, delete_inbound_messages),
-    RetentionRule("expired", Period.EXPIRY, delete_expired_request_state),
-    RetentionRule("credentials", Period.BODIES, delete_expired_credentials),
-    RetentionRule("audit", Period.AUDIT, delete_audit_entries),
-    RetentionRule("requests", Period.REQUESTS, delete_request_entries),
-    RetentionRule("sequences", Period.EXPIRY, delete_orphan_sequences),
-)
 OPEN_MESSAGE_STATES: Final = (MessageState.ACCEPTED.value, MessageState.UNCERTAIN.value)
 LAST_RUN_PROPERTY: Final = "retention turn"
 CLEARED_PROPERTY: Final = "retention words"
 ATTEMPTS_CLEARED_PROPERTY: Final = "retention attempts"
 
 
-def _delete_by_ids(connection: Connection, column: Any, fits: Any | None, before_ms: int, after: str) -> str | None:
-    """Delete by ids that begin with their time; rows with the same id are deleted together."""
+def _delete_by_ids(
+    column: Column[Any], condition: ColumnElement[bool], connection: Connection, before_ms: int, after: str
+) -> str | None:
+    """Delete rows that satisfy a condition, by ids that begin with their time; those of one id together."""
     beyond = column > after if after else column >= after
     query = select(column).where(beyond, column < floor_id(before_ms)).order_by(column).limit(MAX_BATCH_ROWS)
     ids = connection.execute(query).scalars().all()
     if not ids:
         return None
-    statement = delete(column.table).where(column.in_(sorted(set(ids))))
-    connection.execute(statement if fits is None else statement.where(fits))
+    connection.execute(delete(column.table).where(column.in_(sorted(set(ids))), condition))
     return str(ids[-1]) if len(ids) == MAX_BATCH_ROWS else None
+
+
+def _delete_limited(statements: Sequence[Delete], connection: Connection, before_ms: int, _after: str) -> str | None:
+    """Delete by statements that delete a limited number of rows each."""
+    parameters = {"before_ms": before_ms, "limit": MAX_BATCH_ROWS}
+    deleted = sum(connection.execute(statement, parameters).rowcount for statement in statements)
+    return "" if deleted >= MAX_BATCH_ROWS else None
+
+
+def _delete_ended(key: Column[Any], *times: Column[Any]) -> Delete:
+    """Return the statement that deletes a limited number of rows that ended at one of these times, the oldest first."""
+    has_ended = or_(*(time < bindparam("before_ms") for time in times))
+    return delete(key.table).where(key.in_(select(key).where(has_ended).order_by(times[0]).limit(bindparam("limit"))))
 
 
 def read_progress(connection: Connection, name: str) -> dict[str, Any]:
@@ -303,6 +262,7 @@ _CLEAR_ATTEMPTS: Final = (
 _DELETE_MESSAGES: Final = delete(messages).where(_has_id(messages.c.id), messages.c.state.not_in(OPEN_MESSAGE_STATES))
 _DELETE_TRACE_EVENTS: Final = delete(message_events).where(_has_id(message_events.c.message_id))
 _NO_MESSAGE: Final = ~exists().where(messages.c.id == message_events.c.message_id)
+_HAS_ENDED: Final = callbacks.c.ended_on_ms.is_not(None)
 _NO_OPEN_CALLBACK: Final = ~exists().where(callbacks.c.id == attempts.c.callback_id, callbacks.c.ended_on_ms.is_(None))
 _OLDEST_ITEMS: Final = (
     select(webhook_items.c.id, webhook_items.c.received_on_ms)
@@ -314,39 +274,12 @@ _OPEN_WEBHOOK_JOBS: Final = (
     select(queue_jobs.c.ref).where(queue_jobs.c.queue == int(QueueName.WEBHOOKS)).limit(MAX_OPEN_WEBHOOKS + 1)
 )
 _DELETE_ITEMS: Final = delete(webhook_items).where(_has_id(webhook_items.c.id))
-_DELETE_OLD_INBOUND: Final = delete(inbound_messages).where(
-    inbound_messages.c.operator_message_id.in_(
-        select(inbound_messages.c.operator_message_id)
-        .where(inbound_messages.c.received_on_ms < bindparam("before_ms"))
-        .order_by(inbound_messages.c.received_on_ms)
-        .limit(bindparam("limit"))
-    )
-)
-_DELETE_OLD_SECRETS: Final = delete(client_secrets).where(
-    client_secrets.c.hash.in_(
-        select(client_secrets.c.hash)
-        .where(client_secrets.c.expires_on_ms < bindparam("before_ms"))
-        .limit(bindparam("limit"))
-    )
-)
-_DELETE_OLD_TOKENS: Final = delete(universal_tokens).where(
-    universal_tokens.c.hash.in_(
-        select(universal_tokens.c.hash)
-        .where(
-            (universal_tokens.c.expires_on_ms < bindparam("before_ms"))
-            | (universal_tokens.c.revoked_on_ms < bindparam("before_ms"))
-        )
-        .limit(bindparam("limit"))
-    )
-)
-_DELETE_OLD_KEYS: Final = delete(app_keys).where(
-    app_keys.c.id.in_(
-        select(app_keys.c.id)
-        .where(
-            (app_keys.c.expires_on_ms < bindparam("before_ms")) | (app_keys.c.revoked_on_ms < bindparam("before_ms"))
-        )
-        .limit(bindparam("limit"))
-    )
+_DELETE_OLD_INBOUND: Final = _delete_ended(inbound_messages.c.operator_message_id, inbound_messages.c.received_on_ms)
+_DELETE_OLD_AUDIT: Final = _delete_ended(audit_log.c.id, audit_log.c.at_ms)
+_DELETE_OLD_CREDENTIALS: Final = (  # that expired, or were revoked
+    _delete_ended(client_secrets.c.hash, client_secrets.c.expires_on_ms),
+    _delete_ended(universal_tokens.c.hash, universal_tokens.c.expires_on_ms, universal_tokens.c.revoked_on_ms),
+    _delete_ended(app_keys.c.id, app_keys.c.expires_on_ms, app_keys.c.revoked_on_ms),
 )
 _NEXT_SUBSCRIPTION_ID: Final = select(func.min(sequences.c.subscription_id)).where(
     sequences.c.subscription_id > bindparam("after")
@@ -360,4 +293,35 @@ _SEQUENCE_SUBJECTS: Final = (
 _DELETE_SEQUENCES: Final = delete(sequences).where(
     sequences.c.subscription_id == bindparam("subscription_id"),
     sequences.c.subject.in_(bindparam("subjects", expanding=True)),
+)
+RETENTION_RULES: Final = (  # Source: decision 0051. In this order
+    # name, period, delete, partitioned tables
+    RetentionRule("words", Period.BODIES, clear_message_contents),
+    RetentionRule("messages", Period.MESSAGES, delete_old_messages),
+    RetentionRule(  # of deleted messages, that no partition held
+        "traces",
+        Period.MESSAGES,
+        partial(_delete_by_ids, message_events.c.message_id, _NO_MESSAGE),
+        ("message_events",),
+    ),
+    RetentionRule(  # of callbacks that have an outcome or are deleted; attempts are as old as their callback
+        "attempts", Period.ATTEMPTS, partial(_delete_by_ids, attempts.c.callback_id, _NO_OPEN_CALLBACK), ("attempts",)
+    ),
+    RetentionRule(
+        "first attempts",
+        period=Period.FIRST_ATTEMPTS,
+        delete_batch=clear_first_attempts,
+        is_due=lambda keep: keep.attempts_days < keep.bodies_days,
+    ),
+    RetentionRule("callbacks", Period.BODIES, partial(_delete_by_ids, callbacks.c.id, _HAS_ENDED), ("callbacks",)),
+    RetentionRule(
+        "inbound_webhooks", Period.BODIES, partial(_delete_by_ids, inbound_webhooks.c.id, true()), ("inbound_webhooks",)
+    ),
+    RetentionRule("items", Period.ITEMS, delete_webhook_items),
+    RetentionRule("inbound", Period.MESSAGES, partial(_delete_limited, [_DELETE_OLD_INBOUND])),
+    RetentionRule("expired", Period.EXPIRY, delete_expired_request_state),
+    RetentionRule("credentials", Period.BODIES, partial(_delete_limited, _DELETE_OLD_CREDENTIALS)),
+    RetentionRule("audit", Period.AUDIT, partial(_delete_limited, [_DELETE_OLD_AUDIT])),
+    RetentionRule("requests", Period.REQUESTS, delete_request_entries),
+    RetentionRule("sequences", Period.EXPIRY, delete_orphan_sequences),
 )
