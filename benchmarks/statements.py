@@ -12,7 +12,7 @@ from typing import Any
 from sqlalchemy import event
 from sqlalchemy.engine import Connection, Engine
 
-from waypost.store.bulk_statements import SqliteBulkStatements
+from waypost.store.engines.sqlite import SqliteBulkStatements
 
 PLANNED = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 """First words of the statements that have a plan."""

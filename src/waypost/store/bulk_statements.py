@@ -9,7 +9,6 @@ from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
-import msgspec
 from sqlalchemy import Boolean, Connection, Table
 
 Rows = Sequence[tuple[Any, ...]]
@@ -198,120 +197,6 @@ def store_time_ms(connection: Connection, now_ms: int) -> int:
     return now_ms if store_ms is None else store_ms
 
 
-class SqliteBulkStatements:
-    """Bulk statements of one connection to an in-process engine: a statement prepared once, run for each row.
-
-    Attributes:
-        driver: the driver's own connection.
-    """
-
-    def __init__(self, connection: Connection) -> None:
-        self.driver: Any = connection.connection.driver_connection
-        self._texts: dict[Any, str] = {}
-
-    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
-        """Insert rows. There is one writer, so their positions are consecutive."""
-        text = self._texts.get(statement)
-        column = statement.positions
-        numbers_itself = column is not None and statement.table.c[column].primary_key
-        if text is None:
-            more = () if column is None or numbers_itself else (column,)
-            text = self._texts[statement] = statement.text(_marks(statement, len(more)), *more)
-        driver = self.driver
-        if column is None:
-            driver.executemany(text, rows)
-            return None
-        if numbers_itself:
-            driver.executemany(text, rows)
-            last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
-            return range(last - len(rows) + 1, last + 1)
-        positions = self._reserve_positions(len(rows))
-        driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
-        return positions
-
-    def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
-        """Write rows; return the returned columns of those that were written."""
-        text = self._texts.get(statement)
-        if text is None:
-            text = self._texts[statement] = statement.text(_marks(statement))
-        driver = self.driver
-        return [written for row in rows if (written := driver.execute(text, row).fetchone()) is not None]
-
-    def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
-        """Update rows."""
-        text = self._texts.get(statement)
-        if text is None:
-            assigned = ", ".join(f"{quote(name)} = ?" for name in statement.columns)
-            table, key = statement.table.name, quote(statement.key)
-            text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"  # noqa: S608
-        self.driver.executemany(text, rows)
-
-    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
-        """Delete rows."""
-        text = f"DELETE FROM {statement.table.name} WHERE {quote(statement.key)} = ?"  # noqa: S608
-        self.driver.executemany(text, [(key,) for key in keys])
-        return set(keys)
-
-    def select(
-        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
-    ) -> Sequence[Sequence[Any]]:
-        """Return rows; a writing transaction is alone, so that nothing is locked. Each list is one JSON text."""
-        text = self._texts.get(statement)
-        if text is None:
-            conditions = [f"{quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]  # noqa: S608
-            index = f" INDEXED BY {statement.index}" if statement.index else ""
-            text = self._texts[statement] = statement.text(conditions, index)
-        return self.driver.execute(text, [_encode_list(values) for values in lists]).fetchall()
-
-    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
-        """Return the members for which the condition is true."""
-        text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"  # noqa: S608
-        return {value for (value,) in self.driver.execute(text, (_encode_list(members),))}
-
-    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
-        """Return the shards of a queue whose lease this holder has."""
-        rows = self.driver.execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
-        return {shard for (shard,) in rows}
-
-    def next_position(self, connection: Connection) -> int:
-        """Return the position of a new job: it is higher than all before."""
-        return self._reserve_positions(1)[0]
-
-    def lock_rare_writes(self, connection: Connection) -> None:
-        """Do nothing: there is no other process."""
-
-    def now_ms(self, connection: Connection) -> int | None:
-        """Return None: the clock of the one process is as good."""
-        return None
-
-    def _reserve_positions(self, count: int) -> range:
-        """Raise the number that `AUTOINCREMENT` keeps for `queue_jobs`; return the positions in between.
-
-        Source: sqlite.org, "SQLite Autoincrement": the table is an ordinary one.
-        """
-        row = self.driver.execute(_RAISE_LAST_POSITION, (count,)).fetchone()
-        if row is None:  # no job has been enqueued yet
-            self.driver.execute(_SET_FIRST_POSITION, (count,))
-            row = (count,)
-        return range(row[0] - count + 1, row[0] + 1)
-
-
-def _marks(statement: BulkInsert, more: int = 0) -> str:
-    return f"VALUES ({', '.join('?' * (len(statement.columns) + more))})"
-
-
 def quote(*names: str) -> str:
     """Return names of columns as both engines understand them."""
     return ", ".join(f'"{name}"' for name in names)
-
-
-def _encode_list(values: Collection[Any]) -> str:
-    return _encode_json([*values]).decode()
-
-
-_encode_json = msgspec.json.Encoder().encode
-_HELD_SHARDS: Final = (
-    "SELECT shard FROM leases WHERE queue = ? AND holder = ? AND shard IN (SELECT value FROM json_each(?))"
-)
-_RAISE_LAST_POSITION: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'queue_jobs' RETURNING seq"
-_SET_FIRST_POSITION: Final = "INSERT INTO sqlite_sequence (name, seq) VALUES ('queue_jobs', ?)"

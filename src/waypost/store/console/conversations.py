@@ -318,7 +318,7 @@ def _cursor_position(cursor: MessageCursor) -> tuple[int, int]:
     return cursor.accepted_on_ms, int(cursor.id) if is_id else 0
 
 
-def _last(order: TimeOrder, column: Column[Any]) -> Any:
+def _newest_value(order: TimeOrder, column: Column[Any]) -> Any:
     newest = order.sort_newest_first(select(column).where(column.table.c.recipient_id == recipients.c.id), None)
     return newest.limit(1).correlate(recipients).scalar_subquery()
 
@@ -328,7 +328,7 @@ _UNREAD_TIMES: Final = (
     .where(
         inbound_messages.c.recipient_id == recipients.c.id,
         inbound_messages.c.received_on_ms > func.coalesce(recipients.c.read_until_ms, 0),
-        inbound_messages.c.received_on_ms > func.coalesce(_last(MESSAGE_ORDER, messages.c.accepted_on_ms), 0),
+        inbound_messages.c.received_on_ms > func.coalesce(_newest_value(MESSAGE_ORDER, messages.c.accepted_on_ms), 0),
     )
     .correlate(recipients)
 )
@@ -338,9 +338,9 @@ _CONVERSATIONS: Final = select(
         recipients.c[name]
         for name in ("id", "phone_number", "user_id", "name", "window_until_ms", "read_until_ms", "same_as")
     ),
-    _last(MESSAGE_ORDER, messages.c.id).label("last_sent_id"),
-    _last(MESSAGE_ORDER, messages.c.accepted_on_ms).label("last_sent_ms"),
-    _last(MESSAGE_ORDER, messages.c.state).label("last_sent_state"),
-    _last(INBOUND_ORDER, inbound_messages.c.operator_message_id).label("last_received_id"),
+    _newest_value(MESSAGE_ORDER, messages.c.id).label("last_sent_id"),
+    _newest_value(MESSAGE_ORDER, messages.c.accepted_on_ms).label("last_sent_ms"),
+    _newest_value(MESSAGE_ORDER, messages.c.state).label("last_sent_state"),
+    _newest_value(INBOUND_ORDER, inbound_messages.c.operator_message_id).label("last_received_id"),
     select(func.count()).select_from(_UNREAD).correlate(recipients).scalar_subquery().label("unread"),
 ).where(equals_any(recipients.c.id, "ids"))

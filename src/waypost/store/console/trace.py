@@ -104,7 +104,7 @@ def full_message_trace(connection: Connection, message_id: str) -> dict[str, Any
         if trace is None:
             return None
     request_query = select(messages.c.request, messages.c.compressed_request).where(messages.c.id == trace["id"])
-    trace["request"] = read_request(*connection.execute(request_query).one())
+    trace["request"] = read_request(connection.execute(request_query).one())
     for callback in trace["callbacks"]:
         job = find_open_callback(connection, callback["id"])
         callback["waiting"] = None
@@ -143,8 +143,7 @@ def app_message_content(
     stored = connection.execute(select(messages).where(messages.c.id == message_id, *is_own)).one_or_none()
     if stored is None:
         return None
-    request = read_request(stored.request, stored.compressed_request)
-    row = MessageContent(stored.id, stored.kind, stored.content, request, stored.template_id)
+    row = MessageContent(stored.id, stored.kind, stored.content, read_request(stored), stored.template_id)
     return row, bool(find_messages_with_codes(connection, partner_id, [row._asdict()]))
 
 

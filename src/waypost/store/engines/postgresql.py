@@ -102,12 +102,6 @@ class PostgresEngine:
         self._sender_id = secrets.token_hex(4)  # in this process's notifications: it ignores its own
 
     def open(self) -> None:
-        """Connect, and create or check the schema.
-
-        Raises:
-            StoreUnavailable: no server responds, or none that accepts writes.
-            WrongStore: it has another revision.
-        """
         self._pool = create_engine(
             "postgresql+psycopg://",
             creator=self._connect,
@@ -139,7 +133,6 @@ class PostgresEngine:
 
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
-        """Return a transaction on a writing connection, which is reconnected when it has broken."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._writer_connections[nth]
@@ -164,7 +157,6 @@ class PostgresEngine:
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """Return a connection on which each statement sees what is committed; it is returned to the pool afterwards."""
         if self._pool is None:
             raise RuntimeError("the store is not open")
         connection = self._idle_readers.get()
@@ -198,7 +190,6 @@ class PostgresEngine:
 
     @property
     def background_transaction(self) -> Callable[[], AbstractContextManager[Connection]] | None:
-        """Return what begins a background transaction on a connection of its own; None without such a connection."""
         return self._begin_in_background if self._budget.background else None
 
     @contextmanager
@@ -261,7 +252,6 @@ class PostgresEngine:
         return isinstance(cause, psycopg.Error) and cause.sqlstate in CONFLICT_SQLSTATES
 
     def listen(self, listener: PayloadListener) -> None:
-        """Receive notifications of other processes, on a thread and a connection of their own."""
         self._wake_sockets = socket.socketpair()
         for name, work in (
             ("store-listen", lambda: self._receive_notifications(listener)),
@@ -272,7 +262,6 @@ class PostgresEngine:
             thread.start()
 
     def notify(self, payloads: Sequence[str]) -> None:
-        """Queue payloads for the other processes, in order; see `_send_notifications`."""
         for payload in payloads:
             self._outgoing.put(payload)
 
@@ -300,7 +289,6 @@ class PostgresEngine:
             connection.close()
 
     def close(self) -> None:
-        """Send the notifications that wait, and close every connection."""
         self._closed.set()
         if self._threads:
             self._outgoing.put("bye")  # wakes the listener

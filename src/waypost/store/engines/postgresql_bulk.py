@@ -58,11 +58,9 @@ class PostgresBulkStatements:
             self._session(connection).drop()
 
     def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
-        """Insert rows; it returns no positions, which are defaults of their columns."""
         connection.info.setdefault(_WAITING_INSERTS, []).append((statement, rows))
 
     def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
-        """Write rows in their order; return the returned columns of those that were written."""
         prepared = self._statements.get(statement)
         if prepared is None:
             types = _types_of(statement.table, statement.columns)
@@ -82,7 +80,7 @@ class PostgresBulkStatements:
             assigned = ", ".join(f'"{name}" = v."{name}"' for name in statement.columns)
             values = f"unnest({_marks(types)}) AS v({quote(*statement.columns, 'at')})"
             text = (
-                f"UPDATE {table.name} AS t SET {assigned} FROM {values} "  # noqa: S608
+                f"UPDATE {table.name} AS t SET {assigned} FROM {values} "
                 f'WHERE t."{key}" = v.at AND t."{key}" = ANY(${len(types)})'
             )
             prepared = self._statements[statement] = Statement(text, types)
@@ -90,11 +88,10 @@ class PostgresBulkStatements:
         self._session(connection).add(prepared, arrays)
 
     def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
-        """Delete rows by one list of keys; rows that another process has deleted meanwhile are not returned."""
         prepared = self._statements.get(statement)
         if prepared is None:
             table, key = statement.table, statement.key
-            text = f'DELETE FROM {table.name} WHERE "{key}" = ANY($1) RETURNING "{key}"'  # noqa: S608
+            text = f'DELETE FROM {table.name} WHERE "{key}" = ANY($1) RETURNING "{key}"'
             prepared = self._statements[statement] = Statement(text, _types_of(table, (key,)))
         session = self._session(connection)
         return ReturnedKeys(session, session.add(prepared, [prepared.types[0].encode(sorted(keys))]))
@@ -102,7 +99,6 @@ class PostgresBulkStatements:
     def select(
         self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
     ) -> Sequence[Sequence[Any]]:
-        """Return rows; a writer's connection locks them in the order of their primary key."""
         is_locking = statement.is_locked and IS_WRITER in connection.info
         prepared = self._statements.get((statement, is_locking))
         if prepared is None:
@@ -115,10 +111,9 @@ class PostgresBulkStatements:
         return self._session(connection).fetch(prepared, arrays)
 
     def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
-        """Return the members for which the condition is true."""
         prepared = self._statements.get(statement)
         if prepared is None:
-            text = f"SELECT member.value FROM unnest($1) AS member(value) WHERE {statement.condition}"  # noqa: S608
+            text = f"SELECT member.value FROM unnest($1) AS member(value) WHERE {statement.condition}"
             prepared = self._statements[statement] = Statement(text, [ARRAY_TYPES["text"]])
         rows = self._session(connection).fetch(prepared, [prepared.types[0].encode(list(members))])
         return {value for (value,) in rows}
@@ -132,7 +127,6 @@ class PostgresBulkStatements:
         return {shard for (shard,) in self._session(connection).fetch(_HELD_SHARDS, arrays)}
 
     def next_position(self, connection: Connection) -> int:
-        """Return the position of a new job."""
         return self._session(connection).fetch(_NEXT_POSITION)[0][0]
 
     def lock_rare_writes(self, connection: Connection) -> None:
@@ -183,7 +177,7 @@ def _types_of(table: Table, columns: Sequence[str]) -> list[ArrayType]:
 
 
 def _unnest(types: Sequence[ArrayType], first: int = 1) -> str:
-    return f"SELECT * FROM unnest({_marks(types, first)})"  # noqa: S608
+    return f"SELECT * FROM unnest({_marks(types, first)})"
 
 
 def _marks(types: Sequence[ArrayType], first: int = 1) -> str:
@@ -197,7 +191,7 @@ _NOW_MS: Final = Statement(f"SELECT {_CLOCK_MS}")
 _NEXT_POSITION: Final = Statement("SELECT nextval('queue_jobs_position_seq')")
 _LOCK_RARE_WRITES: Final = Statement("SELECT pg_advisory_xact_lock(hashtext('waypost seldom'))")
 _HELD_SHARDS: Final = Statement(
-    "SELECT shard FROM leases WHERE queue = ANY($1) AND holder = ANY($2) AND shard = ANY($3) "  # noqa: S608
+    "SELECT shard FROM leases WHERE queue = ANY($1) AND holder = ANY($2) AND shard = ANY($3) "
     f"AND until_ms > {_CLOCK_MS} ORDER BY shard FOR SHARE",
     [ARRAY_TYPES[name] for name in ("int2", "text", "int2")],
 )

@@ -7,18 +7,31 @@ import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.engine import Engine as Pool
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from waypost.base.files import create_private
-from waypost.store.bulk_statements import BULK_STATEMENTS, IS_WRITER, SqliteBulkStatements
+from waypost.store.bulk_statements import (
+    BULK_STATEMENTS,
+    IS_WRITER,
+    BulkDelete,
+    BulkFilter,
+    BulkInsert,
+    BulkSelect,
+    BulkUpdate,
+    BulkUpsert,
+    Rows,
+    quote,
+)
 from waypost.store.contract import DamageSearch, PayloadListener, StoreDamaged, StoreInUse
 from waypost.store.revision import create_or_check_schema
 from waypost.store.writer import first_line
@@ -75,13 +88,6 @@ class SqliteEngine:
         self.damage = ""
 
     def open(self) -> None:
-        """Lock the file, create or check its schema.
-
-        Raises:
-            StoreInUse: another process has it open.
-            WrongStore: it has another revision, or is of another program.
-            StoreDamaged: it is damaged, or no SQLite file.
-        """
         try:
             self._open()
         except Exception as error:
@@ -112,7 +118,6 @@ class SqliteEngine:
 
     @contextmanager
     def write(self, nth: int = 0) -> Generator[Connection]:
-        """Return a transaction on the one writing connection."""
         del nth
         if self._writer is None:
             raise RuntimeError("the store is not open")
@@ -121,7 +126,6 @@ class SqliteEngine:
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """Return a consistent view; its connection is returned to the pool afterwards."""
         connection = self._idle.get()
         try:
             with connection.begin():
@@ -131,11 +135,9 @@ class SqliteEngine:
 
     @property
     def background_transaction(self) -> None:
-        """Return None: there is one writer."""
         return None
 
     def is_unavailable(self, error: BaseException) -> bool:
-        """Return True if the disk is full, broken or missing for now: nothing was written, and a retry may succeed."""
         cause = error.orig if isinstance(error, DBAPIError) else error
         return (
             isinstance(cause, sqlite3.OperationalError)
@@ -143,7 +145,6 @@ class SqliteEngine:
         )
 
     def is_damage(self, error: BaseException) -> bool:
-        """Return True if the file is malformed, or is no SQLite file."""
         return is_damage(error)
 
     def find_damage(self, within_s: float) -> DamageSearch:
@@ -167,17 +168,15 @@ class SqliteEngine:
         return DamageSearch(lines[:MAX_NAMED_DAMAGE], "the whole file")
 
     def is_conflict(self, error: BaseException) -> bool:
-        """Return False: there is one writer."""
         return False
 
     def listen(self, listener: PayloadListener) -> None:
-        """Do nothing: there is no other process."""
+        pass
 
     def notify(self, payloads: Sequence[str]) -> None:
-        """Do nothing: there is no other process."""
+        pass
 
     def compact(self, tables: Sequence[str]) -> None:
-        """Rewrite the file, and empty its log."""
         del tables  # only the whole file can be rewritten
         if self._writer is None:
             raise RuntimeError("the store is not open")
@@ -190,8 +189,7 @@ class SqliteEngine:
             time.sleep(0.1)  # a reader still uses the log
 
     def close(self) -> None:
-        """Close every connection; the last one to close merges the log into the file."""
-        for reader in self._open_readers:
+        for reader in self._open_readers:  # the last connection to close merges the log into the file
             reader.close()
         if self._writer is not None:
             self._writer.close()
@@ -252,3 +250,110 @@ def _begin_immediate(connection: Connection) -> None:
     is_reader = connection.get_execution_options().get("reader")
     driver: Any = connection.connection.driver_connection
     driver.execute("BEGIN" if is_reader else "BEGIN IMMEDIATE")
+
+
+class SqliteBulkStatements:
+    """Bulk statements of one connection to an in-process engine: a statement prepared once, run for each row.
+
+    Attributes:
+        driver: the driver's own connection.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.driver: Any = connection.connection.driver_connection
+        self._texts: dict[Any, str] = {}
+
+    def insert(self, connection: Connection, statement: BulkInsert, rows: Rows) -> Sequence[int] | None:
+        text = self._texts.get(statement)
+        column = statement.positions
+        # One writer: the positions of an insert are consecutive
+        numbers_itself = column is not None and statement.table.c[column].primary_key
+        if text is None:
+            more = () if column is None or numbers_itself else (column,)
+            text = self._texts[statement] = statement.text(_marks(statement, len(more)), *more)
+        driver = self.driver
+        if column is None:
+            driver.executemany(text, rows)
+            return None
+        if numbers_itself:
+            driver.executemany(text, rows)
+            last: int = driver.execute("SELECT last_insert_rowid()").fetchone()[0]
+            return range(last - len(rows) + 1, last + 1)
+        positions = self._reserve_positions(len(rows))
+        driver.executemany(text, [(*row, position) for row, position in zip(rows, positions, strict=True)])
+        return positions
+
+    def upsert(self, connection: Connection, statement: BulkUpsert, rows: Rows) -> list[tuple[Any, ...]]:
+        text = self._texts.get(statement)
+        if text is None:
+            text = self._texts[statement] = statement.text(_marks(statement))
+        driver = self.driver
+        return [written for row in rows if (written := driver.execute(text, row).fetchone()) is not None]
+
+    def update(self, connection: Connection, statement: BulkUpdate, rows: Rows) -> None:
+        text = self._texts.get(statement)
+        if text is None:
+            assigned = ", ".join(f"{quote(name)} = ?" for name in statement.columns)
+            table, key = statement.table.name, quote(statement.key)
+            text = self._texts[statement] = f"UPDATE {table} SET {assigned} WHERE {key} = ?"
+        self.driver.executemany(text, rows)
+
+    def delete(self, connection: Connection, statement: BulkDelete, keys: Sequence[Any]) -> AbstractSet[Any]:
+        text = f"DELETE FROM {statement.table.name} WHERE {quote(statement.key)} = ?"
+        self.driver.executemany(text, [(key,) for key in keys])
+        return set(keys)
+
+    def select(
+        self, connection: Connection, statement: BulkSelect[Any], lists: Sequence[Collection[Any]]
+    ) -> Sequence[Sequence[Any]]:
+        text = self._texts.get(statement)
+        if text is None:
+            conditions = [f"{quote(key)} IN (SELECT value FROM json_each(?))" for key in statement.keys]
+            index = f" INDEXED BY {statement.index}" if statement.index else ""
+            text = self._texts[statement] = statement.text(conditions, index)
+        # A writing transaction is alone: nothing is locked
+        return self.driver.execute(text, [_encode_list(values) for values in lists]).fetchall()
+
+    def filter(self, connection: Connection, statement: BulkFilter, members: Collection[str]) -> set[str]:
+        text = f"SELECT member.value FROM json_each(?) AS member WHERE {statement.condition}"
+        return {value for (value,) in self.driver.execute(text, (_encode_list(members),))}
+
+    def held_shards(self, connection: Connection, queue: int, holder: str, shards: Collection[int]) -> set[int]:
+        rows = self.driver.execute(_HELD_SHARDS, (queue, holder, _encode_list(shards)))
+        return {shard for (shard,) in rows}
+
+    def next_position(self, connection: Connection) -> int:
+        return self._reserve_positions(1)[0]
+
+    def lock_rare_writes(self, connection: Connection) -> None:
+        pass
+
+    def now_ms(self, connection: Connection) -> int | None:
+        return None
+
+    def _reserve_positions(self, count: int) -> range:
+        """Raise the number that `AUTOINCREMENT` keeps for `queue_jobs`; return the positions in between.
+
+        Source: sqlite.org, "SQLite Autoincrement": the table is an ordinary one.
+        """
+        row = self.driver.execute(_RAISE_LAST_POSITION, (count,)).fetchone()
+        if row is None:  # no job has been enqueued yet
+            self.driver.execute(_SET_FIRST_POSITION, (count,))
+            row = (count,)
+        return range(row[0] - count + 1, row[0] + 1)
+
+
+def _marks(statement: BulkInsert, more: int = 0) -> str:
+    return f"VALUES ({', '.join('?' * (len(statement.columns) + more))})"
+
+
+def _encode_list(values: Collection[Any]) -> str:
+    return _encode_json([*values]).decode()
+
+
+_encode_json = msgspec.json.Encoder().encode
+_HELD_SHARDS: Final = (
+    "SELECT shard FROM leases WHERE queue = ? AND holder = ? AND shard IN (SELECT value FROM json_each(?))"
+)
+_RAISE_LAST_POSITION: Final = "UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'queue_jobs' RETURNING seq"
+_SET_FIRST_POSITION: Final = "INSERT INTO sqlite_sequence (name, seq) VALUES ('queue_jobs', ?)"

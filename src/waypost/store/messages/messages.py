@@ -75,9 +75,9 @@ def record_messages(connection: Connection, accepted: Sequence[Message]) -> list
     return [None] * len(accepted)
 
 
-def read_request(request: str, compressed: bytes | None) -> str:
-    """Return the partner's request from the columns `request` and `compressed_request`; empty if it was cleared."""
-    return request if compressed is None else REQUESTS.decompress(compressed).decode()
+def read_request(row: Any) -> str:
+    """Return the partner's request from a row with `request` and `compressed_request`; empty if it was cleared."""
+    return row.request if row.compressed_request is None else REQUESTS.decompress(row.compressed_request).decode()
 
 
 def _accepted_row(message: Message) -> MessageRow:

@@ -7,6 +7,7 @@ in windows of a limited number of rows.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -130,7 +131,7 @@ def _read_messages(connection: Connection, rows: Sequence[Any]) -> Iterator[dict
         events[event.pop("message_id")].append(event)
     for row in rows:
         stored = {name: value for name, value in row.items() if name not in ("content", "compressed_request")}
-        request = read_request(row["request"], row["compressed_request"])
+        request = read_request(SimpleNamespace(**row))
         yield {**stored, "request": request, "events": events[row["id"]], "holds_code": row["id"] in codes}
 
 
