@@ -1,15 +1,15 @@
 """Rows of media: uploads of partners, the operator's copies of them, and media from recipients."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, insert, select, tuple_, update
 
 from waypost.domain.media import InboundMedia, UploadedMedia
 from waypost.store.queue.job_subjects import JobSubject, QueueName, SubjectKind
 from waypost.store.queue.jobs import NewJob, complete_jobs, enqueue_jobs
-from waypost.store.sql import RowReader, upsert
+from waypost.store.sql import RowReader, read_all, read_one, row_values, upsert
 from waypost.store.tables import inbound_media, media, media_copies
 
 _read_media: Final = RowReader(UploadedMedia)
@@ -22,43 +22,21 @@ MAX_DELETED_MEDIA_ROWS: Final = 1_000
 
 def add_media(connection: Connection, uploads: Sequence[UploadedMedia]) -> list[bool]:
     """Store uploads whose bytes are on disk; False for one whose id or handle exists already."""
-    added: list[bool] = []
-    for upload in uploads:
-        statement = (
-            upsert(media)
-            .values(
-                {
-                    "id": upload.id,
-                    "handle": upload.handle,
-                    "partner_id": upload.partner_id,
-                    "app_id": upload.app_id,
-                    "mime_type": upload.mime_type,
-                    "size_bytes": upload.size_bytes,
-                    "sha256": upload.sha256,
-                    "file_name": upload.file_name,
-                    "created_on_ms": upload.created_on_ms,
-                    "expires_on_ms": upload.expires_on_ms,
-                }
-            )
-            .on_conflict_do_nothing()
-        )
-        inserted = connection.execute(statement.returning(media.c.id))  # its count of rows is unknown
-        added.append(inserted.one_or_none() is not None)
-    return added
+    statement = upsert(media).on_conflict_do_nothing().returning(media.c.id)  # its count of rows is unknown
+    rows = (row_values(media, upload) for upload in uploads)
+    return [connection.execute(statement, row).one_or_none() is not None for row in rows]
 
 
 def media_of_app(connection: Connection, app_id: str, media_id: str, now_ms: int) -> UploadedMedia | None:
     """Return one unexpired upload of an app."""
-    row = connection.execute(
-        select(media).where(media.c.id == media_id, media.c.app_id == app_id, media.c.expires_on_ms > now_ms)
-    ).one_or_none()
-    return None if row is None else _read_media(row)
+    is_live = (media.c.id == media_id, media.c.expires_on_ms > now_ms)
+    return read_one(connection, select(media).where(*is_live, media.c.app_id == app_id), _read_media)
 
 
 def live_media(connection: Connection, media_id: str, now_ms: int) -> UploadedMedia | None:
     """Return one unexpired upload by its id, of any app: only for callers that have proved their access."""
-    row = connection.execute(select(media).where(media.c.id == media_id, media.c.expires_on_ms > now_ms)).one_or_none()
-    return None if row is None else _read_media(row)
+    is_live = (media.c.id == media_id, media.c.expires_on_ms > now_ms)
+    return read_one(connection, select(media).where(*is_live), _read_media)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +81,22 @@ def find_copies(connection: Connection, requests: Sequence[MediaReferences], now
             upload = _read_media(row)
             uploads.update({(row.partner_id, name): upload for name in (row.id, row.handle) if name})
         if rows:
-            copies.update(_read_copies(connection, [row.id for row in rows], now_ms))
-    return [_match_references(request, uploads, copies) for request in requests]
+            known = select(media_copies).where(
+                media_copies.c.media_id.in_([row.id for row in rows]), media_copies.c.expires_on_ms > now_ms
+            )
+            copies.update({(row.media_id, row.location): row.operator_id for row in connection.execute(known)})
+    results = [KnownMediaCopies({}, {}) for _ in requests]
+    for request, result in zip(requests, results, strict=True):
+        for reference in request.references:
+            upload = uploads.get((request.partner_id, reference))
+            if upload is None:
+                continue
+            operator_id = copies.get((upload.id, request.location))
+            if operator_id is None:
+                result.missing[reference] = upload
+            else:
+                result.copies[reference] = operator_id
+    return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,28 +111,18 @@ class OperatorCopy:
 
 def record_copies(connection: Connection, copies: Sequence[OperatorCopy]) -> list[None]:
     """Store the operator's copies; a newer copy replaces an older one."""
+    statement = upsert(media_copies)
+    newer = {name: statement.excluded[name] for name in ("operator_id", "expires_on_ms")}
+    statement = statement.on_conflict_do_update(index_elements=["media_id", "location"], set_=newer)
     for copy in copies:
-        statement = upsert(media_copies).values(
-            media_id=copy.media_id,
-            location=copy.location,
-            operator_id=copy.operator_id,
-            expires_on_ms=copy.expires_on_ms,
-        )
-        statement = statement.on_conflict_do_update(
-            index_elements=["media_id", "location"],
-            set_={"operator_id": statement.excluded.operator_id, "expires_on_ms": statement.excluded.expires_on_ms},
-        )
-        connection.execute(statement)
+        connection.execute(statement, row_values(media_copies, copy))
     return [None] * len(copies)
 
 
 def delete_copies(connection: Connection, location: str, operator_ids: Sequence[str]) -> None:
     """Delete copies that the operator no longer has."""
-    connection.execute(
-        delete(media_copies).where(
-            media_copies.c.location == location, media_copies.c.operator_id.in_(list(operator_ids))
-        )
-    )
+    is_gone = (media_copies.c.location == location, media_copies.c.operator_id.in_(list(operator_ids)))
+    connection.execute(delete(media_copies).where(*is_gone))
 
 
 def add_inbound_media(
@@ -154,18 +136,7 @@ def add_inbound_media(
         phone_number_id: of the number it was sent to; media of one number delay only each other.
         now_ms: it is fetched from then on.
     """
-    connection.execute(
-        insert(inbound_media),
-        {
-            "key": inbound.key,
-            "partner_id": inbound.partner_id,
-            "app_id": inbound.app_id,
-            "operator_media_id": inbound.operator_media_id,
-            "mime_type": inbound.mime_type,
-            "file_name": inbound.file_name,
-            "expires_on_ms": inbound.expires_on_ms,
-        },
-    )
+    connection.execute(insert(inbound_media), row_values(inbound_media, inbound))
     job = NewJob(
         QueueName.MEDIA,
         concurrency_group=phone_number_id,
@@ -178,23 +149,14 @@ def add_inbound_media(
 
 def inbound_by_keys(connection: Connection, keys: Sequence[str]) -> dict[str, InboundMedia]:
     """Return inbound media by key; keys without a row are left out."""
-    rows = connection.execute(select(inbound_media).where(inbound_media.c.key.in_(list(keys))))
-    return {row.key: _read_inbound_media(row) for row in rows}
+    found = read_all(connection, select(inbound_media).where(inbound_media.c.key.in_(list(keys))), _read_inbound_media)
+    return {medium.key: medium for medium in found}
 
 
 def inbound_of_app(connection: Connection, app_id: str, operator_media_id: str, now_ms: int) -> InboundMedia | None:
     """Return unexpired inbound media of an app by the operator's id, once it is fetched."""
-    row = connection.execute(
-        select(inbound_media)
-        .where(
-            inbound_media.c.app_id == app_id,
-            inbound_media.c.operator_media_id == operator_media_id,
-            inbound_media.c.expires_on_ms > now_ms,
-            inbound_media.c.sha256.is_not(None),
-        )
-        .limit(1)
-    ).one_or_none()
-    return None if row is None else _read_inbound_media(row)
+    query = select(inbound_media).where(*_is_fetched(app_id, [operator_media_id], now_ms)).limit(1)
+    return read_one(connection, query, _read_inbound_media)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,11 +173,8 @@ def record_fetches(connection: Connection, outcomes: Sequence[FetchOutcome]) -> 
     """Store results of fetches, and complete the jobs."""
     for outcome in outcomes:
         if outcome.sha256 is not None or outcome.failure is not None:
-            connection.execute(
-                update(inbound_media)
-                .where(inbound_media.c.key == outcome.key)
-                .values(sha256=outcome.sha256, failure=outcome.failure)
-            )
+            fetched = update(inbound_media).where(inbound_media.c.key == outcome.key)
+            connection.execute(fetched.values(sha256=outcome.sha256, failure=outcome.failure))
     complete_jobs(connection, [outcome.position for outcome in outcomes])
     return [None] * len(outcomes)
 
@@ -236,10 +195,8 @@ def delete_upload(connection: Connection, partner_id: int, media_id: str, now_ms
 
     Its file stays until a sweep finds that no row refers to it.
     """
-    deleted = connection.execute(
-        delete(media).where(media.c.id == media_id, media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
-    )
-    if deleted.rowcount != 1:
+    is_live = (media.c.id == media_id, media.c.partner_id == partner_id, media.c.expires_on_ms > now_ms)
+    if connection.execute(delete(media).where(*is_live)).rowcount != 1:
         return False
     connection.execute(delete(media_copies).where(media_copies.c.media_id == media_id))
     return True
@@ -272,44 +229,17 @@ def _select_uploads(partners: Collection[int], names: Collection[str], now_ms: i
     )
 
 
-def _read_copies(connection: Connection, media_ids: Sequence[str], now_ms: int) -> dict[tuple[str, str], str]:
-    """Return the operator's ids of these uploads, by id and location."""
-    rows = connection.execute(
-        select(media_copies.c.media_id, media_copies.c.location, media_copies.c.operator_id).where(
-            media_copies.c.media_id.in_(media_ids), media_copies.c.expires_on_ms > now_ms
-        )
-    )
-    return {(row.media_id, row.location): row.operator_id for row in rows}
-
-
-def _match_references(
-    request: MediaReferences, uploads: Mapping[tuple[int, str], UploadedMedia], copies: Mapping[tuple[str, str], str]
-) -> KnownMediaCopies:
-    result = KnownMediaCopies({}, {})
-    for reference in request.references:
-        upload = uploads.get((request.partner_id, reference))
-        if upload is None:
-            continue
-        operator_id = copies.get((upload.id, request.location))
-        if operator_id is None:
-            result.missing[reference] = upload
-        else:
-            result.copies[reference] = operator_id
-    return result
-
-
 def fetched_media_keys(
     connection: Connection, app_id: str, operator_media_ids: Sequence[str], now_ms: int
 ) -> dict[str, str]:
     """Return the keys of an app's received media that were fetched and are retained, by the operator's media id."""
     if not operator_media_ids:
         return {}
-    rows = connection.execute(
-        select(inbound_media.c.operator_media_id, inbound_media.c.key).where(
-            inbound_media.c.app_id == app_id,
-            inbound_media.c.operator_media_id.in_(list(operator_media_ids)),
-            inbound_media.c.expires_on_ms > now_ms,
-            inbound_media.c.sha256.is_not(None),
-        )
-    )
-    return {row.operator_media_id: row.key for row in rows}
+    query = select(inbound_media.c.operator_media_id, inbound_media.c.key)
+    return dict(read_all(connection, query.where(*_is_fetched(app_id, operator_media_ids, now_ms)), tuple))
+
+
+def _is_fetched(app_id: str, operator_media_ids: Sequence[str], now_ms: int) -> tuple[ColumnElement[bool], ...]:
+    column = inbound_media.c
+    of_app = (column.app_id == app_id, column.operator_media_id.in_(list(operator_media_ids)))
+    return *of_app, column.expires_on_ms > now_ms, column.sha256.is_not(None)

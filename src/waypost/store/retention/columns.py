@@ -4,7 +4,7 @@ Export, erasure and retention are derived from the table. Every other text or bi
 a test compares both lists with the tables, so that a new column cannot be left out.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
@@ -103,109 +103,111 @@ class PersonalColumn(NamedTuple):
         return f"{self.column.table.name}.{self.column.name}"
 
 
+def _list_columns(table: Table, *rows: tuple[str, Holds, Period, str, str]) -> Iterator[PersonalColumn]:
+    for name, holds, kept, about, exported in rows:
+        yield PersonalColumn(table.c[name], holds, kept, about, exported)
+
+
 PERSONAL_COLUMNS: Final = (
     # column, what it holds, how long it is kept, in words, record of an export
-    PersonalColumn(recipients.c.phone_number, Holds.NUMBER, Period.APP, "the number", "recipient"),
-    PersonalColumn(recipients.c.user_id, Holds.USER_ID, Period.APP, "the business-scoped user id", "recipient"),
-    PersonalColumn(recipients.c.name, Holds.NAME, Period.APP, "the profile name", "recipient"),
-    PersonalColumn(app_users.c.phone_number, Holds.NUMBER, Period.APP, "the number, with its opt-in and block", "user"),
-    PersonalColumn(app_users.c.source, Holds.TEXT, Period.APP, "where the opt-in came from", "user"),
-    PersonalColumn(messages.c.destination, Holds.NUMBER, Period.MESSAGES, "the number or user id", "message"),
-    PersonalColumn(messages.c.content, Holds.TEXT, Period.BODIES, "the text, compiled from the request"),
-    PersonalColumn(messages.c.request, Holds.TEXT, Period.BODIES, "the partner's request with the text", "message"),
-    PersonalColumn(messages.c.compressed_request, Holds.TEXT, Period.BODIES, "the same, compressed", "message"),
-    PersonalColumn(
-        messages.c.operator_message_id,
-        Holds.ID,
-        Period.MESSAGES,
-        "the operator's id; it may encode the number",
-        "message",
+    *_list_columns(
+        recipients,
+        ("phone_number", Holds.NUMBER, Period.APP, "the number", "recipient"),
+        ("user_id", Holds.USER_ID, Period.APP, "the business-scoped user id", "recipient"),
+        ("name", Holds.NAME, Period.APP, "the profile name", "recipient"),
     ),
-    PersonalColumn(
-        messages.c.request_id,
-        Holds.TEXT,
-        Period.MESSAGES,
-        "a partner's id of the request; it may use the number",
-        "message",
+    *_list_columns(
+        app_users,
+        ("phone_number", Holds.NUMBER, Period.APP, "the number, with its opt-in and block", "user"),
+        ("source", Holds.TEXT, Period.APP, "where the opt-in came from", "user"),
     ),
-    PersonalColumn(messages.c.reason, Holds.TEXT, Period.MESSAGES, "the operator's words about a failure", "message"),
-    PersonalColumn(
-        message_events.c.detail, Holds.TEXT, Period.MESSAGES, "the operator's words about a step", "message"
+    *_list_columns(
+        messages,
+        ("destination", Holds.NUMBER, Period.MESSAGES, "the number or user id", "message"),
+        ("content", Holds.TEXT, Period.BODIES, "the text, compiled from the request", ""),
+        ("request", Holds.TEXT, Period.BODIES, "the partner's request with the text", "message"),
+        ("compressed_request", Holds.TEXT, Period.BODIES, "the same, compressed", "message"),
+        ("operator_message_id", Holds.ID, Period.MESSAGES, "the operator's id; it may encode the number", "message"),
+        ("request_id", Holds.TEXT, Period.MESSAGES, "a partner's id of the request; it may use the number", "message"),
+        ("reason", Holds.TEXT, Period.MESSAGES, "the operator's words about a failure", "message"),
     ),
-    PersonalColumn(
-        callbacks.c.body, Holds.TEXT, Period.BODIES, "number, name, and text of received messages", "callback"
+    *_list_columns(
+        message_events, ("detail", Holds.TEXT, Period.MESSAGES, "the operator's words about a step", "message")
     ),
-    PersonalColumn(
-        callbacks.c.response_body, Holds.TEXT, Period.FIRST_ATTEMPTS, "the response of the receiver", "callback"
+    *_list_columns(
+        callbacks,
+        ("body", Holds.TEXT, Period.BODIES, "number, name, and text of received messages", "callback"),
+        ("response_body", Holds.TEXT, Period.FIRST_ATTEMPTS, "the response of the receiver", "callback"),
+        ("response_headers", Holds.TEXT, Period.FIRST_ATTEMPTS, "headers of that response", "callback"),
+        ("request_headers", Holds.TEXT, Period.FIRST_ATTEMPTS, "headers as sent", "callback"),
+        ("note", Holds.TEXT, Period.BODIES, "why the delivery failed", ""),
     ),
-    PersonalColumn(
-        callbacks.c.response_headers, Holds.TEXT, Period.FIRST_ATTEMPTS, "headers of that response", "callback"
+    *_list_columns(
+        attempts,
+        ("response_body", Holds.TEXT, Period.ATTEMPTS, "the response of the receiver", "callback"),
+        ("response_headers", Holds.TEXT, Period.ATTEMPTS, "headers of that response", "callback"),
+        ("request_headers", Holds.TEXT, Period.ATTEMPTS, "headers as sent", "callback"),
+        ("error", Holds.TEXT, Period.ATTEMPTS, "why there was no response", "callback"),
     ),
-    PersonalColumn(callbacks.c.request_headers, Holds.TEXT, Period.FIRST_ATTEMPTS, "headers as sent", "callback"),
-    PersonalColumn(callbacks.c.note, Holds.TEXT, Period.BODIES, "why the delivery failed"),
-    PersonalColumn(attempts.c.response_body, Holds.TEXT, Period.ATTEMPTS, "the response of the receiver", "callback"),
-    PersonalColumn(attempts.c.response_headers, Holds.TEXT, Period.ATTEMPTS, "headers of that response", "callback"),
-    PersonalColumn(attempts.c.request_headers, Holds.TEXT, Period.ATTEMPTS, "headers as sent", "callback"),
-    PersonalColumn(attempts.c.error, Holds.TEXT, Period.ATTEMPTS, "why there was no response", "callback"),
-    PersonalColumn(
-        inbound_messages.c.operator_message_id,
-        Holds.ID,
-        Period.MESSAGES,
-        "the operator's id; it may encode the number",
-        "inbound_message",
+    *_list_columns(
+        inbound_messages,
+        (
+            "operator_message_id",
+            Holds.ID,
+            Period.MESSAGES,
+            "the operator's id; it may encode the number",
+            "inbound_message",
+        ),
     ),
-    PersonalColumn(
-        webhook_items.c.item,
-        Holds.TEXT,
-        Period.ITEMS,
-        "a received message, or a status with the number",
-        "inbound_message",
+    *_list_columns(
+        webhook_items,
+        ("item", Holds.TEXT, Period.ITEMS, "a received message, or a status with the number", "inbound_message"),
+        ("dedupe_key", Holds.ID, Period.ITEMS, "the operator's id of a message", ""),
     ),
-    PersonalColumn(webhook_items.c.dedupe_key, Holds.ID, Period.ITEMS, "the operator's id of a message"),
-    PersonalColumn(inbound_webhooks.c.body, Holds.TEXT, Period.BODIES, "the items, as the operator sent them together"),
-    PersonalColumn(inbound_media.c.operator_media_id, Holds.ID, Period.EXPIRY, "the operator's id of a received file"),
-    PersonalColumn(inbound_media.c.file_name, Holds.TEXT, Period.EXPIRY, "the name of a received file"),
-    PersonalColumn(
-        inbound_media.c.sha256, Holds.ID, Period.EXPIRY, "the name under which the received bytes are stored"
+    *_list_columns(
+        inbound_webhooks, ("body", Holds.TEXT, Period.BODIES, "the items, as the operator sent them together", "")
     ),
-    PersonalColumn(inbound_media.c.failure, Holds.TEXT, Period.EXPIRY, "why a received file was not fetched"),
-    PersonalColumn(media.c.file_name, Holds.TEXT, Period.EXPIRY, "the name of a file that a partner uploaded"),
-    PersonalColumn(media.c.sha256, Holds.ID, Period.EXPIRY, "the name under which the uploaded bytes are stored"),
-    PersonalColumn(
-        queue_jobs.c.concurrency_group, Holds.NUMBER, Period.JOB, "the recipient of a webhook item, while its job waits"
+    *_list_columns(
+        inbound_media,
+        ("operator_media_id", Holds.ID, Period.EXPIRY, "the operator's id of a received file", ""),
+        ("file_name", Holds.TEXT, Period.EXPIRY, "the name of a received file", ""),
+        ("sha256", Holds.ID, Period.EXPIRY, "the name under which the received bytes are stored", ""),
+        ("failure", Holds.TEXT, Period.EXPIRY, "why a received file was not fetched", ""),
     ),
-    PersonalColumn(queue_jobs.c.ordering_key, Holds.NUMBER, Period.JOB, "the number, while the job waits"),
-    PersonalColumn(queue_jobs.c.note, Holds.TEXT, Period.JOB, "why a job was retried later"),
-    PersonalColumn(
-        idempotency_keys.c.key, Holds.TEXT, Period.EXPIRY, "a partner's key for a request; it may use the number"
+    *_list_columns(
+        media,
+        ("file_name", Holds.TEXT, Period.EXPIRY, "the name of a file that a partner uploaded", ""),
+        ("sha256", Holds.ID, Period.EXPIRY, "the name under which the uploaded bytes are stored", ""),
     ),
-    PersonalColumn(idempotency_keys.c.route, Holds.TEXT, Period.EXPIRY, "a path that may have the number"),
-    PersonalColumn(idempotency_keys.c.response, Holds.TEXT, Period.EXPIRY, "the response to that request, encrypted"),
-    PersonalColumn(
-        rate_windows.c.subject, Holds.NUMBER, Period.EXPIRY, "the number, where a limit counts by recipient"
+    *_list_columns(
+        queue_jobs,
+        ("concurrency_group", Holds.NUMBER, Period.JOB, "the recipient of a webhook item, while its job waits", ""),
+        ("ordering_key", Holds.NUMBER, Period.JOB, "the number, while the job waits", ""),
+        ("note", Holds.TEXT, Period.JOB, "why a job was retried later", ""),
     ),
-    PersonalColumn(request_log.c.request, Holds.TEXT, Period.REQUESTS, "a redacted request with the number", "request"),
-    PersonalColumn(
-        request_log.c.response, Holds.TEXT, Period.REQUESTS, "the redacted response, with the number", "request"
+    *_list_columns(
+        idempotency_keys,
+        ("key", Holds.TEXT, Period.EXPIRY, "a partner's key for a request; it may use the number", ""),
+        ("route", Holds.TEXT, Period.EXPIRY, "a path that may have the number", ""),
+        ("response", Holds.TEXT, Period.EXPIRY, "the response to that request, encrypted", ""),
     ),
-    PersonalColumn(request_log.c.recipient, Holds.NUMBER, Period.REQUESTS, "the number or user id", "request"),
-    PersonalColumn(
-        request_log.c.explanation,
-        Holds.TEXT,
-        Period.REQUESTS,
-        "why a request failed; it may repeat the number",
-        "request",
+    *_list_columns(
+        rate_windows, ("subject", Holds.NUMBER, Period.EXPIRY, "the number, where a limit counts by recipient", "")
     ),
-    PersonalColumn(request_log.c.message, Holds.TEXT, Period.REQUESTS, "the text of the error response", "request"),
-    PersonalColumn(
-        request_log.c.request_id,
-        Holds.TEXT,
-        Period.REQUESTS,
-        "a partner's id of the request; it may use the number",
-        "request",
+    *_list_columns(
+        request_log,
+        ("request", Holds.TEXT, Period.REQUESTS, "a redacted request with the number", "request"),
+        ("response", Holds.TEXT, Period.REQUESTS, "the redacted response, with the number", "request"),
+        ("recipient", Holds.NUMBER, Period.REQUESTS, "the number or user id", "request"),
+        ("explanation", Holds.TEXT, Period.REQUESTS, "why a request failed; it may repeat the number", "request"),
+        ("message", Holds.TEXT, Period.REQUESTS, "the text of the error response", "request"),
+        ("request_id", Holds.TEXT, Period.REQUESTS, "a partner's id of the request; it may use the number", "request"),
     ),
-    PersonalColumn(audit_log.c.subject, Holds.TEXT, Period.AUDIT, "ids of what an action concerned"),
-    PersonalColumn(audit_log.c.detail, Holds.TEXT, Period.AUDIT, "details of an action"),
+    *_list_columns(
+        audit_log,
+        ("subject", Holds.TEXT, Period.AUDIT, "ids of what an action concerned", ""),
+        ("detail", Holds.TEXT, Period.AUDIT, "details of an action", ""),
+    ),
 )
 
 
