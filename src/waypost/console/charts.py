@@ -96,14 +96,6 @@ def axis(frame: ChartFrame) -> Markup:
     return Markup('<line class="chart-axis" x1="0" x2="100%" y1="{0}" y2="{0}"/>').format(frame.axis_y)
 
 
-def reference_line(mark: ReferenceLine, y: float) -> Markup:
-    """Return a horizontal reference line, with its label above the right end."""
-    return Markup(
-        '<line class="chart-mark tone-{0}" x1="0" x2="100%" y1="{1:.2f}" y2="{1:.2f}"/>'
-        '<text class="chart-label tone-{0}" x="100%" dx="-2" y="{2:.2f}" text-anchor="end">{3}</text>'
-    ).format(mark.tone, y, y - 4, mark.label)
-
-
 def labels_below(frame: ChartFrame, labels: Sequence[str], about: int = 4) -> Markup:
     """Return labels below the axis: the first, the last and a few between."""
     if not labels:
@@ -376,7 +368,13 @@ def line_chart(
         drawn = [grid_lines(frame, steps, y_position), axis(frame)]
     else:
         drawn = [grid(frame, most)]
-    drawn += [reference_line(mark, y_position(mark.at)) for mark in marks]
+    for mark in marks:  # with its label above the right end
+        drawn.append(
+            Markup(
+                '<line class="chart-mark tone-{0}" x1="0" x2="100%" y1="{1:.2f}" y2="{1:.2f}"/>'
+                '<text class="chart-label tone-{0}" x="100%" dx="-2" y="{2:.2f}" text-anchor="end">{3}</text>'
+            ).format(mark.tone, y_position(mark.at), y_position(mark.at) - 4, mark.label)
+        )
     count = max(len(labels) - 1, 1)
     paths = [
         Markup(
@@ -395,7 +393,8 @@ def line_chart(
                 line.tone, 100 * at / count, y_position(value)
             )
             for at, value in enumerate(line.values)
-            if value is not None and _is_alone(line.values, at)
+            if value is not None
+            and not any(one is not None for one in (*line.values[max(at - 1, 0) : at], *line.values[at + 1 : at + 2]))
         ]
     for at, label in enumerate(labels):
         values = ", ".join(
@@ -423,8 +422,3 @@ def _path(points: Sequence[tuple[float, float | None]], y_position: Callable[[fl
         drawn.append(f"{'L' if is_down else 'M'}{x:.2f} {y_position(value):.2f}")
         is_down = True
     return str(escape("".join(drawn)))
-
-
-def _is_alone(values: Sequence[float | None], at: int) -> bool:
-    neighbours = (values[at - 1] if at else None, values[at + 1] if at + 1 < len(values) else None)
-    return all(value is None for value in neighbours)

@@ -71,22 +71,6 @@ ADDRESS_FIELDS: Final = {  # Source: the operator's page "Address messages": by 
 
 
 @dataclass(frozen=True, slots=True)
-class ProductItem:
-    """A product of a catalog or product list button."""
-
-    id: str
-    section: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ListSectionView:
-    """A section of a list message, with its rows as buttons."""
-
-    section: str
-    buttons: "tuple[ButtonView, ...]"
-
-
-@dataclass(frozen=True, slots=True)
 class ButtonView:
     """One button.
 
@@ -96,7 +80,7 @@ class ButtonView:
         does: see `ButtonBehaviour`.
         value: URL, code or number that is opened, copied or called.
         note: remark for the console's user.
-        items: products of a catalog or product list.
+        items: products of a catalog or product list: `id` and `section`.
         flow_data: parameters with which a flow opens.
         fields: names and labels of an address form.
         card: index of the card; None: under the message.
@@ -111,7 +95,7 @@ class ButtonView:
     description: str = ""
     note: str = ""
     catalog_id: str = ""
-    items: tuple[ProductItem, ...] = ()
+    items: tuple[dict[str, str], ...] = ()
     flow_data: dict[str, Any] = field(default_factory=dict[str, Any])
     fields: tuple[tuple[str, str], ...] = ()
     card: int | None = None
@@ -122,13 +106,8 @@ def buttons_of(value: object, card: int | None = None) -> tuple[ButtonView, ...]
     return tuple(_button(raw, place, card) for place, raw in enumerate(objects_in(value)))
 
 
-def not_requested_button() -> ButtonView:
-    """Return the button that the channel adds under one-time codes."""
-    return ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED)
-
-
-def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListSectionView, ...]:
-    """Return the sections of a list message.
+def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[tuple[str, list[ButtonView]], ...]:
+    """Return the sections of a list message: titles and buttons.
 
     Args:
         value: the same buttons as received.
@@ -136,7 +115,7 @@ def list_sections(buttons: tuple[ButtonView, ...], value: object) -> tuple[ListS
     sections: dict[str, list[ButtonView]] = {}
     for button, raw in zip(buttons, objects_in(value), strict=True):
         sections.setdefault(text_of(raw.get("section")), []).append(button)
-    return tuple(ListSectionView(section, tuple(section_buttons)) for section, section_buttons in sections.items())
+    return tuple(sections.items())
 
 
 def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
@@ -163,14 +142,14 @@ def _button(raw: dict[str, Any], place: int, card: int | None) -> ButtonView:
     return view
 
 
-def _items(raw: dict[str, Any]) -> tuple[ProductItem, ...]:
+def _items(raw: dict[str, Any]) -> tuple[dict[str, str], ...]:
     items = [
-        ProductItem(text_of(item.get("product_retailer_id")), text_of(section.get("title")))
+        {"id": text_of(item.get("product_retailer_id")), "section": text_of(section.get("title"))}
         for section in objects_in(raw.get("sections"))
         for item in objects_in(section.get("product_items"))
     ]
     single_id = text_of(raw.get("product_retailer_id")) or text_of(raw.get("thumbnail_product_retailer_id"))
-    return tuple(items) or ((ProductItem(single_id),) if single_id else ())
+    return tuple(items) or (({"id": single_id, "section": ""},) if single_id else ())
 
 
 def _flow_data(raw: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ and have no effect inside fixed-width text.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
 from itertools import groupby
@@ -46,12 +46,12 @@ TEXT_MARKERS: Final = (  # Source: the channel's help page "How to format your m
     TextMarker("_",   Markup("<em>{}</em>")),
     TextMarker("~",   Markup("<s>{}</s>")),
 )
-_BLOCKS: Final = (  # block kind, and the pattern of its lines
-    ("quote",  re.compile(r"> (.*)", re.DOTALL)),
-    ("bullet", re.compile(r"[*-] +(\S.*)", re.DOTALL)),
-    ("number", re.compile(r"([0-9]{1,3})\. +(\S.*)", re.DOTALL)),
-    ("plain",  re.compile(r"(.*)", re.DOTALL)),
-)
+_BLOCKS: Final = {  # the pattern of the lines of each kind of block; the first that matches
+    "quote":  re.compile(r"> (.*)", re.DOTALL),
+    "bullet": re.compile(r"[*-] +(\S.*)", re.DOTALL),
+    "number": re.compile(r"([0-9]{1,3})\. +(\S.*)", re.DOTALL),
+    "plain":  re.compile(r"(.*)", re.DOTALL),
+}
 _EMOJI: Final = (  # Source: Unicode, emoji-data.txt, Emoji_Presentation and VS16 sequences; whole blocks
     (0x1F000, 0x1FAFF), (0x2190, 0x21FF), (0x2300, 0x23FF), (0x2460, 0x24FF), (0x25A0, 0x27BF),
     (0x2900, 0x297F), (0x2B00, 0x2BFF), (0x3030, 0x303D), (0x3297, 0x3299), (0x203C, 0x2049), (0x2122, 0x2139),
@@ -61,6 +61,7 @@ _JOINER: Final = "\u200d"
 _MODIFIERS: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0f\u20e3\U000e0020-\U000e007f]")
 _MONO: Final = re.compile("```.+?```", re.DOTALL)
 _LINK: Final = re.compile(r"https?://[^\s<>\"'`\x00-\x20\x7f]+", re.IGNORECASE)
+_UNSAFE: Final = re.compile(r"[\x00-\x20\x7f]")
 _TRAILING: Final = ".,;:!?)]}*_~"
 _VARIABLE_PATTERN: Final = re.compile(r"\{\{[^{}]*\}\}")
 _CLOSERS: Final = {
@@ -83,19 +84,16 @@ def format_text(text: str, *, marks_variables: bool = False) -> Markup:
     Args:
         marks_variables: True to highlight unfilled variables such as `{{1}}`, as in a draft.
     """
-    blocks: list[Markup] = []
-    for kind, lines in groupby(_split_lines(text), key=_block_kind):
-        blocks.append(_MAKERS[kind]([*lines], marks_variables))
-    return Markup("").join(blocks)
+    blocks = groupby(
+        _split_lines(text), key=lambda line: next(kind for kind, begins in _BLOCKS.items() if begins.fullmatch(line))
+    )
+    return Markup("").join(_block(kind, [*lines], marks_variables) for kind, lines in blocks)
 
 
 def plain_text(text: str) -> str:
     """Return a text in one line without its markers, for lists of chats and quotes."""
-    return " ".join(unescape(_TAG.sub(_replace_tag, format_text(text))).split())
-
-
-def _replace_tag(tag: re.Match[str]) -> str:
-    return "" if tag[0].strip("</>").partition(" ")[0] in _INLINE_TAGS else " "
+    bare = _TAG.sub(lambda tag: "" if tag[0].strip("</>").partition(" ")[0] in _INLINE_TAGS else " ", format_text(text))
+    return " ".join(unescape(bare).split())
 
 
 def emoji_count(text: str) -> int:
@@ -141,14 +139,10 @@ def safe_link(url: str) -> Link | None:
         host = parts.hostname or ""
     except ValueError:
         return None
-    if parts.scheme.lower() not in ("http", "https") or not host or _has_unsafe_characters(url):
+    if parts.scheme.lower() not in ("http", "https") or not host or _UNSAFE.search(url):
         return None
     rest = parts.path + (f"?{parts.query}" if parts.query else "")
     return Link(url, host, "" if rest == "/" else rest)
-
-
-def _has_unsafe_characters(url: str) -> bool:
-    return any(character <= " " or character == "\x7f" for character in url)
 
 
 def _split_lines(text: str) -> Iterator[str]:
@@ -162,46 +156,17 @@ def _split_lines(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def _block_kind(line: str) -> str:
-    return next(kind for kind, begins in _BLOCKS if begins.fullmatch(line))
-
-
-def _content(line: str, kind: str) -> str:
-    match = dict(_BLOCKS)[kind].fullmatch(line)
-    return match[match.re.groups] if match else line
-
-
-def _plain(lines: list[str], gaps: bool) -> Markup:
-    inner = Markup("<br>").join(_inline(line, TEXT_MARKERS, gaps) for line in lines)
-    return Markup("<p>{}</p>").format(inner)
-
-
-def _quote(lines: list[str], gaps: bool) -> Markup:
-    inner = Markup("<br>").join(_inline(_content(line, "quote"), TEXT_MARKERS, gaps) for line in lines)
-    return Markup("<blockquote>{}</blockquote>").format(inner)
-
-
-def _bullets(lines: list[str], gaps: bool) -> Markup:
-    return Markup("<ul>{}</ul>").format(_items(lines, "bullet", gaps))
-
-
-def _numbers(lines: list[str], gaps: bool) -> Markup:
-    first = int(lines[0].partition(".")[0])
-    return Markup('<ol start="{}">{}</ol>').format(first, _items(lines, "number", gaps))
-
-
-def _items(lines: list[str], kind: str, gaps: bool) -> Markup:
-    return Markup("").join(
-        Markup("<li>{}</li>").format(_inline(_content(line, kind), TEXT_MARKERS, gaps)) for line in lines
-    )
-
-
-_MAKERS: Final[dict[str, Callable[[list[str], bool], Markup]]] = {
-    "quote": _quote,
-    "bullet": _bullets,
-    "number": _numbers,
-    "plain": _plain,
-}
+def _block(kind: str, lines: list[str], gaps: bool) -> Markup:
+    """Return the lines of one block of `_BLOCKS`."""
+    contents = [match[match.re.groups] for line in lines if (match := _BLOCKS[kind].fullmatch(line))]
+    inner = [_inline(content, TEXT_MARKERS, gaps) for content in contents]
+    if kind in ("plain", "quote"):
+        whole = Markup("<p>{}</p>") if kind == "plain" else Markup("<blockquote>{}</blockquote>")
+        return whole.format(Markup("<br>").join(inner))
+    items = Markup("").join(Markup("<li>{}</li>").format(item) for item in inner)
+    if kind == "bullet":
+        return Markup("<ul>{}</ul>").format(items)
+    return Markup('<ol start="{}">{}</ol>').format(int(lines[0].partition(".")[0]), items)
 
 
 def _inline(text: str, marks: tuple[TextMarker, ...], gaps: bool) -> Markup:
@@ -231,7 +196,8 @@ def _inline_element(
     if "://" in sign:
         url = _LINK.match(text, at)
         link = safe_link(url[0].rstrip(_TRAILING)) if url else None
-        return link and (_anchor(link), at + len(link.url))
+        anchor = Markup('<a href="{0}" target="_blank" rel="noopener noreferrer nofollow">{0}</a>')
+        return link and (anchor.format(link.url), at + len(link.url))
     for mark in marks:
         if text.startswith(mark.sign, at) and mark.sign not in dead:
             end = _find_closer(text, at, mark, dead)
@@ -257,7 +223,3 @@ def _find_closer(text: str, at: int, mark: TextMarker, dead: set[str]) -> int | 
         dead.add(mark.sign)
         return None
     return closer.start() if text[inner : closer.start()].strip() else None
-
-
-def _anchor(link: Link) -> Markup:
-    return Markup('<a href="{}" target="_blank" rel="noopener noreferrer nofollow">{}</a>').format(link.url, link.url)

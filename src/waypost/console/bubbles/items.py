@@ -46,11 +46,6 @@ def order_of(shown: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     return kind, object_of(object_of(interactive.get("action")).get("parameters"))
 
 
-def reference_of(shown: dict[str, Any]) -> str:
-    """Return an order's reference id, which all messages about it share; empty for any other message."""
-    return text_of(order_of(shown)[1].get("reference_id"))
-
-
 def items_of_order(shown: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Return name, quantity and price of each item of an order to pay."""
     kind, parameters = order_of(shown)
@@ -146,25 +141,6 @@ class MediaView:
         return self.kind in _PICTURES
 
 
-@dataclass(frozen=True, slots=True)
-class LocationView:
-    """A location; `shift` moves the drawn map, so that different locations look different."""
-
-    name: str
-    address: str
-    coordinates: str
-    shift: int
-
-
-@dataclass(frozen=True, slots=True)
-class Contact:
-    """A contact card."""
-
-    name: str
-    company: str
-    lines: tuple[tuple[str, str], ...]
-
-
 def media_view(kind: str, value: object) -> MediaView:
     """Return the view of a medium of a send, webhook or draft; the page may add `url`, `size_bytes`, `pages`."""
     content = object_of(value)
@@ -184,45 +160,42 @@ def media_view(kind: str, value: object) -> MediaView:
     )
 
 
-def location_view(value: object) -> LocationView:
-    """Return the view of a location."""
+def location_view(value: object) -> dict[str, Any]:
+    """Return a location's texts, and a `shift` of the drawn map, so that different locations look different."""
     content = object_of(value)
     latitude = degrees_of(content.get("latitude"), 90)
     longitude = degrees_of(content.get("longitude"), 180)
-    known = latitude is not None and longitude is not None
-    return LocationView(
-        name=text_of(content.get("name")),
-        address=text_of(content.get("address")),
-        coordinates=f"{latitude:.5f}, {longitude:.5f}" if known else "",
-        shift=int(((latitude or 0) * 7919 + (longitude or 0) * 104729) % 60),
-    )
+    return {
+        "name": text_of(content.get("name")),
+        "address": text_of(content.get("address")),
+        "coordinates": "" if latitude is None or longitude is None else f"{latitude:.5f}, {longitude:.5f}",
+        "shift": int(((latitude or 0) * 7919 + (longitude or 0) * 104729) % 60),
+    }
 
 
-def contact_views(value: object) -> tuple[Contact, ...]:
-    """Return the views of contact cards."""
-    return tuple(_contact(card) for card in objects_in(value))
+_CONTACT_LINES: Final = (
+    # list of the card, default label, members of an entry, of which the first or, of an address, all are shown
+    ("phones", "Phone", ("phone", "wa_id")),
+    ("emails", "E-mail", ("email",)),
+    ("urls", "Web", ("url",)),
+    ("addresses", "Address", ("street", "zip", "city", "state", "country")),
+)
 
 
-def _contact(card: dict[str, Any]) -> Contact:
-    lines = [
-        *((text_of(one.get("type")) or "Phone", text_of(one.get("phone")) or text_of(one.get("wa_id")))
-          for one in objects_in(card.get("phones"))),
-        *((text_of(one.get("type")) or "E-mail", text_of(one.get("email"))) for one in objects_in(card.get("emails"))),
-        *((text_of(one.get("type")) or "Web", text_of(one.get("url"))) for one in objects_in(card.get("urls"))),
-        *((text_of(one.get("type")) or "Address", _address(one)) for one in objects_in(card.get("addresses"))),
-        ("Birthday", text_of(card.get("birthday"))),
-    ]  # fmt: skip
+def contact_view(card: dict[str, Any]) -> dict[str, Any]:
+    """Return name, company and lines (label and value) of a contact card."""
+    lines: list[tuple[str, str]] = []
+    for name, label, members in _CONTACT_LINES:
+        for entry in objects_in(card.get(name)):
+            texts = [text for member in members if (text := text_of(entry.get(member)))]
+            lines.append((text_of(entry.get("type")) or label, ", ".join(texts if name == "addresses" else texts[:1])))
+    lines.append(("Birthday", text_of(card.get("birthday"))))
     company = object_of(card.get("org"))
-    return Contact(
-        name=text_of(object_of(card.get("name")).get("formatted_name")) or "Contact",
-        company=", ".join(filter(None, (text_of(company.get("title")), text_of(company.get("company"))))),
-        lines=tuple((name.capitalize(), value) for name, value in lines if value),
-    )
-
-
-def _address(address: dict[str, Any]) -> str:
-    members = ("street", "zip", "city", "state", "country")
-    return ", ".join(filter(None, (text_of(address.get(name)) for name in members)))
+    return {
+        "name": text_of(object_of(card.get("name")).get("formatted_name")) or "Contact",
+        "company": ", ".join(filter(None, (text_of(company.get("title")), text_of(company.get("company"))))),
+        "lines": tuple((name.capitalize(), value) for name, value in lines if value),
+    }
 
 
 def _detail(name: str, mime_type: str, content: dict[str, Any]) -> str:
@@ -291,7 +264,7 @@ def prepare_messages(messages: Iterable[dict[str, Any]], find: MediaFinder) -> l
 def _join_order(item: dict[str, Any], orders: dict[tuple[str, str], dict[str, Any]]) -> None:
     """Remember an order, or add a status to its order."""
     kind, parameters = order_of(item)
-    key = (text_of(item.get("phone_number_id")), reference_of(item))
+    key = (text_of(item.get("phone_number_id")), text_of(parameters.get("reference_id")))
     if kind == "order_details":
         orders[key] = item
     elif kind and key in orders:

@@ -10,18 +10,15 @@ from waypost.base.json_values import integer_or_none, object_of, objects_in
 from waypost.console.bubbles.buttons import (
     BUTTONS_SHOWN_OF_MORE,
     MAX_BUTTONS_SHOWN,
+    NOT_REQUESTED,
     ButtonView,
-    ListSectionView,
     buttons_of,
     list_sections,
-    not_requested_button,
 )
 from waypost.console.bubbles.formatting import Link, emoji_count, first_link, format_text, is_long
 from waypost.console.bubbles.items import (
-    Contact,
-    LocationView,
     MediaView,
-    contact_views,
+    contact_view,
     facts_of_order,
     is_paid,
     items_of_order,
@@ -182,36 +179,8 @@ class Header:
 
     text: Markup | None = None
     medium: MediaView | None = None
-    place: LocationView | None = None
+    place: dict[str, Any] | None = None
     product: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """A limited-time offer; `until_ms` is None if it is unknown or the offer does not expire."""
-
-    text: Markup
-    code: str
-    until_ms: int | None
-    expires: bool
-
-
-@dataclass(frozen=True, slots=True)
-class CardView:
-    """A card of a carousel."""
-
-    index: int
-    header: Header | None
-    text: Markup
-    buttons: tuple[ButtonView, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Basket:
-    """An order that a phone has sent or is to pay."""
-
-    catalog_id: str
-    lines: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +190,10 @@ class MessageView:
     Attributes:
         emoji: number of emoji in a text of emoji only, or else 0.
         shown_buttons: the buttons under the message; `buttons` has all of them.
+        offer: a limited-time offer: `text`, `code`, `expires`, and `until_ms` if it is known.
         rows: sections of a list message; then `buttons` is empty, and `list_label` opens the list.
+        cards: of a carousel: `index`, `header`, `text` and `buttons`.
+        basket: an order that a phone has sent or is to pay: `catalog_id`, and `lines` of name, quantity and price.
         facts: names and values of a submitted form or an order.
         note: description of a message that cannot be shown.
     """
@@ -233,14 +205,14 @@ class MessageView:
     is_long: bool
     preview: Link | None
     footer: str
-    offer: Offer | None
+    offer: dict[str, Any] | None
     buttons: tuple[ButtonView, ...]
     shown_buttons: tuple[ButtonView, ...]
-    rows: tuple[ListSectionView, ...]
+    rows: tuple[tuple[str, list[ButtonView]], ...]
     list_label: str
-    cards: tuple[CardView, ...]
-    contacts: tuple[Contact, ...]
-    basket: Basket | None
+    cards: tuple[dict[str, Any], ...]
+    contacts: tuple[dict[str, Any], ...]
+    basket: dict[str, Any] | None
     facts: tuple[tuple[str, str], ...]
     advert: tuple[str, str, str] | None
     note: str
@@ -260,14 +232,18 @@ def message_view(shown: dict[str, Any], *, is_draft: bool = False) -> MessageVie
     """
     raw_buttons = shown.get("buttons")
     buttons = buttons_of(raw_buttons)
-    rows: tuple[ListSectionView, ...] = ()
+    rows: tuple[tuple[str, list[ButtonView]], ...] = ()
     if buttons and all(button.kind == "LIST_ROW" for button in buttons):
         rows, buttons = list_sections(buttons, raw_buttons), ()
     if is_paid(shown):
-        buttons = tuple(_mark_paid(button) for button in buttons)
-    if _has_code(shown):
-        buttons = (*buttons, not_requested_button())
-    text = "" if _has_own_text(shown) else text_of(shown.get("text"))
+        buttons = tuple(
+            replace(button, does="nothing", text="Paid") if button.does == "pay" else button for button in buttons
+        )
+    if object_of(shown.get("template")).get("category") == "AUTHENTICATION":  # the channel adds it under one-time codes
+        buttons = (*buttons, ButtonView(0, "NOT_REQUESTED", "reply", "", NOT_REQUESTED))
+    # A text that only repeats a location or contact that is drawn is left out.
+    text = "" if shown.get("location") or shown.get("contacts") else text_of(shown.get("text"))
+    is_written = shown.get("direction") == "from_phone" and shown.get("type") == "text"
     action = object_of(object_of(shown.get("interactive")).get("action"))
     emoji = emoji_count(text) if shown.get("type") == "text" else 0
     return MessageView(
@@ -276,7 +252,7 @@ def message_view(shown: dict[str, Any], *, is_draft: bool = False) -> MessageVie
         plain=text,
         emoji=emoji,
         is_long=is_long(text),
-        preview=first_link(text) if _has_preview(shown) else None,
+        preview=first_link(text) if is_written or shown.get("preview_url") is True else None,
         footer=text_of(shown.get("footer")),
         offer=_offer(shown, buttons, is_draft),
         buttons=buttons,
@@ -284,7 +260,7 @@ def message_view(shown: dict[str, Any], *, is_draft: bool = False) -> MessageVie
         rows=rows,
         list_label=text_of(action.get("button")) or "Choose",
         cards=tuple(_card(card, place, is_draft) for place, card in enumerate(objects_in(shown.get("cards")))),
-        contacts=contact_views(shown.get("contacts")),
+        contacts=tuple(contact_view(card) for card in objects_in(shown.get("contacts"))),
         basket=_basket(shown),
         facts=_facts(shown),
         advert=_advert(shown),
@@ -314,37 +290,33 @@ def _header_of(header: dict[str, Any], is_draft: bool) -> Header | None:
     return Header(text=format_text(text, marks_variables=is_draft)) if text else None
 
 
-def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> Offer | None:
+def _offer(shown: dict[str, Any], buttons: tuple[ButtonView, ...], is_draft: bool) -> dict[str, Any] | None:
     offer = object_of(shown.get("limited_time_offer"))
     if not offer:
         return None
-    return Offer(
-        text=format_text(text_of(offer.get("text")), marks_variables=is_draft),
-        code=next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
-        until_ms=integer_or_none(offer.get("expiration_time_ms")),
-        expires=offer.get("expires") is True,
-    )
+    return {
+        "text": format_text(text_of(offer.get("text")), marks_variables=is_draft),
+        "code": next((button.value for button in buttons if button.kind == "COPY_CODE"), ""),
+        "until_ms": integer_or_none(offer.get("expiration_time_ms")),
+        "expires": offer.get("expires") is True,
+    }
 
 
-def _card(card: dict[str, Any], place: int, is_draft: bool) -> CardView:
+def _card(card: dict[str, Any], place: int, is_draft: bool) -> dict[str, Any]:
     index = integer_or_none(card.get("index"))
     index = place if index is None else index
-    return CardView(
-        index=index,
-        header=_header_of(object_of(card.get("header")), is_draft),
-        text=format_text(text_of(card.get("text")), marks_variables=is_draft),
-        buttons=buttons_of(card.get("buttons"), index),
-    )
+    return {
+        "index": index,
+        "header": _header_of(object_of(card.get("header")), is_draft),
+        "text": format_text(text_of(card.get("text")), marks_variables=is_draft),
+        "buttons": buttons_of(card.get("buttons"), index),
+    }
 
 
-def _mark_paid(button: ButtonView) -> ButtonView:
-    return replace(button, does="nothing", text="Paid") if button.does == "pay" else button
-
-
-def _basket(shown: dict[str, Any]) -> Basket | None:
+def _basket(shown: dict[str, Any]) -> dict[str, Any] | None:
     to_pay = items_of_order(shown)
     if to_pay:
-        return Basket("", tuple(to_pay))
+        return {"catalog_id": "", "lines": to_pay}
     order = object_of(shown.get("order"))
     if not order:
         return None
@@ -356,7 +328,7 @@ def _basket(shown: dict[str, Any]) -> Basket | None:
         )
         for item in objects_in(order.get("product_items"))
     ]
-    return Basket(text_of(order.get("catalog_id")), tuple(lines))
+    return {"catalog_id": text_of(order.get("catalog_id")), "lines": lines}
 
 
 def _facts(shown: dict[str, Any]) -> tuple[tuple[str, str], ...]:
@@ -373,20 +345,6 @@ def _advert(shown: dict[str, Any]) -> tuple[str, str, str] | None:
     if not advert:
         return None
     return text_of(advert.get("headline")), text_of(advert.get("body")), text_of(advert.get("source_url"))
-
-
-def _has_code(shown: dict[str, Any]) -> bool:
-    return object_of(shown.get("template")).get("category") == "AUTHENTICATION"
-
-
-def _has_own_text(shown: dict[str, Any]) -> bool:
-    """True if the text only repeats a location or contact that is drawn."""
-    return bool(shown.get("location") or shown.get("contacts"))
-
-
-def _has_preview(shown: dict[str, Any]) -> bool:
-    is_written = shown.get("direction") == "from_phone" and shown.get("type") == "text"
-    return shown.get("preview_url") is True or is_written
 
 
 def _note(shown: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Bubble items from messages in the operator's format, sent or received."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -12,7 +12,7 @@ from waypost.console.bubbles.items import prepare_messages, text_of
 from waypost.console.bubbles.previews import draft_message
 from waypost.console.conversations.listing import RECEIVED_LABELS
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.messages.trace import DeliveryProblem, delivery_problem, message_texts
+from waypost.console.messages.trace import delivery_problem, message_texts
 from waypost.domain.message import Passthrough, TemplateSend
 from waypost.domain.session_messages.content import SendContext, SessionContent
 from waypost.domain.templates.rendering import render_body, split_parameters
@@ -118,32 +118,15 @@ def _buttons(kind: str, action: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 _MAX_COUNTED_CHARS: Final = 100_000
 _TICKED_STATES: Final = ("sent", "delivered", "read", "failed")
-_MEDIA_KINDS: Final = ("image", "video", "audio", "document", "sticker")
 
 
-@dataclass(frozen=True, slots=True)
-class ThreadEntry:
-    """One message of a conversation.
+ThreadEntry = dict[str, Any]
+"""One message of a conversation.
 
-    Attributes:
-        key: id of its HTML element.
-        id: ours of a message sent, the operator's of a message received.
-        item: for `bubble`.
-        what: the template's name, or the kind.
-        problem: why it failed; None: it did not.
-        can_be_revealed: its text is hidden, and is no one-time code.
-    """
-
-    key: str
-    id: str
-    at_ms: int
-    is_sent: bool
-    item: dict[str, Any]
-    what: str
-    state: str
-    unconfirmed: bool
-    problem: DeliveryProblem | None
-    can_be_revealed: bool
+Members: `key` of its HTML element; our `id` of a message sent, the operator's of one received; `at_ms`; `is_sent`;
+`item` for `bubble`; `what`: the template's name, or the kind; `state`; `unconfirmed`; `problem`: why it failed, or
+None; `can_be_revealed`: its text is hidden, and is no one-time code.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,13 +154,20 @@ def thread_entries(rows: Sequence[Mapping[str, Any]], context: ThreadContext) ->
     Args:
         rows: as `search_thread` returns them, newest first.
     """
-    entries = [_entry(row, context) for row in reversed(rows)]
-    known = {entry.item["wamid"] for entry in entries}
-    joined = [entry for entry in entries if not _is_orphan_reaction(entry.item, known)]
-    drawn = {item["key"]: item for item in prepare_messages([entry.item for entry in joined], _no_media)}
-    shown = [replace(entry, item=drawn.get(entry.key, entry.item)) for entry in entries if entry.key in drawn]
-    orphans = [_make_text_entry(entry) for entry in entries if _is_orphan_reaction(entry.item, known)]
-    return sorted([*shown, *orphans], key=lambda entry: (entry.at_ms, entry.id))
+    entries = [
+        _received_entry(row["received"], context) if row["sent"] is None else _sent_entry(row["sent"], context)
+        for row in reversed(rows)
+    ]
+    known = {entry["item"]["wamid"] for entry in entries}
+    for entry in entries:
+        reaction = object_of(entry["item"].get("reaction"))
+        if entry["item"]["type"] == "reaction" and text_of(reaction.get("message_id")) not in known:
+            emoji = text_of(reaction.get("emoji"))
+            text = f"Reacted {emoji} to an older message" if emoji else "Removed a reaction from an older message"
+            entry["item"] |= {"type": "text", "text": text, "reactions": []}
+    drawn = {item["key"]: item for item in prepare_messages([entry["item"] for entry in entries], lambda _media_id: {})}
+    shown = [{**entry, "item": drawn[entry["key"]]} for entry in entries if entry["key"] in drawn]
+    return sorted(shown, key=lambda entry: (entry["at_ms"], entry["id"]))
 
 
 def media_ids_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
@@ -188,13 +178,9 @@ def media_ids_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
         if row["received"] is not None
         for message in (read_inbound_message(row["received"]["item"]),)
         for kind in (text_of(message.get("type")),)
-        if kind in _MEDIA_KINDS
+        if kind in _MEDIA_TYPES
     }
     return sorted(ids - {""})
-
-
-def _entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
-    return _sent_entry(row["sent"], context) if row["sent"] is not None else _received_entry(row["received"], context)
 
 
 def _sent_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
@@ -209,7 +195,11 @@ def _sent_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEntry:
         texts = message_texts(_StoredContent(row["kind"], row["content"]), template, holds_code=True)
         item = {"type": "text", "text": "\n".join(texts)}
     else:
-        item = {"type": "text", "text": hidden, **_hidden_medium(row["kind"], row["content"])}
+        item = {"type": "text", "text": hidden}
+        stored = decode_retained_content(row["kind"], row["content"])
+        media_kind = getattr(stored, "kind", None) if isinstance(stored, SessionContent) else None
+        if media_kind in _MEDIA_TYPES:  # without its name and address
+            item |= {"type": str(media_kind), "media": {"kind": str(media_kind)}}
     name = "" if template is None else f"{template.draft.element_name} ({template.draft.language_code})"
     state = row["state"]
     return _make_entry(
@@ -243,7 +233,7 @@ def _received_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEnt
             item["media"] = {**media, "url": f"/media/{key}"}
     else:
         item = {"type": "text", "text": redact_preview(row["text"] or "", sight)}
-        if kind in _MEDIA_KINDS:
+        if kind in _MEDIA_TYPES:
             item |= {"type": kind, "media": {"kind": kind}}
     return _make_entry(
         row["operator_message_id"],
@@ -261,14 +251,14 @@ def _received_entry(row: Mapping[str, Any], context: ThreadContext) -> ThreadEnt
         state="",
         unconfirmed=False,
         problem=None,
-        can_be_revealed=(bool(row["text"]) or kind in _MEDIA_KINDS) and not sight.text and not sight.holds_code,
+        can_be_revealed=(bool(row["text"]) or kind in _MEDIA_TYPES) and not sight.text and not sight.holds_code,
     )
 
 
 def _make_entry(message_id: str, at_ms: int, *, item: dict[str, Any], is_sent: bool, **more: Any) -> ThreadEntry:
     key = f"t-{hash_secret(message_id)[:24]}"
     item = {"text": "", **item, "at_ms": at_ms, "key": key, "who": "Sent" if is_sent else "Received"}
-    return ThreadEntry(key, message_id, at_ms, is_sent, item, **more)
+    return {"key": key, "id": message_id, "at_ms": at_ms, "is_sent": is_sent, "item": item, **more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,26 +296,3 @@ def _template_item(content: TemplateSend, template: Template, row: Mapping[str, 
     for card, texts_of_card, values in zip(cards, draft.cards or (), parameters.cards, strict=False):
         card["text"] = " · ".join(values.body) if values.body else text_of(texts_of_card.body)
     return {**item, "cards": cards} if cards else item
-
-
-def _hidden_medium(kind: str, content: bytes) -> dict[str, Any]:
-    """Return the medium of a message without its name and address."""
-    stored = decode_retained_content(kind, content)
-    media_kind = getattr(stored, "kind", None) if isinstance(stored, SessionContent) else None
-    return {"type": str(media_kind), "media": {"kind": str(media_kind)}} if media_kind in _MEDIA_KINDS else {}
-
-
-def _is_orphan_reaction(item: Mapping[str, Any], known: set[str]) -> bool:
-    if item["type"] != "reaction":
-        return False
-    return text_of(object_of(item.get("reaction")).get("message_id")) not in known
-
-
-def _make_text_entry(entry: ThreadEntry) -> ThreadEntry:
-    emoji = text_of(object_of(entry.item.get("reaction")).get("emoji"))
-    text = f"Reacted {emoji} to an older message" if emoji else "Removed a reaction from an older message"
-    return replace(entry, item={**entry.item, "type": "text", "text": text, "reactions": []})
-
-
-def _no_media(_media_id: str) -> Mapping[str, Any]:
-    return {}

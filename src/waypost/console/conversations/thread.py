@@ -1,8 +1,7 @@
 """One conversation: the page, its live updates, and the text of one message on request."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -58,34 +57,6 @@ MAX_OFFERED_TEMPLATES: Final = 12
 THREAD_REST_S: Final = 0.3
 
 
-@dataclass(frozen=True, slots=True)
-class ConversationHead:
-    """The recipient of a conversation, as its page shows it.
-
-    Attributes:
-        address: the number, or the business-scoped id.
-        names: all numbers and ids of the recipient.
-        unread: how many messages are unread, up to a limit.
-        last_received_id: the operator's id of the last message received; empty: none.
-        is_open: the customer service window is open.
-    """
-
-    id: int
-    name: str
-    address: str
-    number: str
-    names: tuple[str, ...]
-    window_until_ms: int | None
-    is_open: bool
-    unread: int
-    last_received_id: str
-
-    @property
-    def other_numbers(self) -> list[str]:
-        """The numbers whose WhatsApp id is the recipient's number."""
-        return [name for name in self.names if name.isdecimal() and name != self.number]
-
-
 async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the conversation; a former id of the recipient redirects to the one that counts.
 
@@ -93,7 +64,7 @@ async def show_thread(tools: PageTools, page_request: PageRequest) -> Response:
         NotFound: there is no such recipient.
     """
     head = await read_head(tools, page_request)
-    if str(head.id) != page_request.path_params["recipient_id"]:
+    if str(head["id"]) != page_request.path_params["recipient_id"]:
         return RedirectResponse(thread_path(page_request, head), 303)
     show_text = tools.services.show_text
     context = FilterContext(tools.services.clock.now_ms(), page_request.zone, show_text)
@@ -136,7 +107,7 @@ async def live_thread(tools: PageTools, page_request: PageRequest) -> Response:
         return [
             PageElement("talk-facts", part(THREAD_MACROS, "facts", page_request, page_request, current)),
             *(
-                PageElement(entry.key, _html(tools, page_request, current, entry), "talk")
+                PageElement(entry["key"], _html(tools, page_request, current, entry), "talk")
                 for entry in await _entries(tools, page_request, head, found.rows)
             ),
         ]
@@ -159,11 +130,14 @@ async def reveal_message(tools: PageTools, page_request: PageRequest) -> Respons
     if not sent and received is None:
         raise NotFound("Message not found.")
     [entry] = await _entries(tools, page_request, head, [row], show_text=True)
-    return elements_response([PageElement(entry.key, _html(tools, page_request, head, entry))])
+    return elements_response([PageElement(entry["key"], _html(tools, page_request, head, entry))])
 
 
-async def read_head(tools: PageTools, page_request: PageRequest) -> ConversationHead:
-    """Return the recipient of the path.
+async def read_head(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
+    """Return the recipient of the path: a row of the list of conversations with texts for its page.
+
+    Members are also `address`: the number, or the business-scoped id; `number`; `other_numbers`: those whose
+    WhatsApp id is the recipient's number; and `is_open`: the customer service window is open.
 
     Raises:
         NotFound: the app has no such recipient.
@@ -176,29 +150,25 @@ async def read_head(tools: PageTools, page_request: PageRequest) -> Conversation
         )
     if row is None:
         raise NotFound("Conversation not found.")
-    until_ms = row["window_until_ms"]
-    return ConversationHead(
-        id=row["id"],
-        name=row["name"],
-        address=row["phone_number"] or row["user_id"] or "",
-        number=row["phone_number"] or "",
-        names=tuple(row["names"]),
-        window_until_ms=until_ms,
-        is_open=until_ms is not None and until_ms > tools.services.clock.now_ms(),
-        unread=row["unread"],
-        last_received_id=row["last_received_id"] or "",
-    )
+    number, until_ms = row["phone_number"] or "", row["window_until_ms"]
+    return {
+        **row,
+        "address": number or row["user_id"] or "",
+        "number": number,
+        "other_numbers": [name for name in row["names"] if name.isdecimal() and name != number],
+        "is_open": until_ms is not None and until_ms > tools.services.clock.now_ms(),
+    }
 
 
-def thread_path(page_request: PageRequest, head: ConversationHead) -> str:
+def thread_path(page_request: PageRequest, head: Mapping[str, Any]) -> str:
     """Return the path of a conversation's page."""
-    return f"/apps/{page_request.app.id}/conversations/{head.id}"
+    return f"/apps/{page_request.app.id}/conversations/{head['id']}"
 
 
 async def _search(
-    tools: PageTools, page_request: PageRequest, head: ConversationHead, filters: ListFilter
+    tools: PageTools, page_request: PageRequest, head: Mapping[str, Any], filters: ListFilter
 ) -> SearchResults:
-    recipient = ThreadRecipient(head.id, head.names, page_request.app.phone_number or "")
+    recipient = ThreadRecipient(head["id"], tuple(head["names"]), page_request.app.phone_number or "")
     page = SearchPage(parse_cursor(filters.before), ENTRIES_PER_PAGE)
     return await tools.services.database.read(
         search_thread, page_request.partner.id, page_request.app.id, recipient, filters.search, page
@@ -208,7 +178,7 @@ async def _search(
 async def _entries(
     tools: PageTools,
     page_request: PageRequest,
-    head: ConversationHead,
+    head: Mapping[str, Any],
     rows: Sequence[dict[str, Any]],
     *,
     show_text: bool = False,
@@ -221,11 +191,11 @@ async def _entries(
     media_ids = media_ids_of(rows) if show_text else []
     now_ms = tools.services.clock.now_ms()
     keys = await read(fetched_media_keys, page_request.app.id, media_ids, now_ms) if media_ids else {}
-    names = page_request.app.name, head.name or format_phone(head.address)
+    names = page_request.app.name, head["name"] or format_phone(head["address"])
     return thread_entries(rows, ThreadContext(own, keys, show_text, *names))
 
 
-def _html(tools: PageTools, page_request: PageRequest, head: ConversationHead, entry: ThreadEntry) -> str:
+def _html(tools: PageTools, page_request: PageRequest, head: Mapping[str, Any], entry: ThreadEntry) -> str:
     return tools.services.pages.render_macro(THREAD_MACROS, "entry", page_request, page_request, head, entry)
 
 
@@ -245,7 +215,7 @@ async def send_reply(tools: PageTools, page_request: PageRequest) -> Response:
         "channel": "whatsapp",
         "source": app.phone_number or "",
         "src.name": app.name,
-        "destination": head.address,
+        "destination": head["address"],
         "message": json.dumps({"type": "text", "text": text}, ensure_ascii=False),
     }
     path = thread_path(page_request, head)
@@ -265,8 +235,8 @@ async def mark_read(tools: PageTools, page_request: PageRequest) -> Response:
     head = await read_head(tools, page_request)
     path = thread_path(page_request, head)
     app = page_request.app
-    if head.last_received_id:
-        receipt = {"type": "message-event", "message": {"status": "read", "message_id": head.last_received_id}}
+    if head["last_received_id"]:
+        receipt = {"type": "message-event", "message": {"status": "read", "message_id": head["last_received_id"]}}
         try:
             await tools.services.apis.app(app).json("POST", f"/partner/app/{app.id}/v1/event", receipt)
         except ApiResponseError as error:

@@ -65,7 +65,7 @@ def _missing_number(overview: AppOverview) -> Iterator[AttentionItem]:
 
 def _failing_receivers(overview: AppOverview) -> Iterator[AttentionItem]:
     path = f"/apps/{overview.app.id}/callbacks"
-    for receiver in overview.data.receivers:
+    for receiver in overview.receivers:
         if receiver["paused_on_ms"] is not None:
             yield AttentionItem(
                 f"need-receiver-{receiver['id']}", "error",
@@ -102,7 +102,7 @@ def _failed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
 
 
 def _delayed_messages(overview: AppOverview) -> Iterator[AttentionItem]:
-    for queue in overview.data.queues:
+    for queue in overview.queues:
         if queue.queue is not QueueName.OUTBOUND or not queue.tries or not queue.note:
             continue
         attempts = "1 attempt" if queue.tries == 1 else f"{queue.tries} attempts"
@@ -128,7 +128,7 @@ def _limited_requests(overview: AppOverview) -> Iterator[AttentionItem]:
 
 
 def _dead_letters(overview: AppOverview) -> Iterator[AttentionItem]:
-    for letter in overview.data.dead_letters[:5]:
+    for letter in overview.dead_letters[:5]:
         yield AttentionItem(
             f"need-dead-letter-{letter.position}", "error",
             f"A job became a dead letter: {letter.note or 'no reason recorded'}",
@@ -153,7 +153,7 @@ _TEMPLATE_PROBLEMS: Final = {  # severity, what happened, what to do
 
 
 def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
-    for template in overview.data.problem_templates[:6]:
+    for template in overview.problem_templates[:6]:
         severity, problem, fix_hint = _TEMPLATE_PROBLEMS[template.status]
         reason = f": {template.reason}" if template.reason and template.status in ("REJECTED", "FAILED") else ""
         yield AttentionItem(
@@ -164,7 +164,7 @@ def _template_problems(overview: AppOverview) -> Iterator[AttentionItem]:
 
 
 def _expiring_secrets(overview: AppOverview) -> Iterator[AttentionItem]:
-    for secret in overview.data.secrets:
+    for secret in overview.secrets:
         left_ms = None if secret.expires_on_ms is None else secret.expires_on_ms - overview.now_ms
         if left_ms is None or not -SECRET_WARNING_MS < left_ms < SECRET_WARNING_MS:
             continue

@@ -36,24 +36,17 @@ SAMPLE_TEMPLATE: Final = TemplateDraft(
 
 
 @dataclass(frozen=True, slots=True)
-class FirstPhone:
-    """The simulated phone that receives the first message."""
-
-    digits: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
 class FirstMessage:
     """The message that one click sends.
 
     Attributes:
         parameters: values from the template's example.
+        phone: as the control API shows it.
     """
 
     template: Template
     parameters: list[str]
-    phone: FirstPhone
+    phone: dict[str, Any]
 
 
 async def find_first_message(tools: PageTools, page_request: PageRequest) -> FirstMessage | None:
@@ -67,7 +60,6 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> Fir
         return None
     if not phones:
         return None
-    phone = FirstPhone(phones[0]["phone"], phones[0].get("name") or "")
     query = replace(
         TemplateFilter(), statuses=tuple(SENDABLE), template_types=(TemplateType.TEXT,),
         at_most=_TEMPLATES_SEARCHED,
@@ -80,7 +72,7 @@ async def find_first_message(tools: PageTools, page_request: PageRequest) -> Fir
     for template in templates:
         parameters = _parameters(template)
         if parameters is not None:
-            return FirstMessage(template, parameters, phone)
+            return FirstMessage(template, parameters, phones[0])
     return None
 
 
@@ -110,7 +102,7 @@ async def send_first_message(tools: PageTools, page_request: PageRequest) -> Res
     fields: dict[str, str] = {
         "channel": "whatsapp",
         "source": app.phone_number,
-        "destination": first.phone.digits,
+        "destination": first.phone["phone"],
         "src.name": app.name,
         "template": json.dumps({"id": first.template.id, "params": first.parameters}),
     }
@@ -118,7 +110,7 @@ async def send_first_message(tools: PageTools, page_request: PageRequest) -> Res
         "POST", f"/partner/app/{app.id}/template/msg", fields
     )
     return tools.redirect(
-        f"/phones?show={first.phone.digits}",
+        f"/phones?show={first.phone['phone']}",
         "Template sent.",
         hint=f"Tap a button on the phone. Message ID: {response['messageId']}.",
     )

@@ -1,16 +1,13 @@
 """View models of the overview: the last hour as a chart, today's totals, and the queues."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from markupsafe import Markup
 from starlette.responses import Response
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.console.charts import ChartFrame, ChartSeries, bar_chart, legend, value_table
-from waypost.console.messages.list_rows import kind_label
 from waypost.console.overview.attention import attention_items
 from waypost.console.overview.first_steps import find_first_message
 from waypost.console.overview.queries import NEWEST_MESSAGES, AppOverview, MinuteCounts, count_in_states, read_overview
@@ -56,44 +53,8 @@ QUEUE_LATE_MS: Final = 60_000
 """A job that has been due for longer is late."""
 
 
-@dataclass(frozen=True, slots=True)
-class StatusTile:
-    """Today's number of messages with one status."""
-
-    label: str
-    kind: str
-    count: int
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSummary:
-    """Summary of one queue.
-
-    Attributes:
-        waits_ms: time since the oldest job became due; None if no job is due.
-    """
-
-    name: str
-    what: str
-    jobs: int
-    is_longer: bool
-    waits_ms: int | None
-    is_late: bool
-
-
-@dataclass(frozen=True, slots=True)
-class HourChart:
-    """Chart, legend and table of the last sixty minutes."""
-
-    is_empty: bool
-    chart: Markup
-    key: Markup
-    table: Markup
-
-
-def hour_chart(overview: AppOverview, zone: DisplayZone) -> HourChart:
-    """Return the chart of messages per minute by outcome."""
+def hour_chart(overview: AppOverview, zone: DisplayZone) -> dict[str, Any]:
+    """Return chart, legend and table of the last hour's messages, per minute by outcome."""
     last = overview.now_ms // MINUTE_MS
     minutes = [last - ago for ago in range(59, -1, -1)]
     known_from = overview.counts.counted_from_ms // MINUTE_MS
@@ -114,12 +75,12 @@ def hour_chart(overview: AppOverview, zone: DisplayZone) -> HourChart:
     ]
     title = f"Messages per minute, {zone.label}"
     heads = (f"Minute ({zone.label})", *(layer.name for layer in series))
-    return HourChart(
-        not total,
-        bar_chart(ChartFrame("hour-chart", title, description, height=270), series, labels),
-        legend(series),
-        value_table(heads, rows or [("No messages", *(0 for _ in series))], caption=title, id="hour-table"),
-    )
+    return {
+        "is_empty": not total,
+        "chart": bar_chart(ChartFrame("hour-chart", title, description, height=270), series, labels),
+        "key": legend(series),
+        "table": value_table(heads, rows or [("No messages", *(0 for _ in series))], caption=title, id="hour-table"),
+    }
 
 
 def _count_minute(counts: MinuteCounts, minute: int, states: Sequence[str], known_from: int) -> int | None:
@@ -129,13 +90,15 @@ def _count_minute(counts: MinuteCounts, minute: int, states: Sequence[str], know
     return count_in_states(counted, states) if counted else 0
 
 
-def status_tiles(overview: AppOverview, zone: DisplayZone) -> list[StatusTile]:
-    """Return today's totals; without "Uncertain" if it is 0."""
+def status_tiles(overview: AppOverview, zone: DisplayZone) -> list[dict[str, Any]]:
+    """Return today's totals, each with `label`, `kind`, `count` and `state`; without "Uncertain" if it is 0."""
     today = overview.counts.count_between(zone.day_start_ms(overview.now_ms), overview.now_ms + HOUR_MS)
-    all_tiles = [
-        StatusTile(label, state_kind(state), count_in_states(today, states), state) for label, states, state in TILES
+    counted = [(label, count_in_states(today, states), state) for label, states, state in TILES]
+    return [
+        {"label": label, "kind": state_kind(state), "count": count, "state": state}
+        for label, count, state in counted
+        if count or label != "Uncertain"
     ]
-    return [tile for tile in all_tiles if tile.count or tile.label != "Uncertain"]
 
 
 def counted_since_ms(counts: MinuteCounts, now_ms: int, zone: DisplayZone) -> int | None:
@@ -143,9 +106,9 @@ def counted_since_ms(counts: MinuteCounts, now_ms: int, zone: DisplayZone) -> in
     return None if counts.counted_from_ms <= zone.day_start_ms(now_ms) else counts.counted_from_ms
 
 
-def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[QueueSummary]:
-    """Return a summary of each queue; media and unconfirmed only if they are not empty."""
-    summaries: list[QueueSummary] = []
+def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[dict[str, Any]]:
+    """Return each queue with its texts and how long its oldest job has been due; two only if they are not empty."""
+    summaries: list[dict[str, Any]] = []
     by_queue = {queue.queue: queue for queue in waiting}
     for queue_name, (name, what) in QUEUE_LABELS.items():
         queue = by_queue[queue_name]
@@ -153,8 +116,17 @@ def summarize_queues(waiting: Sequence[AppQueueDepth], now_ms: int) -> list[Queu
             continue
         due = queue.oldest_due_ms
         waits_ms = None if due is None or due > now_ms else now_ms - due
-        is_late = waits_ms is not None and waits_ms > QUEUE_LATE_MS
-        summaries.append(QueueSummary(name, what, queue.jobs, queue.is_longer, waits_ms, is_late))
+        summaries.append(
+            {
+                "name": name,
+                "what": what,
+                "jobs": queue.jobs,
+                "is_longer": queue.is_longer,
+                "waits": waits_ms and format_span(waits_ms),
+                "waits_ms": waits_ms,
+                "is_late": waits_ms is not None and waits_ms > QUEUE_LATE_MS,
+            }
+        )
     return summaries
 
 
@@ -189,9 +161,9 @@ async def live_overview(tools: PageTools, page_request: PageRequest) -> Response
         return [
             PageElement(
                 macro.replace("_", "-"),
-                part(macro, page_request, page_request, page_request.app, **_macro_values(macro, values)),
+                part(macro, page_request, page_request, page_request.app, **{name: values[name] for name in names}),
             )
-            for macro in _MACROS
+            for macro, names in _MACROS.items()
         ]
 
     pace = {"rest_s": 0.5, "at_least_s": 2.0} if is_beginning else {}
@@ -227,34 +199,25 @@ _MACROS: Final = {  # macro of parts.html, and its arguments
 # fmt: on
 
 
-def _macro_values(macro: str, values: dict[str, Any]) -> dict[str, Any]:
-    return {name: values[name] for name in _MACROS[macro]}
-
-
 async def _values(tools: PageTools, page_request: PageRequest, overview: AppOverview) -> dict[str, Any]:
-    data = overview.data
     is_past = _has_completed_steps(overview)
-    needs_send = not is_past and not data.progress.has_message
+    needs_send = not is_past and not overview.progress.has_message
     return {
-        "steps": None if is_past else data.progress,
+        "steps": None if is_past else overview.progress,
         "first": await find_first_message(tools, page_request) if needs_send else None,
         "has_phones": tools.services.apis.control is not None,
         "tiles": status_tiles(overview, page_request.zone),
         "since_ms": counted_since_ms(overview.counts, overview.now_ms, page_request.zone),
         "hour": hour_chart(overview, page_request.zone),
         "needs": attention_items(overview),
-        "queues": [(queue, queue.waits_ms and format_span(queue.waits_ms))
-                   for queue in summarize_queues(data.queues, overview.now_ms)],
-        "operator": data.operator,
-        "receivers": data.receivers,
-        "newest": [
-            {**row, "what": data.names.get(row["template_id"]) or kind_label(row["kind"], row["content"])}
-            for row in data.newest
-        ],
-    }  # fmt: skip
+        "queues": summarize_queues(overview.queues, overview.now_ms),
+        "operator": overview.operator,
+        "receivers": overview.receivers,
+        "newest": overview.newest,
+    }
 
 
 def _has_completed_steps(overview: AppOverview) -> bool:
-    begun = overview.data.progress
+    begun = overview.progress
     is_through = begun.has_message and begun.has_inbound and begun.has_callback
-    return is_through or len(overview.data.newest) >= NEWEST_MESSAGES
+    return is_through or len(overview.newest) >= NEWEST_MESSAGES

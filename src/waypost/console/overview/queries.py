@@ -12,6 +12,7 @@ from sqlalchemy import Connection
 
 from waypost.base.clock import DAY_MS, HOUR_MS, MINUTE_MS
 from waypost.base.telemetry.counters import LimitedRate
+from waypost.console.messages.list_rows import kind_label
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.app import App
@@ -144,19 +145,17 @@ class MinuteCounts:
         self.updated_ms = -1
 
 
-class MinuteCountsCache:
-    """Counts of the most recently viewed apps."""
+_counts_by_database: Final[WeakKeyDictionary[Database, OrderedDict[str, MinuteCounts]]] = WeakKeyDictionary()
 
-    def __init__(self) -> None:
-        self._by_app: OrderedDict[str, MinuteCounts] = OrderedDict()
 
-    def get(self, app_id: str) -> MinuteCounts:
-        """Return an app's counts, created on first use."""
-        counts = self._by_app.setdefault(app_id, MinuteCounts())
-        self._by_app.move_to_end(app_id)
-        while len(self._by_app) > MAX_CACHED_APPS:
-            self._by_app.popitem(last=False)
-        return counts
+def _counts_of(database: Database, app_id: str) -> MinuteCounts:
+    """Return an app's counts, created on first use; only those of the apps viewed last are kept."""
+    by_app = _counts_by_database.setdefault(database, OrderedDict())
+    counts = by_app.setdefault(app_id, MinuteCounts())
+    by_app.move_to_end(app_id)
+    while len(by_app) > MAX_CACHED_APPS:
+        by_app.popitem(last=False)
+    return counts
 
 
 def count_start_ms(now_ms: int) -> int:
@@ -174,27 +173,6 @@ REJECTED_TEMPLATE_MS: Final = 7 * DAY_MS
 """For this time a rejected template is listed under "Needs attention"."""
 NEWEST_MESSAGES: Final = 8
 
-_counts_caches: Final[WeakKeyDictionary[Database, MinuteCountsCache]] = WeakKeyDictionary()
-
-
-@dataclass(frozen=True, slots=True)
-class OverviewData:
-    """Data of the overview from the store.
-
-    Attributes:
-        names: names of the newest messages' templates, by id.
-    """
-
-    newest: list[dict[str, Any]]
-    names: Mapping[str, str]
-    receivers: list[dict[str, Any]]
-    queues: list[AppQueueDepth]
-    dead_letters: list[DeadLetter]
-    problem_templates: list[Any]
-    operator: OperatorActivity
-    progress: OnboardingProgress
-    secrets: list[PartnerCredential]
-
 
 @dataclass(frozen=True, slots=True)
 class AppOverview:
@@ -204,15 +182,23 @@ class AppOverview:
         not_ready: failed readiness checks with their reasons.
         limited: the rates that have limited requests of the app in the last minutes.
         is_demo: true in `waypost dev`.
+        newest: messages, each with the name of its template or its kind as `what`.
     """
 
     app: App
     now_ms: int
     counts: MinuteCounts
-    data: OverviewData
     not_ready: Mapping[str, str]
-    limited: Sequence[LimitedRate] = ()
-    is_demo: bool = False
+    limited: Sequence[LimitedRate]
+    is_demo: bool
+    newest: list[dict[str, Any]]
+    receivers: list[dict[str, Any]]
+    queues: list[AppQueueDepth]
+    dead_letters: list[DeadLetter]
+    problem_templates: list[Any]
+    operator: OperatorActivity
+    progress: OnboardingProgress
+    secrets: list[PartnerCredential]
 
 
 async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverview:
@@ -224,27 +210,35 @@ async def read_overview(tools: PageTools, page_request: PageRequest) -> AppOverv
     async def count(from_ms: int, before_ms: int, at_most: int) -> StoredMinuteCounts:
         return await read(counts_by_minute, partner_id, app.id, from_ms, before_ms, at_most)
 
-    counts = _counts_caches.setdefault(parts.database, MinuteCountsCache()).get(app.id)
+    counts = _counts_of(parts.database, app.id)
     await counts.update(count, now_ms)
     data = await read(partial(_read_data, app=app, partner_id=partner_id, now_ms=now_ms))
-    checks = await parts.ready()
-    not_ready = {name: reason for name, reason in checks.items() if reason}
-    limited = tuple(parts.limited.limited_rates(app.id))
-    return AppOverview(app, now_ms, counts, data, not_ready, limited, parts.demo_partner_id is not None)
+    return AppOverview(
+        app=app,
+        now_ms=now_ms,
+        counts=counts,
+        not_ready={name: reason for name, reason in (await parts.ready()).items() if reason},
+        limited=tuple(parts.limited.limited_rates(app.id)),
+        is_demo=parts.demo_partner_id is not None,
+        **data,
+    )
 
 
-def _read_data(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> OverviewData:
+def _read_data(connection: Connection, *, app: App, partner_id: int, now_ms: int) -> dict[str, Any]:
     receivers = receivers_of_app(connection, partner_id, app.id)
     ids = [receiver["id"] for receiver in receivers]
     newest = messages_of_app(connection, partner_id, app.id, at_most=NEWEST_MESSAGES)
-    return OverviewData(
-        newest,
-        template_names_by_ids(connection, partner_id, (message["template_id"] for message in newest)),
-        receivers,
-        app_queue_depths(connection, app, ids),
-        dead_letters_of_app(connection, app, ids),
-        templates_with_problems(connection, partner_id, app.business_account_id, now_ms - REJECTED_TEMPLATE_MS),
-        operator_activity(connection, partner_id, app.id),
-        onboarding_progress(connection, partner_id, app, ids),
-        list_credentials(connection, CredentialKind.CLIENT_SECRET, partner_id),
-    )
+    names = template_names_by_ids(connection, partner_id, (message["template_id"] for message in newest))
+    problems_from_ms = now_ms - REJECTED_TEMPLATE_MS
+    return {
+        "newest": [
+            {**row, "what": names.get(row["template_id"]) or kind_label(row["kind"], row["content"])} for row in newest
+        ],
+        "receivers": receivers,
+        "queues": app_queue_depths(connection, app, ids),
+        "dead_letters": dead_letters_of_app(connection, app, ids),
+        "problem_templates": templates_with_problems(connection, partner_id, app.business_account_id, problems_from_ms),
+        "operator": operator_activity(connection, partner_id, app.id),
+        "progress": onboarding_progress(connection, partner_id, app, ids),
+        "secrets": list_credentials(connection, CredentialKind.CLIENT_SECRET, partner_id),
+    }

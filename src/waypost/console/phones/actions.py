@@ -19,7 +19,7 @@ from waypost.console.phones.sending import (
     require_own_phone,
     send,
 )
-from waypost.console.phones.view_models import PhoneSelection, SelectedPhone, get_item, require_digits
+from waypost.console.phones.view_models import PhoneSelection, get_item, require_digits
 from waypost.console.route import PageRoute, RouteKind
 from waypost.console.web.page_request import InvalidPageRequest, PageRequest
 
@@ -191,7 +191,7 @@ async def change_number(tools: PageTools, page_request: PageRequest) -> Response
     await check_phone_owner(tools, page_request, after, in_chat=False)
     await client.call("number", {"to": after})
     tools.services.change_signal.signal()
-    address = PhoneSelection((SelectedPhone(client.phone), SelectedPhone(after))).address
+    address = PhoneSelection({client.phone: "", after: ""}).address
     if page_request.is_quiet:
         return JSONResponse({"to": address})
     return tools.redirect(

@@ -18,7 +18,6 @@ from waypost.console.phones.view_models import (
     ChatMessage,
     Handset,
     PhoneSelection,
-    SelectedPhone,
     apps_by_number_id,
     get_app_by_number,
     get_control,
@@ -62,11 +61,13 @@ async def show_phones(tools: PageTools, page_request: PageRequest) -> Response:
         selection = PhoneSelection.parse(page_request).select(require_digits(page_request.query("add")), "")
         return tools.redirect(selection.address)
     selection = PhoneSelection.parse(page_request)
-    if not selection.all:
+    if not selection.chats:
         view = page_request.query("view")
         shown = await _list_phones(tools, page_request, view)
         return await tools.page(page_request, "phones/list.html", view=view, views=PHONE_VIEWS, **shown)
-    handsets = [await translate_errors(read_handset(tools, page_request, place)) for place in selection.all]
+    handsets = [
+        await translate_errors(read_handset(tools, page_request, *selected)) for selected in selection.chats.items()
+    ]
     selection = _resolve_open_chats(selection, handsets)
     phones = await _list_phones(tools, page_request)
     return await tools.page(page_request, "phones/page.html", selection=selection, handsets=handsets, **phones)
@@ -80,8 +81,8 @@ async def live_phones(tools: PageTools, page_request: PageRequest) -> Response:
 
     async def render_pieces() -> Sequence[PageElement]:
         pieces: list[PageElement] = []
-        for place in selection.all:
-            pieces += await renderer.render(await read_handset(tools, page_request, place))
+        for phone, chat in selection.chats.items():
+            pieces += await renderer.render(await read_handset(tools, page_request, phone, chat))
         return pieces
 
     return tools.live(page_request, render_pieces, rest_s=PHONES_REST_S, at_least_s=PHONES_POLL_S)
@@ -91,11 +92,9 @@ async def show_handset(tools: PageTools, page_request: PageRequest) -> Response:
     """Return a whole handset, for a page that opens another chat on it: `{pieces, live, address}`."""
     selection = PhoneSelection.parse(page_request)
     phone = parse_digits(str(page_request.path_params["phone"]))
-    if phone not in selection.phones:
+    if phone not in selection.chats:
         raise NotFound("This phone is not shown.")
-    handset = await translate_errors(
-        read_handset(tools, page_request, SelectedPhone(phone, selection.open_chat_of(phone)))
-    )
+    handset = await translate_errors(read_handset(tools, page_request, phone, selection.chats[phone]))
     selection = _resolve_open_chats(selection, [handset])
     html = tools.services.pages.render_macro(HANDSET_MACROS, "handset", page_request, page_request, handset, selection)
     piece = PageElement(f"phone-{phone}", html)
@@ -138,7 +137,7 @@ class HandsetRenderer:
         if handset.open is None:
             chats = part(HANDSET_MACROS, "chat_list", page_request, handset, self._selection)
             return [*pieces, PageElement(f"chats-{phone}", chats)]
-        into = f"items-{phone}-{handset.open.number}"
+        into = f"items-{phone}-{handset.open['number']}"
         known, self._rendered = (
             self._rendered,
             {key: item for key, item in self._rendered.items() if key.split("-")[1] != phone},
@@ -147,7 +146,7 @@ class HandsetRenderer:
             rendered = known.get(entry.key)
             if rendered is None or rendered[0] != entry:
                 await asyncio.sleep(0)  # a hundred bubbles take some time: let other tasks run
-                html = part(CHAT_MACROS, "one", page_request, page_request, entry, phone, handset.open.app)
+                html = part(CHAT_MACROS, "one", page_request, page_request, entry, phone, handset.open["app"])
                 rendered = (entry, html)
             self._rendered[entry.key] = rendered
             pieces.append(PageElement(entry.key, rendered[1], into))
@@ -165,7 +164,7 @@ class HandsetRenderer:
 def _resolve_open_chats(selection: PhoneSelection, handsets: Sequence[Handset]) -> PhoneSelection:
     """Return the selection with the chat that each handset shows, so that streams keep showing it."""
     for handset in handsets:
-        selection = selection.select(handset.phone, handset.open.number if handset.open else CHAT_LIST)
+        selection = selection.select(handset.phone, handset.open["number"] if handset.open else CHAT_LIST)
     return selection
 
 

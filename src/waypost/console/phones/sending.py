@@ -14,7 +14,6 @@ from waypost.console.actions import Fields, form_texts
 from waypost.console.page_tools import PageTools
 from waypost.console.phones.view_models import (
     PhoneSelection,
-    SelectedPhone,
     apps_by_number_id,
     get_app_by_number,
     get_control,
@@ -62,7 +61,7 @@ class PhoneClient:
         self.tools.services.change_signal.signal()
         if self.page_request.is_quiet:
             return JSONResponse({"notice": notice}) if notifies else Response(status_code=204)
-        return self.tools.redirect(PhoneSelection((SelectedPhone(self.phone, chat),)).address, notice)
+        return self.tools.redirect(PhoneSelection({self.phone: chat}).address, notice)
 
 
 def require_own_phone(endpoint: Endpoint) -> Endpoint:

@@ -23,23 +23,15 @@ _PUNCTUATION: Final = str.maketrans("", "", "+ -().\u00a0\u202f")
 
 
 @dataclass(frozen=True, slots=True)
-class SelectedPhone:
-    """One selected phone.
+class PhoneSelection:
+    """The phones of the page, left to right.
 
     Attributes:
-        phone: its digits.
-        chat: the digits of the business number whose chat is open; `CHAT_LIST`; or empty: not chosen.
+        chats: of each phone's digits: the digits of the business number whose chat is open; `CHAT_LIST`; or empty:
+            not chosen.
     """
 
-    phone: str
-    chat: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PhoneSelection:
-    """All phones of the page, left to right."""
-
-    all: tuple[SelectedPhone, ...] = ()
+    chats: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @classmethod
     def parse(cls, page_request: PageRequest) -> Self:
@@ -47,43 +39,32 @@ class PhoneSelection:
         shown = page_request.request.query_params.getlist("show")
         phones = [parse_digits(text) for text in ",".join(shown).split(",") if text.strip()]
         chats = [text.strip() for text in page_request.query("chats").split(",")]
-        selected: dict[str, SelectedPhone] = {}
+        selected: dict[str, str] = {}
         for index, phone in enumerate(phones):
             chat = chats[index] if index < len(chats) else ""
             if phone and phone not in selected and len(selected) < MAX_HANDSETS:
                 is_valid = chat == CHAT_LIST or (chat.isascii() and chat.isdigit() and len(chat) <= 15)
-                selected[phone] = SelectedPhone(phone, chat if is_valid else "")
-        return cls(tuple(selected.values()))
-
-    @property
-    def phones(self) -> tuple[str, ...]:
-        """Return the digits of each phone."""
-        return tuple(place.phone for place in self.all)
+                selected[phone] = chat if is_valid else ""
+        return cls(selected)
 
     @property
     def query(self) -> str:
         """Return the query of the page's URL: `show=…&chats=…`."""
-        chats = ",".join(place.chat for place in self.all)
-        return f"show={','.join(self.phones)}" + (f"&chats={chats}" if chats.strip(",") else "")
+        chats = ",".join(self.chats.values())
+        return f"show={','.join(self.chats)}" + (f"&chats={chats}" if chats.strip(",") else "")
 
     @property
     def address(self) -> str:
         """Return the path and query of the page."""
-        return f"/phones?{self.query}" if self.all else "/phones"
-
-    def open_chat_of(self, phone: str) -> str:
-        """Return the chat that is open on a phone."""
-        return next((place.chat for place in self.all if place.phone == phone), "")
+        return f"/phones?{self.query}" if self.chats else "/phones"
 
     def select(self, phone: str, chat: str) -> Self:
         """Return the selection with a chat open on a phone, which is added if it is not selected."""
-        if phone in self.phones:
-            return type(self)(tuple(SelectedPhone(phone, chat) if one.phone == phone else one for one in self.all))
-        return type(self)((*self.all, SelectedPhone(phone, chat))[-MAX_HANDSETS:])
+        return type(self)(dict([*{**self.chats, phone: chat}.items()][-MAX_HANDSETS:]))
 
     def remove(self, phone: str) -> Self:
         """Return the selection without one phone."""
-        return type(self)(tuple(one for one in self.all if one.phone != phone))
+        return type(self)({shown: chat for shown, chat in self.chats.items() if shown != phone})
 
 
 def parse_digits(text: str) -> str:
@@ -264,48 +245,6 @@ MAX_CHAT_MESSAGES: Final = 100
 MAX_SENT_MESSAGES: Final = 8
 """Messages to a phone that are listed next to it."""
 
-# fmt: off
-DELIVERY_PROBLEMS: Final = (  # Source: docs/how-to/simulate-phones.md; values of the control API
-    ("",                   "None: messages arrive"),
-    ("not_on_whatsapp",    "Number is not on the channel"),
-    ("old_client",         "Client app is too old"),
-    ("terms_not_accepted", "Terms are not accepted"),
-    ("in_experiment",      "In an experiment: no marketing messages"),
-    ("marketing_limit",    "Marketing limit reached"),
-)
-# fmt: on
-
-
-@dataclass(frozen=True, slots=True)
-class ChatView:
-    """A chat with one of the partner's numbers, with or without messages.
-
-    Attributes:
-        app: the app with this number.
-        name: the business name that recipients see.
-        last: the newest message; None if there is none.
-        window_until_ms: end of the customer service window; None: the phone never wrote.
-    """
-
-    app: App
-    name: str
-    last: dict[str, Any] | None
-    unread: int
-    window_until_ms: int | None
-    is_blocked: bool
-    is_typing: bool
-    wants_marketing: bool
-
-    @property
-    def number(self) -> str:
-        """Return the digits of the business number."""
-        return self.app.phone_number
-
-    @property
-    def summary(self) -> str:
-        """Return one line that describes the newest message."""
-        return summarize_item(self.last) if self.last else ""
-
 
 @dataclass(frozen=True, slots=True)
 class Handset:
@@ -313,6 +252,8 @@ class Handset:
 
     Attributes:
         state: as the control API shows it, limited to the partner's numbers.
+        chats: with the partner's numbers, as the control API shows them, each with its `app`, the `number`, a
+            `summary` of the newest message, and `is_blocked`, `is_typing` and `wants_marketing`.
         open: the chat that is open; None: the list of chats is shown.
         entries: of the open chat, in the order in which they arrived.
         before: the position below which there are more messages; None: there are none.
@@ -322,36 +263,21 @@ class Handset:
 
     phone: str
     state: Mapping[str, Any]
-    chats: list[ChatView]
-    open: ChatView | None
+    chats: list[dict[str, Any]]
+    open: dict[str, Any] | None
     entries: list[ChatMessage] = field(default_factory=list[ChatMessage])
     before: int | None = None
     sent: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
 
     @property
-    def name(self) -> str:
-        """Return the owner's name."""
-        return str(self.state["name"])
-
-    @property
-    def delivery_problems(self) -> tuple[tuple[str, str], ...]:
-        """Return the delivery problems that a phone may have, each with its label."""
-        return DELIVERY_PROBLEMS
-
-    @property
-    def is_offline(self) -> bool:
-        """True if nothing reaches the phone."""
-        return bool(self.state["is_offline"])
-
-    @property
     def unread_elsewhere(self) -> int:
         """Return the number of unread messages in chats that are not open."""
-        return sum(chat.unread for chat in self.chats if chat is not self.open)
+        return sum(chat["unread"] for chat in self.chats if chat is not self.open)
 
     @property
     def unread_open(self) -> str:
         """Return the position of the newest unread message of the open chat; empty if all are read."""
-        if self.open is None or not self.open.unread:
+        if self.open is None or not self.open["unread"]:
             return ""
         unread = [
             entry.item["position"] for entry in self.entries if not entry.is_own and entry.item["state"] != "read"
@@ -388,23 +314,23 @@ def get_app_by_number(page_request: PageRequest, number: str) -> App:
     raise NotFound("You have no such business number.")
 
 
-async def read_handset(tools: PageTools, page_request: PageRequest, selected: SelectedPhone) -> Handset:
-    """Return the current state of one phone."""
+async def read_handset(tools: PageTools, page_request: PageRequest, phone: str, chat: str) -> Handset:
+    """Return the current state of one phone; `chat` as in `PhoneSelection`."""
     control, mine = get_control(tools), apps_by_number_id(page_request)
-    path = f"/control/phones/{selected.phone}"
+    path = f"/control/phones/{phone}"
     chats: list[dict[str, Any]] = []
     if mine:
         chats = (await control.get(f"{path}/chats?{number_ids_query(list(mine))}"))["chats"]
-    open_id = _open_number_id(selected, chats, mine)
+    open_id = _open_number_id(chat, chats, mine)
     limit = MAX_CHAT_MESSAGES + 1 if open_id else 0
     state = await control.get(f"{path}?{number_ids_query([open_id or next(iter(mine), '0')])}&limit={limit}")
-    views = [_build_chat_view(chat, mine[chat["phone_number_id"]], state) for chat in chats]
-    open_chat = next((view for view in views if view.app.phone_number_id == open_id), None)
+    views = [_chat_view(one, mine[one["phone_number_id"]], state) for one in chats]
+    open_chat = next((view for view in views if view["phone_number_id"] == open_id), None)
     items, quoted = state.pop("messages"), state.pop("quoted")
     sent: list[dict[str, Any]] = []
     if open_chat is not None:
-        scope = {"partner_id": page_request.partner.id, "app_id": open_chat.app.id}
-        newest = partial(messages_of_app, **scope, destination=selected.phone, at_most=MAX_SENT_MESSAGES)
+        scope = {"partner_id": page_request.partner.id, "app_id": open_chat["app"].id}
+        newest = partial(messages_of_app, **scope, destination=phone, at_most=MAX_SENT_MESSAGES)
         rows = await tools.services.database.read(newest)
         template_ids = [row["template_id"] for row in rows if row["template_id"]]
         names = await tools.services.database.read(template_names_by_ids, page_request.partner.id, template_ids)
@@ -412,12 +338,12 @@ async def read_handset(tools: PageTools, page_request: PageRequest, selected: Se
             {**row, "label": names.get(row["template_id"]) or kind_label(row["kind"], row["content"])} for row in rows
         ]
     return Handset(
-        phone=selected.phone,
+        phone=phone,
         state=_limit_to_partner(state, mine),
         chats=views,
         open=open_chat,
         entries=build_chat_messages(
-            items[-MAX_CHAT_MESSAGES:], quoted, selected.phone, "" if open_chat is None else open_chat.name
+            items[-MAX_CHAT_MESSAGES:], quoted, phone, "" if open_chat is None else open_chat["name"]
         ),
         before=items[-MAX_CHAT_MESSAGES]["position"] if len(items) > MAX_CHAT_MESSAGES else None,
         sent=sent,
@@ -454,29 +380,27 @@ async def get_item(
     raise NotFound("There is no such message on this phone.")
 
 
-def _open_number_id(selected: SelectedPhone, chats: list[dict[str, Any]], mine: Mapping[str, App]) -> str:
+def _open_number_id(selected: str, chats: list[dict[str, Any]], mine: Mapping[str, App]) -> str:
     """Return the id of the number whose chat is open; a phone with a single chat opens it by default."""
-    if selected.chat == CHAT_LIST:
+    if selected == CHAT_LIST:
         return ""
     for chat in chats:
-        if mine[chat["phone_number_id"]].phone_number == selected.chat:
+        if mine[chat["phone_number_id"]].phone_number == selected:
             return str(chat["phone_number_id"])
-    if not selected.chat and len(chats) == 1:
-        return str(chats[0]["phone_number_id"])
-    return ""
+    return str(chats[0]["phone_number_id"]) if not selected and len(chats) == 1 else ""
 
 
-def _build_chat_view(chat: dict[str, Any], app: App, state: Mapping[str, Any]) -> ChatView:
-    return ChatView(
-        app=app,
-        name=chat["name"] or app.name,
-        last=chat["last"],
-        unread=chat["unread"],
-        window_until_ms=chat["window_until_ms"],
-        is_blocked=app.phone_number_id in state["has_blocked"],
-        is_typing=app.phone_number_id in state["typing"],
-        wants_marketing=app.phone_number_id not in state["stopped_marketing_of"],
-    )
+def _chat_view(chat: dict[str, Any], app: App, state: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **chat,
+        "app": app,
+        "number": app.phone_number,
+        "name": chat["name"] or app.name,
+        "summary": summarize_item(chat["last"]) if chat["last"] else "",
+        "is_blocked": app.phone_number_id in state["has_blocked"],
+        "is_typing": app.phone_number_id in state["typing"],
+        "wants_marketing": app.phone_number_id not in state["stopped_marketing_of"],
+    }
 
 
 def _limit_to_partner(state: dict[str, Any], mine: Mapping[str, App]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The clock of service and simulator: its time, what is due next, and advancing it."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -40,28 +40,6 @@ CLOCK_FACTORS: Final = (1, 10, 60, 600, 3600)
 # fmt: on
 
 
-@dataclass(frozen=True, slots=True)
-class ClockView:
-    """The state of the clock, as the page shows it.
-
-    Attributes:
-        unavailable_reason: the reason why it cannot be advanced; empty: it can.
-        sides: of service and simulator `(name, next due time, is busy)`.
-    """
-
-    now_ms: int
-    machine_ms: int
-    ahead_ms: int
-    factor: float
-    sides: list[tuple[str, int | None, bool]]
-    unavailable_reason: str = ""
-
-    @property
-    def next_due_ms(self) -> int | None:
-        """Return when the next work is due; None: nothing waits."""
-        return min((due_ms for _, due_ms, _ in self.sides if due_ms is not None), default=None)
-
-
 async def show_clock(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page."""
     return await render_tab(
@@ -72,52 +50,44 @@ async def show_clock(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def live_clock(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream what changes on it."""
-
-    async def render_pieces() -> Sequence[PageElement]:
-        return _render_pieces(tools, page_request, await _read_clock(tools))
-
-    return tools.live(page_request, render_pieces, rest_s=0.5)
+    return tools.live(page_request, partial(_render_pieces, tools, page_request), rest_s=0.5)
 
 
 async def advance_to_next(tools: PageTools, page_request: PageRequest) -> Response:
     """Advance the clock to the next due time."""
-    due_ms = (await _read_clock(tools)).next_due_ms
+    clock = await _read_clock(tools)
+    due_ms = clock["next_due_ms"]
     if due_ms is None:
         return action_response(tools, page_request, CLOCK_PATH, "Nothing is waiting.")
-    now_ms = (await get_control(tools).get("/control/clock"))["now_ms"]
-    return await ADVANCE_CLOCK.call_api(tools, page_request, {"to_ms": max(due_ms, now_ms)})
+    return await ADVANCE_CLOCK.call_api(tools, page_request, {"to_ms": max(due_ms, clock["now_ms"])})
 
 
-async def _read_clock(tools: PageTools) -> ClockView:
+async def _read_clock(tools: PageTools) -> dict[str, Any]:
+    """Return the state of the clock, of both sides and of the next due work; the reason if it cannot be advanced."""
     control = get_control(tools)
     try:
         clock = await control.get("/control/clock")
-        due = await control.get("/control/clock/due")
+        sides = (await control.get("/control/clock/due"))["sides"]
     except ApiResponseError as error:
         if error.status != 404:
             raise
-        now_ms = tools.services.clock.now_ms()
-        return ClockView(now_ms, machine_ms(), 0, 1, [], " ".join(error_notice(error)))
-    return ClockView(
-        clock["now_ms"], machine_ms(), clock["ahead_ms"], clock["factor"],
-        [
-            (str(side["name"]).capitalize(), side["next_due_ms"], side["is_busy"])
-            for side in due["sides"]
-        ],
-    )  # fmt: skip
+        reason, now_ms = " ".join(error_notice(error)), tools.services.clock.now_ms()
+        clock = {"now_ms": now_ms, "ahead_ms": 0, "factor": 1, "unavailable_reason": reason}
+        sides: list[dict[str, Any]] = []
+    due_ms = [side["next_due_ms"] for side in sides if side["next_due_ms"] is not None]
+    return {
+        "unavailable_reason": "", **clock, "machine_ms": machine_ms(), "sides": sides,
+        "next_due_ms": min(due_ms, default=None),
+    }  # fmt: skip
 
 
-def _render_pieces(tools: PageTools, page_request: PageRequest, now: ClockView) -> list[PageElement]:
-    part: Callable[..., str] = tools.services.pages.render_macro
+async def _render_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
+    now, part = await _read_clock(tools), partial(tools.services.pages.render_macro, CLOCK_MACROS)
     return [
-        PageElement("clock-face", part(CLOCK_MACROS, "face", page_request, now)),
-        PageElement("clock-due", part(CLOCK_MACROS, "due", page_request, page_request, now)),
-        PageElement("clock-pace", part(CLOCK_MACROS, "pace", page_request, page_request, now, CLOCK_FACTORS)),
+        PageElement("clock-face", part("face", page_request, now)),
+        PageElement("clock-due", part("due", page_request, page_request, now)),
+        PageElement("clock-pace", part("pace", page_request, page_request, now, CLOCK_FACTORS)),
     ]
-
-
-async def _current_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
-    return _render_pieces(tools, page_request, await _read_clock(tools))
 
 
 def _clock_notice(clock: Mapping[str, Any]) -> str:
@@ -150,10 +120,6 @@ def _advance_body(fields: Fields) -> Body:
     return {"ms": round(count * unit_ms)}
 
 
-def _run_body(fields: Fields) -> Body:
-    return {"factor": parse_fraction(fields.get("factor", "1"))}
-
-
 def _parse_time_ms(fields: Fields) -> int:
     try:
         return read_time_field(fields, "to", UTC_ZONE)[0] or 0
@@ -166,7 +132,7 @@ def _parse_time_ms(fields: Fields) -> int:
 def _action(name: str, does: str, body: Callable[[Fields], Body] | None = None) -> ActionRow:
     call = f"POST /control/clock/{name}"
     return ActionRow(
-        f"{CLOCK_PATH}/{name}", does, call, CLOCK_PATH, _clock_notice, body=body, render_elements=_current_pieces
+        f"{CLOCK_PATH}/{name}", does, call, CLOCK_PATH, _clock_notice, body=body, render_elements=_render_pieces
     )
 
 
@@ -174,5 +140,5 @@ ADVANCE_CLOCK: Final = _action("advance", "advance the clock", _advance_body)  #
 CLOCK_ACTIONS: Final = (
     ADVANCE_CLOCK,
     _action("freeze", "freeze the clock"),
-    _action("run", "set the speed of the clock", _run_body),
+    _action("run", "set the speed of the clock", lambda fields: {"factor": parse_fraction(fields.get("factor", "1"))}),
 )

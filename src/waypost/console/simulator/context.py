@@ -1,12 +1,11 @@
 """Forms that are drawn from the control API's declarations, parsing of their fields, and calls of the control API."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import error_response
 from waypost.console.api_clients import ControlClient
 from waypost.console.page_tools import PageTools
 from waypost.console.route import Endpoint, RouteKind
@@ -148,18 +147,3 @@ async def render_tab(
         page_request, f"simulator/{name}.html", status,
         is_dev=tools.services.demo_partner_id is not None, **values,
     )  # fmt: skip
-
-
-async def call_control(
-    tools: PageTools, page_request: PageRequest, path: str, call: Callable[[], Awaitable[Any]]
-) -> Response | None:
-    """Call the control API, and return an error as a response of the page of the action.
-
-    Returns:
-        None if the call succeeded.
-    """
-    try:
-        await call()
-    except ApiResponseError as error:
-        return error_response(tools, page_request, path, error)
-    return None

@@ -9,52 +9,37 @@ import msgspec
 from starlette.responses import Response
 
 from waypost.base.invalid_values import describe_malformed_json
-from waypost.console.actions import ActionRow, action_response
+from waypost.client.api_client import ApiResponseError
+from waypost.console.actions import ActionRow, action_response, error_response
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import call_control, get_control, render_tab, simulator_now_ms
+from waypost.console.simulator.context import get_control, render_tab, simulator_now_ms
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
 
-
-@dataclass(frozen=True, slots=True)
-class FaultTexts:
-    """The texts of one kind of fault.
-
-    Attributes:
-        title: of its form.
-        effect: its effect in a sentence, with its value.
-        unit: of its value.
-    """
-
-    title: str
-    effect: str
-    unit: str = ""
-
-
 FAULT_TEXTS: Final = {  # a row for each kind of the simulator's table; a kind without a row is shown by its name
-    # on and kind, title, happens
-    ("call", "error"): FaultTexts("Return an error", "fails with error {}", "error code of the operator"),
-    ("call", "fail"): FaultTexts(
+    # on and kind: title, effect in a sentence with its value, unit of the value
+    ("call", "error"): ("Return an error", "fails with error {}", "error code of the operator"),
+    ("call", "fail"): (
         "Accept a message and fail it",
-        effect="is accepted, and fails later with error {}",
-        unit="error code of the operator",
+        "is accepted, and fails later with error {}",
+        "error code of the operator",
     ),
-    ("call", "timeout"): FaultTexts("No response", "gets no response"),
-    ("call", "reset"): FaultTexts(
+    ("call", "timeout"): ("No response", "gets no response", ""),
+    ("call", "reset"): (
         "Break the connection",
-        effect="loses its connection {} it is processed",
-        unit="before or after the call is processed",
+        "loses its connection {} it is processed",
+        "before or after the call is processed",
     ),
-    ("call", "slow_ms"): FaultTexts("Slow response", "gets its response {} late", "ms of real time"),
-    ("call", "garbage"): FaultTexts("Garbage response", "gets a garbage response ({})", "kind of response"),
-    ("webhook", "drop"): FaultTexts("Drop an update", "is dropped"),
-    ("webhook", "delay_ms"): FaultTexts("Delay an update", "is delayed by {}", "ms by the clock"),
-    ("webhook", "duplicate"): FaultTexts("Duplicate an update", "is duplicated ({} extra)", "number of duplicates"),
-    ("webhook", "reorder"): FaultTexts("Reorder updates", "is swapped with the next one"),
-    ("webhook", "batch"): FaultTexts("Batch updates", "is batched with others, {} per POST", "updates per POST"),
-    ("webhook", "wrong_signature"): FaultTexts("Wrong signature", "is signed with a wrong secret"),
-    ("webhook", "unsigned"): FaultTexts("Missing signature", "is not signed"),
-    ("webhook", "garbage"): FaultTexts("Garbage before an update", "is preceded by a POST that is not JSON"),
+    ("call", "slow_ms"): ("Slow response", "gets its response {} late", "ms of real time"),
+    ("call", "garbage"): ("Garbage response", "gets a garbage response ({})", "kind of response"),
+    ("webhook", "drop"): ("Drop an update", "is dropped", ""),
+    ("webhook", "delay_ms"): ("Delay an update", "is delayed by {}", "ms by the clock"),
+    ("webhook", "duplicate"): ("Duplicate an update", "is duplicated ({} extra)", "number of duplicates"),
+    ("webhook", "reorder"): ("Reorder updates", "is swapped with the next one", ""),
+    ("webhook", "batch"): ("Batch updates", "is batched with others, {} per POST", "updates per POST"),
+    ("webhook", "wrong_signature"): ("Wrong signature", "is signed with a wrong secret", ""),
+    ("webhook", "unsigned"): ("Missing signature", "is not signed", ""),
+    ("webhook", "garbage"): ("Garbage before an update", "is preceded by a POST that is not JSON", ""),
 }
 FAULT_OPTION_TEXTS: Final = {
     # member, label, in a sentence
@@ -85,7 +70,7 @@ def describe_fault(fault: dict[str, Any]) -> str:
             kind, value = candidate, candidate_value
             break
     texts = FAULT_TEXTS.get((on, kind))
-    effect = f"has {kind}: {value}" if texts is None else texts.effect.format(_format_value(kind, value))
+    effect = f"has {kind}: {value}" if texts is None else texts[1].format(_format_value(kind, value))
     options = [
         FAULT_OPTION_TEXTS[key][1].format(_format_value(key, option))
         if key in FAULT_OPTION_TEXTS
@@ -262,11 +247,7 @@ async def show_faults(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def live_faults(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream the armed faults with their counts."""
-
-    async def render_pieces() -> Sequence[PageElement]:
-        return render_fault_list(tools, page_request, await list_faults(tools))
-
-    return tools.live(page_request, render_pieces)
+    return tools.live(page_request, partial(_render_pieces, tools, page_request))
 
 
 async def show_fault(tools: PageTools, page_request: PageRequest) -> Response:
@@ -298,19 +279,16 @@ async def arm_preset(tools: PageTools, page_request: PageRequest) -> Response:
 
 async def disarm_preset(tools: PageTools, page_request: PageRequest) -> Response:
     """Disarm the faults of a preset."""
-    preset = _find_preset(page_request)
-    control = get_control(tools)
+    preset, control = _find_preset(page_request), get_control(tools)
     faults = [fault for fault in await list_faults(tools) if fault.get("label") == preset.name]
-    for fault in faults:
-        path = f"/control/faults/{fault['id']}"
-        error_response = await call_control(tools, page_request, FAULTS_PATH, partial(control.json, "DELETE", path))
-        if error_response is not None:
-            return error_response
-    pieces = await _armed_pieces(tools, page_request) if page_request.is_quiet else []
-    return action_response(
-        tools, page_request, FAULTS_PATH, f"Disarmed: {preset.name}.", pieces,
-        removed_ids=[f"fault-{fault['id']}" for fault in faults],
-    )  # fmt: skip
+    try:
+        for fault in faults:
+            await control.json("DELETE", f"/control/faults/{fault['id']}")
+    except ApiResponseError as error:
+        return error_response(tools, page_request, FAULTS_PATH, error)
+    pieces = await _render_pieces(tools, page_request) if page_request.is_quiet else []
+    removed = [f"fault-{fault['id']}" for fault in faults]
+    return action_response(tools, page_request, FAULTS_PATH, f"Disarmed: {preset.name}.", pieces, removed_ids=removed)
 
 
 async def arm_json(tools: PageTools, page_request: PageRequest) -> Response:
@@ -325,24 +303,20 @@ async def arm_json(tools: PageTools, page_request: PageRequest) -> Response:
     return await _arm(tools, page_request, body)
 
 
-def render_fault_list(tools: PageTools, page_request: PageRequest, faults: list[dict[str, Any]]) -> list[PageElement]:
+async def _render_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
     """Return the pieces with the list of faults and their number."""
-    part = partial(tools.services.pages.render_macro, FAULT_MACROS)
-    armed_labels = _armed_labels(faults)
+    part, faults = partial(tools.services.pages.render_macro, FAULT_MACROS), await list_faults(tools)
+    labels = _armed_labels(faults)
+    presets = [
+        (preset, part("preset_state", page_request, page_request, preset, preset.name in labels))
+        for preset in FAULT_PRESETS
+    ]
+    rows = [(fault["id"], part("row", page_request, page_request, fault)) for fault in faults]
     return [
-        *(
-            PageElement(
-                f"preset-{preset.key}",
-                part("preset_state", page_request, page_request, preset, preset.name in armed_labels),
-            )
-            for preset in FAULT_PRESETS
-        ),
+        *(PageElement(f"preset-{preset.key}", html) for preset, html in presets),
         PageElement("armed-head", part("armed_head", page_request, page_request, faults, DISARM_ALL_QUESTION)),
         PageElement("armed-none", part("armed_none", page_request, faults)),
-        *(
-            PageElement(f"fault-{fault['id']}", part("row", page_request, page_request, fault), "armed")
-            for fault in faults
-        ),
+        *(PageElement(f"fault-{fault_id}", html, "armed") for fault_id, html in rows),
     ]
 
 
@@ -358,10 +332,6 @@ def _armed_labels(faults: list[dict[str, Any]]) -> set[str]:
     return {fault["label"] for fault in faults if fault["is_armed"] and "label" in fault}
 
 
-async def _armed_pieces(tools: PageTools, page_request: PageRequest) -> list[PageElement]:
-    return render_fault_list(tools, page_request, await list_faults(tools))
-
-
 FAULT_ACTIONS: Final = (
     # path, name, call, page, notice
     ActionRow(
@@ -373,7 +343,7 @@ FAULT_ACTIONS: Final = (
         call="DELETE /control/faults/{fault_id}",
         page=FAULTS_PATH,
         notice="Disarmed.",
-        render_elements=_armed_pieces,
+        render_elements=_render_pieces,
         removed_ids=("fault-{fault_id}",),
     ),
 )
@@ -393,22 +363,14 @@ async def arm_missing(tools: PageTools, body: object) -> tuple[list[dict[str, An
 
 
 async def _arm(tools: PageTools, page_request: PageRequest, body: object, name: str = "") -> Response:
-    notices: list[str] = []
-
-    async def work() -> None:
+    try:
         armed, notice = await arm_missing(tools, body)
-        notices.append(f"{'Armed' if armed else 'Already armed'}: {name}" if name else notice)
-
-    error_response = await call_control(tools, page_request, FAULTS_PATH, work)
-    if error_response is not None:
-        return error_response
-    return action_response(
-        tools,
-        page_request,
-        FAULTS_PATH,
-        notices[0],
-        await _armed_pieces(tools, page_request) if page_request.is_quiet else (),
-    )
+    except ApiResponseError as error:
+        return error_response(tools, page_request, FAULTS_PATH, error)
+    if name:
+        notice = f"{'Armed' if armed else 'Already armed'}: {name}"
+    pieces = await _render_pieces(tools, page_request) if page_request.is_quiet else ()
+    return action_response(tools, page_request, FAULTS_PATH, notice, pieces)
 
 
 async def list_faults(tools: PageTools) -> list[dict[str, Any]]:
@@ -418,15 +380,11 @@ async def list_faults(tools: PageTools) -> list[dict[str, Any]]:
 
 
 async def _get_fault(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    fault_id = _fault_id(page_request)
+    text: str = page_request.path_params["fault_id"]
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
+        raise NotFound("There is no such fault.")
+    fault_id = int(text)
     if not any(fault["id"] == fault_id for fault in await list_faults(tools)):
         raise NotFound("This fault is no longer armed.")
     fault: dict[str, Any] = await get_control(tools).get(f"/control/faults/{fault_id}")
     return {**fault, "sentence": describe_fault(fault)}
-
-
-def _fault_id(page_request: PageRequest) -> int:
-    text: str = page_request.path_params["fault_id"]
-    if not (text.isascii() and text.isdigit() and len(text) < 16):
-        raise NotFound("There is no such fault.")
-    return int(text)

@@ -134,7 +134,9 @@ def _parse_script(typed: dict[str, str], rows: list[ScriptRow], declared: StepDe
 
 
 async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:
-    name = _fleet_name(page_request)
+    name: str = page_request.path_params["name"]
+    if not _FLEET_NAME.fullmatch(name):
+        raise NotFound("There is no such fleet.")
     try:
         fleet: dict[str, Any] = await get_control(tools).get(f"/control/fleets/{name}")
     except ApiResponseError as error:
@@ -143,10 +145,3 @@ async def _get_fleet(tools: PageTools, page_request: PageRequest) -> dict[str, A
         raise
     declared = await read_steps_declaration(tools)
     return {**fleet, "script": [describe_step(step, declared) for step in fleet["script"]]}
-
-
-def _fleet_name(page_request: PageRequest) -> str:
-    name: str = page_request.path_params["name"]
-    if not _FLEET_NAME.fullmatch(name):
-        raise NotFound("There is no such fleet.")
-    return name

@@ -5,17 +5,16 @@ its call, so that the exchange does not wait for it, and reads nothing from the 
 """
 
 import re
-from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
-from waypost.console.actions import ActionRow, error_notice
+from waypost.console.actions import ActionRow, error_notice, error_response
 from waypost.console.api_clients import open_file, proxy_response
 from waypost.console.page_tools import PageTools
-from waypost.console.simulator.context import call_control, get_control, render_tab
+from waypost.console.simulator.context import get_control, render_tab
 from waypost.console.web.page_request import NotFound, PageRequest
 
 SNAPSHOTS_PATH: Final = "/simulator/snapshots"
@@ -68,16 +67,18 @@ async def save_snapshot(tools: PageTools, page_request: PageRequest) -> Response
             f"{SNAPSHOTS_PATH}?{urlencode({'name': name})}", f"A snapshot named {name} already exists.",
             hint="Choose another name, or check “Replace existing”.", kind="bad",
         )  # fmt: skip
-    body = {"name": name}
-    error_response = await call_control(
-        tools, page_request, SNAPSHOTS_PATH, partial(get_control(tools).post, "/control/snapshots", body)
-    )
-    return error_response or tools.redirect(SNAPSHOTS_PATH, f"Snapshot {name} saved.")
+    try:
+        await get_control(tools).post("/control/snapshots", {"name": name})
+    except ApiResponseError as error:
+        return error_response(tools, page_request, SNAPSHOTS_PATH, error)
+    return tools.redirect(SNAPSHOTS_PATH, f"Snapshot {name} saved.")
 
 
 async def download_snapshot(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the file of a snapshot, for `waypost dev --from`."""
-    name = _snapshot_name(page_request)
+    name: str = page_request.path_params["name"]
+    if not _SNAPSHOT_NAME.fullmatch(name):
+        raise NotFound("There is no such snapshot.")
     source = await open_file(get_control(tools), page_request, f"/control/snapshots/{name}/content")
     if source.status not in (200, 206, 416):
         await source.aclose()
@@ -94,10 +95,3 @@ async def _list_snapshots(tools: PageTools) -> tuple[list[dict[str, Any]], str]:
         if error.status != 404:
             raise
         return [], " ".join(error_notice(error))
-
-
-def _snapshot_name(page_request: PageRequest) -> str:
-    name: str = page_request.path_params["name"]
-    if not _SNAPSHOT_NAME.fullmatch(name):
-        raise NotFound("There is no such snapshot.")
-    return name

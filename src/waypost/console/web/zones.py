@@ -182,9 +182,9 @@ def time_element(at_ms: int | None, form: str = "relative", now_ms: int = 0, zon
     zone = zone or _current.get()
     text = TIME_FORMS[form](zone.local_time(at_ms), zone.local_time(now_ms))
     live = Markup(' data-at-ms="{}"').format(at_ms) if form == "relative" else ""
-    return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(
-        iso_time(at_ms), _tooltip(zone, at_ms), live, text
-    )
+    exact, utc = zone.exact(at_ms), UTC_ZONE.exact(at_ms)
+    tooltip = exact if exact == utc else f"{exact} ({zone.label}), {utc}"
+    return Markup('<time datetime="{}" title="{}"{}>{}</time>').format(iso_time(at_ms), tooltip, live, text)
 
 
 def time_text(at_ms: int | None) -> str:
@@ -216,11 +216,6 @@ def _utc_member(name: str, value: Any) -> tuple[str, Any]:
     if match and (value is None or isinstance(value, int)):
         return match[1], None if value is None else iso_time(value)
     return name, write_times_in_utc(value)
-
-
-def _tooltip(zone: DisplayZone, at_ms: int) -> str:
-    exact, utc = zone.exact(at_ms), UTC_ZONE.exact(at_ms)
-    return exact if exact == utc else f"{exact} ({zone.label}), {utc}"
 
 
 def _moment_text(at: datetime, now: datetime) -> str:
