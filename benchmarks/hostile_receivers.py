@@ -27,7 +27,7 @@ from benchmarks.attacks import (
 )
 from benchmarks.hostile_responses import HOSTILE_RESPONSES, HostileResponder
 from benchmarks.processes import Child, cpu_s
-from waypost.assembly.dev.partners.partner import DerivedNames, PartnerApiClients, PartnerCreator
+from waypost.assembly.dev.partners.partner import DerivedNames, PartnerApiClients, create_partner
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.base.clock import SystemClock
 from waypost.client.api_client import ApiClient, HttpTransport
@@ -82,7 +82,9 @@ async def create_hostile_partner(variables: dict[str, str]) -> dict[str, str]:
         transport,
     )
     urls = BaseUrls(variables["PARTNER_URL"], variables["GRAPH_URL"])
-    partner = await PartnerCreator(clients, urls).create("hostile", "hostile", urls, SystemClock().now_ms())
+    partner = await create_partner(
+        clients, urls, urls, name="hostile", seed="hostile", now_ms=SystemClock().now_ms(), in_creation=set()
+    )
     return {**variables, **partner.variables}
 
 

@@ -18,7 +18,8 @@ from waypost.assembly.clock_file import open_stored_clock
 from waypost.assembly.components import WEBHOOK_PATH
 from waypost.assembly.dev import demo
 from waypost.assembly.dev.files import ENV_FILE, make_variables, read_or_create_instance_key, written_env
-from waypost.assembly.dev.partners.registry import PartnerCallbackReceiver, PartnerRegistry
+from waypost.assembly.dev.partners.inbox import PartnerCallbackReceiver
+from waypost.assembly.dev.partners.registry import PartnerRegistry
 from waypost.assembly.dev.service_and_simulator import BaseUrls, ServiceAndSimulator
 from waypost.assembly.http.host_check import HostCheck, accepted_hosts, graph_error, service_error
 from waypost.assembly.http.limits import graph_error_body, http_limits, raise_descriptor_limit, service_error_body
@@ -378,7 +379,7 @@ class DevServer:
         self._ids = ids
         service, simulator = self._swappable_apps
         service.set_application(sides.waypost.logged_application)
-        simulator.set_application(PartnerCallbackReceiver(sides.simulator.application, self._partners.find_partner))
+        simulator.set_application(PartnerCallbackReceiver(sides.simulator.application, self._partners.find_inbox))
         return await sides.start()
 
 

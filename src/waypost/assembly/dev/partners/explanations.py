@@ -29,8 +29,9 @@ def describe_callback(attempt: CallbackAttemptView) -> str:
     if attempt.phone:
         parts.append(f"phone {attempt.phone}")
     parts += [f'"{shorten(text)}"' for text in (attempt.text, attempt.reason) if text]
-    if attempt.template_status:
-        parts.append(attempt.template_status)
+    payload = object_of(attempt.body.get("payload"))
+    if payload.get("status"):  # of a template
+        parts.append(f"{payload.get('elementName', '')} {payload['status']}".strip())
     response = f"response {attempt.status}" if attempt.status else "no response"
     reason = f": {shorten(attempt.response)}" if attempt.response and not attempt.was_delivered else ""
     return f"{', '.join(parts)}; {response}{reason}"
@@ -101,70 +102,38 @@ _ARRIVED_STATES: Final = ("delivered", "read")
 
 
 async def explain_missing_message(
-    partner: PartnerForTest,
-    *,
-    name: str,
-    digits: str,
-    expected: str,
-    timeout_ms: int,
-    received: Sequence[Mapping[str, Any]],
+    partner: PartnerForTest, title: str, name: str, digits: str, received: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Return why a wait for a message on a phone failed.
-
-    Args:
-        name: of the phone's owner.
-        digits: of the phone.
-        expected: the conditions in words, each followed by a space.
-        timeout_ms: of the wait.
-        received: the messages on the phone.
-    """
+    """Return why a wait for a message on a person's phone failed. `received`: the messages on the phone."""
     arrived_ids = {view.get("callback_data") for view in received}
     sent = await _sent_messages(partner)
     lost = [view["id"] for view in sent if view["destination"] == digits and view["id"] not in arrived_ids]
     others = {view["destination"] for view in sent} - {digits}
+    receiver = partner.inbox.options.forward_to or "the test's own receiver"
+    # Callbacks without a 2xx response may be why the application has not replied.
+    undelivered = [describe_callback(attempt) for attempt in partner.inbox.attempts if not attempt.was_delivered]
     return _join_lines(
-        f"no message {expected}came to {name} ({digits}) within {timeout_ms / 1000:g} s",
+        title,
         _list_section(f"on {name}'s phone", [describe_message(view) for view in received]),
         _list_section("sent to this phone, and not on it", await _traces(partner, lost), silent=True),
         [f"sent to other phones: {', '.join(sorted(others))}"] if others and not lost else [],
-        _undelivered_callbacks(partner),
+        _list_section(f"callbacks to {receiver} without a 2xx response", undelivered, silent=True),
         await _likely_causes(partner),
     )
 
 
-async def explain_missing_callback(partner: PartnerForTest, *, expected: str, timeout_ms: int, message_id: str) -> str:
+async def explain_missing_callback(partner: PartnerForTest, title: str, message_id: str) -> str:
     """Return why a wait for a callback failed."""
     ids = [message_id] if message_id else await _unfinished_ids(partner)
-    title = "the message it is about" if message_id else "messages in progress, or failed"
-    return _join_lines(
-        f"no callback {expected}came within {timeout_ms / 1000:g} s",
-        _callbacks(partner),
-        _list_section(title, await _traces(partner, ids), silent=True),
-        await _likely_causes(partner),
-    )
+    section = "the message it is about" if message_id else "messages in progress, or failed"
+    traces = _list_section(section, await _traces(partner, ids), silent=True)
+    return _join_lines(title, _callbacks(partner), traces, await _likely_causes(partner))
 
 
-async def explain_unwanted_callback(partner: PartnerForTest, *, unwanted: str, within_ms: int, line: str) -> str:
-    """Return what arrived although none was expected.
-
-    Args:
-        unwanted: the conditions in words, each followed by a space.
-        within_ms: time of the wait.
-        line: the callback.
-    """
-    return _join_lines(
-        f"a callback {unwanted}came, and none was expected within {within_ms / 1000:g} s",
-        [f"  {line}"],
-        _callbacks(partner),
-        await _likely_causes(partner),
-    )
-
-
-async def explain_unmet_condition(
-    text: str, partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]
-) -> str:
-    """Return why a wait for a condition failed, with a report of the partner."""
-    return _join_lines(text, await describe_partner(partner, chats))
+async def explain_unwanted_callback(partner: PartnerForTest, title: str, callback: CallbackAttemptView) -> str:
+    """Return what arrived although none was expected."""
+    line = f"  {describe_callback(callback)}"
+    return _join_lines(title, [line], _callbacks(partner), await _likely_causes(partner))
 
 
 async def describe_partner(partner: PartnerForTest, chats: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
@@ -202,13 +171,6 @@ def _list_section(title: str, entries: Sequence[str], *, silent: bool = False) -
 
 def _callbacks(partner: PartnerForTest) -> list[str]:
     return _list_section("callbacks", [describe_callback(attempt) for attempt in partner.inbox.attempts])
-
-
-def _undelivered_callbacks(partner: PartnerForTest) -> list[str]:
-    """List callbacks without a 2xx response: they may be why the application has not replied."""
-    receiver = partner.options.forward_to or "the test's own receiver"
-    lines = [describe_callback(attempt) for attempt in partner.inbox.attempts if not attempt.was_delivered]
-    return _list_section(f"callbacks to {receiver} without a 2xx response", lines, silent=True)
 
 
 async def _likely_causes(partner: PartnerForTest) -> list[str]:
@@ -251,15 +213,11 @@ async def _traces(partner: PartnerForTest, ids: Iterable[str]) -> list[str]:
     lines: list[str] = []
     for message_id in list(ids)[-_MAX_TRACES:]:
         try:
-            lines.append(describe_trace(await _read_trace(partner, message_id)))
+            path = f"/admin/messages/{quote(message_id, safe='')}"
+            lines.append(describe_trace(await partner.clients.admin.json("GET", path)))
         except (ApiResponseError, ApiUnreachable) as error:
             lines.append(f"message {message_id}: {error}")
     return lines
-
-
-async def _read_trace(partner: PartnerForTest, message_id: str) -> dict[str, Any]:
-    view: dict[str, Any] = await partner.clients.admin.json("GET", f"/admin/messages/{quote(message_id, safe='')}")
-    return view
 
 
 async def _unapproved_templates(partner: PartnerForTest) -> list[str]:

@@ -1,102 +1,78 @@
-"""The callbacks of one partner for a test: the newest attempts, and waiting for them."""
+"""The callbacks of partners for tests: their receiver on the simulator's port, and the inbox of each partner.
+
+Forwarding makes a test of an application exact: a callback counts as received once the application has responded, and
+the service gets that response, so that it retries a failed callback.
+"""
 
 import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
+from urllib.parse import urlsplit
 
+from starlette.requests import Request
+from starlette.responses import Response
+
+from waypost.base.error_texts import error_text
 from waypost.base.json_values import object_of, objects_in
+from waypost.client.api_client import ApiUnreachable, HttpTransport
 from waypost.simulator.dev_partners import CallbackFilterBody
 
+INBOX_PATH: Final = "/callbacks/"
+"""Path of the inboxes on the simulator's port; followed by the partner's id."""
 _MAX_ATTEMPTS: Final = 1000
 _MAX_BYTES: Final = 1_000_000
 _MAX_RESPONSE_CHARS: Final = 4096
+_FORWARD_TIMEOUT_S: Final = 10  # Source: docs/how-to/receive-callbacks.md
+_NOT_FORWARDED: Final = frozenset({"host", "connection", "content-length", "transfer-encoding"})
+
+
+@dataclass(frozen=True, slots=True)
+class CallbackOptions:
+    """Subscription and responses of a partner's inbox."""
+
+    forward_to: str  # URL of the application under test; empty: callbacks are not forwarded
+    status: int  # of the response while callbacks are not forwarded
+    version: int  # of the bodies, 2 or 3
+    modes: tuple[str, ...]  # of the subscription
+    headers: tuple[tuple[str, str], ...]  # that the service adds to each callback
 
 
 @dataclass(frozen=True, slots=True)
 class CallbackAttemptView:
-    """One received attempt of a callback, and the response to it.
+    """One received attempt of a callback, and the response to it, as the control API shows it; unknown is empty.
 
     Attributes:
         position: counts the attempts of the inbox from 1.
         id: the header `Waypost-Callback-Id`, the same for every attempt of one callback.
         sequence: the header `Waypost-Sequence`.
-        body: the JSON value.
-        headers: of the request; names in lower case.
+        kind: the event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on. In version 2 it is the
+            value of `payload.type`; in version 3 the status, the message's type, or the field.
+        message_id: our id of the message it is about, or of the message that was replied to.
+        phone: the digits of the phone it is about.
+        text: of an inbound message, or the label of the tapped button.
+        postback_text: that the sender set for the tapped button.
+        reason: why a message failed or a template was rejected.
         status: of the response; 0 if the application did not respond.
         response: the beginning of the response's body, or why there was none.
-        size_bytes: of the body.
+        headers: of the request; names in lower case.
     """
 
     position: int
     id: str
     sequence: int
-    body: Mapping[str, Any]
-    headers: Mapping[str, str]
+    kind: str
+    message_id: str
+    phone: str
+    text: str
+    postback_text: str
+    reason: str
     status: int
     response: str
-    size_bytes: int
-
-    @property
-    def kind(self) -> str:
-        """The event: `delivered`, `failed`, `text`, `quick_reply`, `status-update` and so on.
-
-        In version 2 it is the value of `payload.type`; in version 3 the status, the message's type, or the field.
-        """
-        if not self._is_version_3:
-            return str(self._payload.get("type") or self.body.get("type", ""))
-        status, message = self._status, self._message
-        return str(status.get("status") or message.get("type") or self._change.get("field", ""))
-
-    @property
-    def message_id(self) -> str:
-        """Our id of the message it is about, or of the message that was replied to; empty if there is none."""
-        if self._is_version_3:
-            return str(self._status.get("gs_id") or object_of(self._message.get("context")).get("gs_id") or "")
-        payload = self._payload
-        ids = [payload.get("gsId"), object_of(payload.get("context")).get("gsId")]
-        ids += [payload.get("id")] if self.body.get("type") == "message-event" else []
-        ids += [object_of(payload.get("references")).get("gsId")]
-        return str(next((value for value in ids if value), ""))
-
-    @property
-    def phone(self) -> str:
-        """The digits of the phone it is about; empty if there is none."""
-        if self._is_version_3:
-            return str(self._status.get("recipient_id") or self._message.get("from") or "")
-        return str(self._payload.get("destination") or self._payload.get("source") or "")
-
-    @property
-    def text(self) -> str:
-        """The text of an inbound message, or the label of the tapped button; otherwise empty."""
-        if self._is_version_3:
-            content = object_of(self._message.get(str(self._message.get("type", ""))))
-            return str(content.get("body") or content.get("text") or content.get("caption") or "")
-        if self.body.get("type") != "message":
-            return ""
-        content = object_of(self._payload.get("payload"))
-        return str(content.get("text") or content.get("title") or content.get("caption") or "")
-
-    @property
-    def postback_text(self) -> str:
-        """The postback text that the sender set for the tapped button; empty if it set none."""
-        return str(object_of(self._payload.get("payload")).get("postbackText") or "")
-
-    @property
-    def reason(self) -> str:
-        """The reason why a message failed or a template was rejected; otherwise empty."""
-        inner = object_of(self._payload.get("payload"))
-        if inner.get("code"):
-            return f"{inner['code']} {inner.get('reason', '')}".strip()
-        return str(self._payload.get("rejectedReason") or "")
-
-    @property
-    def template_status(self) -> str:
-        """Name and status of the template it is about; empty if it is about none."""
-        status = self._payload.get("status")
-        return f"{self._payload.get('elementName', '')} {status}".strip() if status else ""
+    headers: Mapping[str, str]
+    body: Mapping[str, Any]
 
     @property
     def was_delivered(self) -> bool:
@@ -115,41 +91,46 @@ class CallbackAttemptView:
 
     def view(self) -> dict[str, Any]:
         """Return it as the control API shows it."""
-        return {
-            "position": self.position,
-            "id": self.id,
-            "sequence": self.sequence,
-            "kind": self.kind,
-            "message_id": self.message_id,
-            "phone": self.phone,
-            "text": self.text,
-            "postback_text": self.postback_text,
-            "reason": self.reason,
-            "status": self.status,
-            "response": self.response,
-            "headers": self.headers,
-            "body": self.body,
-        }
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    @property
-    def _is_version_3(self) -> bool:
-        return "entry" in self.body
 
-    @property
-    def _payload(self) -> Mapping[str, Any]:
-        return object_of(self.body.get("payload"))
+def _first_text(*values: object) -> str:
+    return str(next((value for value in values if value), ""))
 
-    @property
-    def _change(self) -> Mapping[str, Any]:
-        return _first_object(_first_object(self.body.get("entry")).get("changes"))
 
-    @property
-    def _status(self) -> Mapping[str, Any]:
-        return _first_object(object_of(self._change.get("value")).get("statuses"))
+def _read_version_2(body: Mapping[str, Any]) -> dict[str, str]:
+    payload = object_of(body.get("payload"))
+    content, context = object_of(payload.get("payload")), object_of(payload.get("context"))
+    is_message, is_event = body.get("type") == "message", body.get("type") == "message-event"
+    reason = f"{content['code']} {content.get('reason', '')}".strip() if content.get("code") else ""
+    return {
+        "kind": str(payload.get("type") or body.get("type", "")),
+        "message_id": _first_text(
+            payload.get("gsId"),
+            context.get("gsId"),
+            payload.get("id") if is_event else "",
+            object_of(payload.get("references")).get("gsId"),
+        ),
+        "phone": _first_text(payload.get("destination"), payload.get("source")),
+        "text": _first_text(*map(content.get, ("text", "title", "caption"))) if is_message else "",
+        "postback_text": _first_text(content.get("postbackText")),
+        "reason": reason or _first_text(payload.get("rejectedReason")),
+    }
 
-    @property
-    def _message(self) -> Mapping[str, Any]:
-        return _first_object(object_of(self._change.get("value")).get("messages"))
+
+def _read_version_3(body: Mapping[str, Any]) -> dict[str, str]:
+    change = _first_object(_first_object(body.get("entry")).get("changes"))
+    value = object_of(change.get("value"))
+    status, message = _first_object(value.get("statuses")), _first_object(value.get("messages"))
+    content = object_of(message.get(str(message.get("type", ""))))
+    return {
+        "kind": _first_text(status.get("status"), message.get("type"), change.get("field", "")),
+        "message_id": _first_text(status.get("gs_id"), object_of(message.get("context")).get("gs_id")),
+        "phone": _first_text(status.get("recipient_id"), message.get("from")),
+        "text": _first_text(*map(content.get, ("body", "text", "caption"))),
+        "postback_text": "",
+        "reason": "",
+    }
 
 
 def _first_object(value: object) -> Mapping[str, Any]:
@@ -161,17 +142,30 @@ class PartnerInbox:
     """The newest attempts of one partner's callbacks, at most 1000 and 1 MB of them.
 
     Attributes:
+        options: of its subscription and its responses.
         attempts: whatever the response was, oldest first.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, options: CallbackOptions) -> None:
+        self.options = options
         self.attempts: deque[CallbackAttemptView] = deque()
+        self._sizes: deque[int] = deque()
         self._returned_ids: set[str] = set()
-        self._size_bytes = 0
         self._next_position = 1
         self._changed = asyncio.Event()
 
-    def add(self, raw: bytes, headers: Mapping[str, str], status: int, response: str) -> None:
+    async def receive(self, request: Request) -> Response:
+        """Take a callback, and respond as the options say, or as the application to which it is forwarded."""
+        body, headers = await request.body(), dict(request.headers.items())
+        url = self.options.forward_to
+        if not url:
+            self._add(body, headers, self.options.status, "")
+            return Response(status_code=self.options.status)
+        status, content = await _forward(url, body, headers)
+        self._add(body, headers, status, content.decode("utf-8", "replace"))
+        return Response(content, status or 502)
+
+    def _add(self, raw: bytes, headers: Mapping[str, str], status: int, response: str) -> None:
         """Add one attempt, and wake the waits."""
         try:
             body = object_of(json.loads(raw))
@@ -183,46 +177,34 @@ class PartnerInbox:
             position=position,
             id=headers.get("waypost-callback-id") or str(position),
             sequence=int(sequence) if sequence.isdecimal() else 0,
-            body=body,
-            headers=headers,
             status=status,
             response=response[:_MAX_RESPONSE_CHARS],
-            size_bytes=len(raw),
+            headers=headers,
+            body=body,
+            **(_read_version_3(body) if "entry" in body else _read_version_2(body)),
         )
         self.attempts.append(attempt)
-        self._size_bytes += len(raw)
-        while len(self.attempts) > 1 and (len(self.attempts) > _MAX_ATTEMPTS or self._size_bytes > _MAX_BYTES):
-            dropped = self.attempts.popleft()
-            self._size_bytes -= dropped.size_bytes
-            self._returned_ids.discard(dropped.id)
+        self._sizes.append(len(raw))
+        while len(self.attempts) > 1 and (len(self.attempts) > _MAX_ATTEMPTS or sum(self._sizes) > _MAX_BYTES):
+            self._sizes.popleft()
+            self._returned_ids.discard(self.attempts.popleft().id)
         self.wake()
 
     def clear(self) -> None:
         """Remove all attempts."""
         self.attempts.clear()
+        self._sizes.clear()
         self._returned_ids.clear()
-        self._size_bytes = 0
 
     def wake(self) -> None:
         """Make the waits look again."""
         self._changed.set()
         self._changed = asyncio.Event()
 
-    def find_unreturned(self, wanted: CallbackFilterBody) -> CallbackAttemptView | None:
-        """Return the first match with a 2xx response that no wait has returned; None if there is none."""
-        return next(
-            (
-                attempt
-                for attempt in self.attempts
-                if attempt.was_delivered and attempt.id not in self._returned_ids and attempt.matches(wanted)
-            ),
-            None,
-        )
-
     async def wait(
         self, wanted: CallbackFilterBody, timeout_ms: int, *, check: Callable[[], None]
     ) -> CallbackAttemptView | None:
-        """Return the first match, as `find_unreturned` does; None after the timeout.
+        """Return the first match with a 2xx response that no wait has returned; None after the timeout.
 
         Args:
             timeout_ms: real time.
@@ -233,12 +215,58 @@ class PartnerInbox:
                 while True:
                     changed = self._changed
                     check()
-                    if (match := self.find_unreturned(wanted)) is not None:
+                    if (match := self._find_unreturned(wanted)) is not None:
                         return match
                     await changed.wait()
         except TimeoutError:
-            return self.find_unreturned(wanted)
+            return self._find_unreturned(wanted)
+
+    def _find_unreturned(self, wanted: CallbackFilterBody) -> CallbackAttemptView | None:
+        for attempt in self.attempts:
+            if attempt.was_delivered and attempt.id not in self._returned_ids and attempt.matches(wanted):
+                return attempt
+        return None
 
     def mark_returned(self, attempt: CallbackAttemptView) -> None:
         """Exclude a callback from later waits."""
         self._returned_ids.add(attempt.id)
+
+
+class PartnerCallbackReceiver:
+    """An ASGI application: callbacks go to the partner's inbox, all other requests to the simulator.
+
+    Args:
+        simulator: its application.
+        find_inbox: returns that of the partner with an id; None if there is none.
+    """
+
+    def __init__(self, simulator: Any, find_inbox: Callable[[str], PartnerInbox | None]) -> None:
+        self._simulator = simulator
+        self._find_inbox = find_inbox
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or not scope["path"].startswith(INBOX_PATH):
+            await self._simulator(scope, receive, send)
+            return
+        inbox = self._find_inbox(scope["path"].removeprefix(INBOX_PATH))
+        if scope["method"] != "POST":
+            response = Response("a callback is a POST", 405, {"allow": "POST"})
+        elif inbox is None:
+            response = Response("there is no such partner", 410)
+        else:
+            response = await inbox.receive(Request(scope, receive))
+        await response(scope, receive, send)
+
+
+async def _forward(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+    """Return status and body of the application's response; without one, 0 and the reason."""
+    parts = urlsplit(url)
+    forwarded = {name.title(): text for name, text in headers.items() if name not in _NOT_FORWARDED}  # as sent
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    transport = HttpTransport(f"{parts.scheme}://{parts.netloc}", timeout_s=_FORWARD_TIMEOUT_S)
+    try:
+        response = await transport("POST", path, forwarded, body)
+    except ApiUnreachable as error:
+        return 0, f"your application at {url} did not respond: {error_text(error.__cause__ or error)}".encode()
+    return response.status, response.body

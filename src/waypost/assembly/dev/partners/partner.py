@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from hashlib import sha256
 from typing import Any, Final
 
-from waypost.assembly.dev.partners.inbox import PartnerInbox
+from waypost.assembly.dev.partners.inbox import INBOX_PATH, CallbackOptions, PartnerInbox
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.client.api_client import ApiClient, ApiResponseError, Transport
 from waypost.simulator.control_error import ControlApiError
@@ -17,61 +17,35 @@ _PHONE_PREFIXES: Final = ("15555", "15556", "15557", "15558", "15559")
 _MAX_PHONE_ATTEMPTS: Final = 100
 
 
-@dataclass(frozen=True, slots=True)
 class DerivedNames:
     """Everything of a partner that is known before it is created.
 
     Args:
         seed: such as the test's name.
         attempt: counts up while another partner already has the names.
+
+    Attributes:
+        source: the app's phone number, 11 digits.
+        waba_id: the business account's id, 16 digits; the operator account has the same.
+        phone_number_id: the operator's id of the number, 16 digits.
+        graph_app_id: the id of the app at the operator, 16 digits.
+        email: the partner's e-mail address, for login.
+        namespace: of its templates, an underscored UUID.
     """
 
-    seed: str
-    attempt: int = 0
-
-    @property
-    def source(self) -> str:
-        """The app's phone number, 11 digits."""
-        return self._number(_SOURCE_PREFIXES, "source")
-
-    @property
-    def waba_id(self) -> str:
-        """The business account's id, 16 digits; the operator account has the same."""
-        return "7" + self._digits("account", 15)
-
-    @property
-    def phone_number_id(self) -> str:
-        """The operator's id of the number, 16 digits."""
-        return "8" + self._digits("number", 15)
-
-    @property
-    def graph_app_id(self) -> str:
-        """The id of the app at the operator, 16 digits."""
-        return "9" + self._digits("app", 15)
-
-    @property
-    def app_name(self) -> str:
-        """The app's name."""
-        return f"Shop{self._digits('name', 8)}"
-
-    @property
-    def email(self) -> str:
-        """The partner's e-mail address, for login."""
-        return f"{self.app_name.lower()}@waypost.test"
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of its templates, an underscored UUID."""
+    def __init__(self, seed: str, attempt: int = 0) -> None:
+        self._seed = f"{seed}\n{attempt}"
+        self.source = self._number(_SOURCE_PREFIXES, "source")
+        self.waba_id = "7" + self._digits("account", 15)
+        self.phone_number_id = "8" + self._digits("number", 15)
+        self.graph_app_id = "9" + self._digits("app", 15)
+        self.app_name = f"Shop{self._digits('name', 8)}"
+        self.email = f"{self.app_name.lower()}@waypost.test"
         text = self.secret("namespace")
-        return f"{text[:8]}_{text[8:12]}_4{text[13:16]}_8{text[17:20]}_{text[20:32]}"
+        self.namespace = f"{text[:8]}_{text[8:12]}_4{text[13:16]}_8{text[17:20]}_{text[20:32]}"
 
     def phone(self, name: str, used: Collection[str]) -> str:
-        """Return the 11 digits of a person's phone.
-
-        Args:
-            name: of the person.
-            used: digits of the partner's other phones.
-        """
+        """Return the 11 digits of a person's phone, which are not among those that are used."""
         for turn in range(_MAX_PHONE_ATTEMPTS):
             digits = self._number(_PHONE_PREFIXES, f"phone {name} {turn or ''}")
             if digits not in used:
@@ -80,7 +54,7 @@ class DerivedNames:
 
     def secret(self, purpose: str) -> str:
         """Return 64 hex digits for a purpose."""
-        return sha256(f"{self.seed}\n{self.attempt}\n{purpose}".encode()).hexdigest()
+        return sha256(f"{self._seed}\n{purpose}".encode()).hexdigest()
 
     def _number(self, prefixes: tuple[str, ...], purpose: str) -> str:
         number = int(self.secret(purpose)[:16], 16)
@@ -95,19 +69,6 @@ INBOX_MODES: Final = (
     "OTHERS", "PAYMENTS", "FLOWS_MESSAGE",
 )  # fmt: skip
 """Modes of an inbox's subscription: all except billing."""
-
-
-@dataclass(frozen=True, slots=True)
-class CallbackOptions:
-    """Subscription and responses of a partner's inbox."""
-
-    forward_to: str  # URL of the application under test; empty: callbacks are not forwarded
-    status: int  # of the response while callbacks are not forwarded
-    version: int  # of the bodies, 2 or 3
-    modes: tuple[str, ...]  # of the subscription
-    headers: tuple[tuple[str, str], ...]  # that the service adds to each callback
-
-
 DEFAULT_OPTIONS: Final = CallbackOptions(forward_to="", status=200, version=2, modes=INBOX_MODES, headers=())
 
 
@@ -116,8 +77,6 @@ class PartnerApiClients:
     """Clients of the APIs of both sides, in this process.
 
     Attributes:
-        admin: paths begin with `/admin`.
-        control: paths begin with `/control`.
         service: sends requests to the service; a partner's own credential is added.
     """
 
@@ -134,10 +93,8 @@ class PartnerForTest:
         id: the service's id of it, as text.
         name: as the test named it; may be empty.
         variables: of the application under test.
-        inbox_url: URL of its inbox.
         created_on_ms: by the clock of both sides.
         phones: digits by the names of persons.
-        options: of its inbox.
         subscription_id: of its inbox's subscription; empty before the first.
         returned_wamids: the messages that a wait has returned.
         end_reason: why its waits end; empty while it exists.
@@ -150,9 +107,8 @@ class PartnerForTest:
     inbox_url: str
     created_on_ms: int
     clients: PartnerApiClients
-    inbox: PartnerInbox = field(default_factory=PartnerInbox)
+    inbox: PartnerInbox = field(default_factory=lambda: PartnerInbox(DEFAULT_OPTIONS))
     phones: dict[str, str] = field(default_factory=dict[str, str])
-    options: CallbackOptions = DEFAULT_OPTIONS
     subscription_id: str = ""
     returned_wamids: set[str] = field(default_factory=set[str])
     end_reason: str = ""
@@ -164,6 +120,7 @@ class PartnerForTest:
 
     def view(self) -> dict[str, Any]:
         """Return it as the control API shows it."""
+        options = self.inbox.options
         return {
             "id": self.id,
             "name": self.name,
@@ -171,17 +128,11 @@ class PartnerForTest:
             "env": self.variables,
             "phones": self.phones,
             "inbox_url": self.inbox_url,
-            "callbacks": {
-                "forward_to": self.options.forward_to,
-                "status": self.options.status,
-                "version": self.options.version,
-                "modes": self.options.modes,
-                "headers": dict(self.options.headers),
-            },
+            "callbacks": {**asdict(options), "headers": dict(options.headers)},
         }
 
     def check_exists(self) -> None:
-        """Raise an error if it was deleted meanwhile. Raises ControlApiError: 404, it was."""
+        """Raise a ControlApiError, 404, if it was deleted meanwhile."""
         if self.end_reason:
             raise ControlApiError("partner_id", self.end_reason, "a new partner", status=404)
 
@@ -195,21 +146,8 @@ class PartnerForTest:
         url = f"/partner/app/{self.app_id}{path}"
         return await (client.json(method, url) if fields is None else client.form(method, url, fields))
 
-    async def disarm_faults(self) -> None:
-        """Disarm the faults of its own account."""
-        faults = (await self.clients.control.json("GET", "/control/faults"))["faults"]
-        for fault in faults:
-            if fault.get("waba_id") == self.names.waba_id:
-                try:
-                    await self.clients.control.json("DELETE", f"/control/faults/{fault['id']}")
-                except ApiResponseError as error:
-                    if error.status != 404:
-                        raise
-
 
 GRAPH_VERSION: Final = "v25.0"
-INBOX_PATH: Final = "/callbacks/"
-"""Path of the inboxes on the simulator's port; followed by the partner's id."""
 _CREDENTIAL_NAME: Final = "waypost-dev"
 _MAX_NAME_ATTEMPTS: Final = 1000
 
@@ -345,7 +283,7 @@ async def subscribe_inbox(partner: PartnerForTest) -> None:
     """Subscribe the partner's inbox as its options say; an earlier subscription of it is deleted."""
     if partner.subscription_id:
         await partner.call_partner_api("DELETE", f"/subscription/{partner.subscription_id}")
-    options = partner.options
+    options = partner.inbox.options
     fields = {
         "tag": _CREDENTIAL_NAME,
         "url": partner.inbox_url,

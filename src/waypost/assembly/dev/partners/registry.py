@@ -1,43 +1,24 @@
-"""The partners for tests of one `waypost dev`: what the control API's calls about them do.
-
-The receiver of the callbacks of partners for tests, on the simulator's port; it can forward them.
-
-Forwarding makes a test of an application exact: a callback counts as received once the application has
-responded, and the service gets that response, so that it retries a failed callback.
-"""
+"""The partners for tests of one `waypost dev`: what the control API's calls about them do."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from functools import wraps
-from types import CoroutineType
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
-from urllib.parse import urlsplit
-
-from starlette.requests import Request
-from starlette.responses import Response
+from typing import Any, Final, TypeVar, cast
 
 from waypost.assembly.dev.partners.explanations import (
     button_labels,
-    describe_callback,
     describe_partner,
     explain_missing_callback,
     explain_missing_message,
-    explain_unmet_condition,
     explain_unwanted_callback,
 )
-from waypost.assembly.dev.partners.partner import (
-    INBOX_PATH,
-    PartnerApiClients,
-    PartnerForTest,
-    create_partner,
-    subscribe_inbox,
-)
+from waypost.assembly.dev.partners.inbox import PartnerInbox
+from waypost.assembly.dev.partners.partner import PartnerApiClients, PartnerForTest, create_partner, subscribe_inbox
 from waypost.assembly.dev.service_and_simulator import BaseUrls
 from waypost.base.clock import Clock
-from waypost.base.error_texts import error_text
 from waypost.base.ids import RandomIds
-from waypost.client.api_client import ApiClient, ApiResponseError, ApiUnreachable, HttpTransport, InProcessTransport
+from waypost.client.api_client import ApiClient, ApiResponseError, InProcessTransport
 from waypost.simulator.control_error import ControlApiError
 from waypost.simulator.control_operations import present_members
 from waypost.simulator.dev_partners import (
@@ -87,102 +68,37 @@ async def decide_on_template(
         raise ControlApiError("action", "is not a decision", ", ".join(TEMPLATE_STATUSES), status=404)
     timeout = f"within {timeout_ms / 1000:g} s"
 
-    async def find_submitted() -> dict[str, Any] | None:
-        record = await _find_template(partner, template)
-        is_submitted = record and (record["operator_template_id"] or record["status"] in _REJECTED_STATUSES)
-        return record if is_submitted else None
+    async def wait_until(is_met: Callable[[dict[str, Any]], Any], unmet: str) -> dict[str, Any]:
+        loop = asyncio.get_running_loop()
+        ends_s = loop.time() + timeout_ms / 1000
+        while True:
+            found = await _find_template(partner, template)
+            if found is not None and is_met(found):
+                return found
+            if loop.time() >= ends_s:
+                raise await _not_met(partner, f"{unmet} {timeout}")
+            partner.check_exists()
+            await asyncio.sleep(_TEMPLATE_POLL_INTERVAL_S)
 
-    submitted = await _poll(partner, find_submitted, timeout_ms)
-    if submitted is None:
-        raise await _not_met(partner, f"no template {template} reached the operator {timeout}")
+    submitted = await wait_until(
+        lambda record: record["operator_template_id"] or record["status"] in _REJECTED_STATUSES,
+        f"no template {template} reached the operator",
+    )
     if not submitted["operator_template_id"]:
         raise await _not_met(partner, f"template {template} was not reviewed: the operator rejected it at once")
     path = f"/control/templates/{submitted['operator_template_id']}/{action}"
     await partner.clients.control.json("POST", path, dict(details))
     status = TEMPLATE_STATUSES[action]
-
-    async def find_decided() -> dict[str, Any] | None:
-        record = await _find_template(partner, template)
-        return record if record and record["status"] == status else None
-
-    decided = await _poll(partner, find_decided, timeout_ms)
-    if decided is None:
-        raise await _not_met(partner, f"template {template} did not become {status} {timeout}")
-    return decided
+    return await wait_until(lambda record: record["status"] == status, f"template {template} did not become {status}")
 
 
 async def _not_met(partner: PartnerForTest, text: str) -> NotReceived:
-    return NotReceived(await explain_unmet_condition(text, partner, {}))
+    return NotReceived(f"{text}\n{await describe_partner(partner, {})}")
 
 
 async def _find_template(partner: PartnerForTest, template: str) -> dict[str, Any] | None:
     views = (await partner.clients.admin.json("GET", f"/admin/apps/{partner.app_id}/templates"))["templates"]
     return next((view for view in views if template in (view["id"], view["element_name"])), None)
-
-
-async def _poll(
-    partner: PartnerForTest, lookup: Callable[[], Awaitable[dict[str, Any] | None]], timeout_ms: int
-) -> dict[str, Any] | None:
-    """Return the first result that is not None, or None after the timeout; looks at least once."""
-    loop = asyncio.get_running_loop()
-    ends_s = loop.time() + timeout_ms / 1000
-    while (found := await lookup()) is None and loop.time() < ends_s:
-        partner.check_exists()
-        await asyncio.sleep(_TEMPLATE_POLL_INTERVAL_S)
-    return found
-
-
-_FORWARD_TIMEOUT_S: Final = 10  # Source: docs/how-to/receive-callbacks.md
-_NOT_FORWARDED: Final = frozenset({"host", "connection", "content-length", "transfer-encoding"})
-
-
-class PartnerCallbackReceiver:
-    """An ASGI application: callbacks go to the partner's inbox, all other requests to the simulator.
-
-    Args:
-        simulator: its application.
-        find_partner: returns the partner with an id; None if there is none.
-    """
-
-    def __init__(self, simulator: Any, find_partner: Callable[[str], PartnerForTest | None]) -> None:
-        self._simulator = simulator
-        self._find_partner = find_partner
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Serve one request."""
-        if scope["type"] == "http" and scope["path"].startswith(INBOX_PATH):
-            response = await self._receive_callback(Request(scope, receive))
-            await response(scope, receive, send)
-        else:
-            await self._simulator(scope, receive, send)
-
-    async def _receive_callback(self, request: Request) -> Response:
-        if request.method != "POST":
-            return Response("a callback is a POST", 405, {"allow": "POST"})
-        partner = self._find_partner(request.url.path.removeprefix(INBOX_PATH))
-        if partner is None:
-            return Response("there is no such partner", 410)
-        body, headers = await request.body(), dict(request.headers.items())
-        url = partner.options.forward_to
-        if not url:
-            partner.inbox.add(body, headers, partner.options.status, "")
-            return Response(status_code=partner.options.status)
-        status, content = await _forward(url, body, headers)
-        partner.inbox.add(body, headers, status, content.decode("utf-8", "replace"))
-        return Response(content, status or 502)
-
-
-async def _forward(url: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Return status and body of the application's response; without one, 0 and the reason."""
-    parts = urlsplit(url)
-    forwarded = {name.title(): text for name, text in headers.items() if name not in _NOT_FORWARDED}  # as sent
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    transport = HttpTransport(f"{parts.scheme}://{parts.netloc}", timeout_s=_FORWARD_TIMEOUT_S)
-    try:
-        response = await transport("POST", path, forwarded, body)
-    except ApiUnreachable as error:
-        return 0, f"your application at {url} did not respond: {error_text(error.__cause__ or error)}".encode()
-    return response.status, response.body
 
 
 _MAX_MESSAGES: Final = 1000
@@ -230,24 +146,16 @@ def resolve_phone(partner: PartnerForTest, phone: str) -> tuple[str, str]:
 
 
 async def read_chat(partner: PartnerForTest, digits: str, *, after: int = 0, wait_ms: int = 0) -> list[dict[str, Any]]:
-    """Return the messages between a phone and the partner's number, oldest first.
+    """Return the messages between a phone and the partner's number after a position, oldest first.
 
     Args:
-        digits: of the phone.
-        after: only messages after this position.
         wait_ms: real time to wait for one.
     """
-    query = (
-        f"limit={_MAX_MESSAGES}&after={after}&wait_ms={wait_ms}&phone_number_id={partner.variables['PHONE_NUMBER_ID']}"
-    )
+    number_id = partner.variables["PHONE_NUMBER_ID"]
+    query = f"limit={_MAX_MESSAGES}&after={after}&wait_ms={wait_ms}&phone_number_id={number_id}"
     response = await partner.clients.control.json("GET", f"/control/phones/{digits}?{query}")
     messages: list[dict[str, Any]] = response["messages"]
     return messages
-
-
-async def read_chats(partner: PartnerForTest) -> dict[str, list[dict[str, Any]]]:
-    """Return the chat of each named phone, by its owner's name."""
-    return {name: await read_chat(partner, digits) for name, digits in partner.phones.items()}
 
 
 async def wait_for_phone_message(
@@ -284,26 +192,21 @@ MAX_PARTNERS: Final = 1000
 """Partners at the same time."""
 _SUBSCRIPTION_OPTIONS: Final = ("version", "modes", "headers")
 
-CallArguments = ParamSpec("CallArguments")
-CallResult = TypeVar("CallResult")
+AsyncCall = TypeVar("AsyncCall", bound=Callable[..., Any])
 
 
-def _translate_errors(
-    call: "Callable[Concatenate[PartnerRegistry, CallArguments], CoroutineType[Any, Any, CallResult]]",
-) -> "Callable[Concatenate[PartnerRegistry, CallArguments], CoroutineType[Any, Any, CallResult]]":
+def _translate_errors(call: AsyncCall) -> AsyncCall:
     """Return a call whose errors of other APIs become errors of the control API."""
 
     @wraps(call)
-    async def translated(
-        self: "PartnerRegistry", *args: CallArguments.args, **kwargs: CallArguments.kwargs
-    ) -> CallResult:
+    async def translated(*args: Any, **kwargs: Any) -> Any:
         try:
-            return await call(self, *args, **kwargs)
+            return await call(*args, **kwargs)
         except ApiResponseError as error:
             status = error.status if 400 <= error.status < 500 else 503
             raise ControlApiError(error.field or "partner", str(error), error.accepted, status=status) from error
 
-    return translated
+    return cast("AsyncCall", translated)
 
 
 class PartnerRegistry:
@@ -326,9 +229,10 @@ class PartnerRegistry:
         self._in_creation = 0
         self._emails_in_creation: set[str] = set()
 
-    def find_partner(self, partner_id: str) -> PartnerForTest | None:
-        """Return a partner; None if there is none with this id."""
-        return self._partners.get(partner_id)
+    def find_inbox(self, partner_id: str) -> PartnerInbox | None:
+        """Return the inbox of a partner; None if there is none with this id."""
+        partner = self._partners.get(partner_id)
+        return None if partner is None else partner.inbox
 
     @_translate_errors
     async def create_partner(self, body: PartnerBody) -> dict[str, Any]:  # noqa: D102  see `DevPartners`
@@ -368,7 +272,14 @@ class PartnerRegistry:
     @_translate_errors
     async def delete_partner(self, partner_id: str) -> str:  # noqa: D102
         partner = self._get(partner_id)
-        await partner.disarm_faults()
+        faults = (await self._clients.control.json("GET", "/control/faults"))["faults"]
+        for fault in faults:
+            if fault.get("waba_id") == partner.names.waba_id:
+                try:
+                    await self._clients.control.json("DELETE", f"/control/faults/{fault['id']}")
+                except ApiResponseError as error:
+                    if error.status != 404:
+                        raise
         await partner.call_partner_api("DELETE", "/subscription")
         self._end(partner, "was deleted")
         return partner_id
@@ -401,13 +312,13 @@ class PartnerRegistry:
         if "headers" in changes:
             changes["headers"] = tuple(sorted(changes["headers"].items()))
         partner = self._get(partner_id)
-        before = partner.options
-        partner.options = replace(before, **changes)
-        if any(getattr(before, name) != getattr(partner.options, name) for name in _SUBSCRIPTION_OPTIONS):
+        inbox, before = partner.inbox, partner.inbox.options
+        inbox.options = replace(before, **changes)
+        if any(getattr(before, name) != getattr(inbox.options, name) for name in _SUBSCRIPTION_OPTIONS):
             try:
                 await subscribe_inbox(partner)
             except ApiResponseError:
-                partner.options, partner.subscription_id = before, ""
+                inbox.options, partner.subscription_id = before, ""
                 await subscribe_inbox(partner)
                 raise
         return partner.view()
@@ -422,15 +333,10 @@ class PartnerRegistry:
         name, digits = resolve_phone(partner, body.phone)
         message = await wait_for_phone_message(partner, digits, body)
         if message is None:
-            explanation = await explain_missing_message(
-                partner,
-                name=name,
-                digits=digits,
-                expected=_describe_message_filter(body),
-                timeout_ms=body.timeout_ms,
-                received=await read_chat(partner, digits),
-            )
-            raise NotReceived(explanation)
+            title = f"no message {_describe_message_filter(body)}came to {name} ({digits})"
+            title += f" within {body.timeout_ms / 1000:g} s"
+            received = await read_chat(partner, digits)
+            raise NotReceived(await explain_missing_message(partner, title, name, digits, received))
         return message
 
     @_translate_errors
@@ -438,13 +344,8 @@ class PartnerRegistry:
         partner = self._get(partner_id)
         callback = await partner.inbox.wait(body, body.timeout_ms, check=partner.check_exists)
         if callback is None:
-            explanation = await explain_missing_callback(
-                partner,
-                expected=_describe_callback_filter(body),
-                timeout_ms=body.timeout_ms,
-                message_id=body.message_id,
-            )
-            raise NotReceived(explanation)
+            title = f"no callback {_describe_callback_filter(body)}came within {body.timeout_ms / 1000:g} s"
+            raise NotReceived(await explain_missing_callback(partner, title, body.message_id))
         partner.inbox.mark_returned(callback)
         return callback.view()
 
@@ -453,10 +354,9 @@ class PartnerRegistry:
         partner = self._get(partner_id)
         callback = await partner.inbox.wait(body, body.ms, check=partner.check_exists)
         if callback is not None:
-            explanation = await explain_unwanted_callback(
-                partner, unwanted=_describe_callback_filter(body), within_ms=body.ms, line=describe_callback(callback)
-            )
-            raise NotReceived(explanation)
+            title = f"a callback {_describe_callback_filter(body)}came"
+            title += f", and none was expected within {body.ms / 1000:g} s"
+            raise NotReceived(await explain_unwanted_callback(partner, title, callback))
 
     @_translate_errors
     async def decide_template(  # noqa: D102
@@ -468,7 +368,8 @@ class PartnerRegistry:
     @_translate_errors
     async def explain_partner(self, partner_id: str) -> str:  # noqa: D102
         partner = self._get(partner_id)
-        return await describe_partner(partner, await read_chats(partner))
+        chats = {name: await read_chat(partner, digits) for name, digits in partner.phones.items()}
+        return await describe_partner(partner, chats)
 
     def _get(self, partner_id: str) -> PartnerForTest:
         partner = self._partners.get(partner_id)
