@@ -3,7 +3,6 @@
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from starlette.routing import BaseRoute, Route
@@ -11,7 +10,7 @@ from starlette.routing import BaseRoute, Route
 from waypost.admin.authorisation import AdminGate
 from waypost.admin.provisioning import AdminContext
 from waypost.admin.routes import make_admin_routes
-from waypost.api.access_log import TrustedProxies
+from waypost.api.access_log import TrustedProxies, rate_limit_address
 from waypost.api.backlog_quotas import BacklogQuotas
 from waypost.api.limits import Limiter, LoginLimits, RejectionBudgets
 from waypost.api.onboarding import ONBOARDING_PATH
@@ -23,20 +22,9 @@ from waypost.api.uploads import PartnerUploads
 from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.base.ids import Ids
-from waypost.callbacks.batch import CallbackReader
-from waypost.callbacks.pausing import SubscriptionPauser
 from waypost.callbacks.worker import CallbackSender
 from waypost.config import Settings
-from waypost.dispatch.media_copies import MediaCopies
-from waypost.dispatch.message_outcomes import MessageOutcomes
-from waypost.dispatch.message_sender import MessageSender
-from waypost.dispatch.operator_circuits import OperatorCircuits
-from waypost.dispatch.pacing import Pacer
-from waypost.dispatch.retries import OutboundRetries
-from waypost.dispatch.slots import OperatorSlots
-from waypost.dispatch.template_actions import TemplateActions
-from waypost.dispatch.template_outcomes import TemplateOutcomes
-from waypost.dispatch.worker import OutboundDispatcher, UnconfirmedExpiry
+from waypost.dispatch.worker import OutboundDispatcher
 from waypost.domain.partner import PartnerQuotas, Wallet
 from waypost.domain.rates import Rate, change_rates
 from waypost.events.media import InboundMediaFetcher
@@ -48,8 +36,10 @@ from waypost.operators.cloud.adapter import CloudOperator
 from waypost.operators.cloud.numbers import KIND as CLOUD
 from waypost.operators.contract import Operator, Operators
 from waypost.outbound.vetted_client import VettedClient
+from waypost.queue.context import StageContext
 from waypost.queue.plans import make_queue_plans, queues_of_stages
 from waypost.queue.queue import JobQueue
+from waypost.queue.worker import StageWorker
 from waypost.store.accounts.audit_log import AuditLog
 from waypost.store.accounts.instance_keys import InstanceKeys
 from waypost.store.contract import StoreEngine
@@ -75,21 +65,13 @@ MEDIA_PATH: Final = "/media"
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """The store, queues, clients and tables that every part of a service is made from."""
+    """What every part of a service is made from: the context of its stages, and what only the APIs and loops need."""
 
     settings: Settings
-    clock: Clock
-    ids: Ids
-    chance: random.Random
+    stages: StageContext
     holder: str
     secret_box: SecretBox
-    database: Database
-    directory: Directory
     instance_keys: InstanceKeys
-    queue: JobQueue
-    operators: Operators
-    outbound: VettedClient
-    files: MediaFiles
     passwords: Argon2Hasher
     quotas: BacklogQuotas
     rates: Mapping[str, Rate]
@@ -97,36 +79,38 @@ class Foundation:
 
 
 def lay_foundation(settings: Settings, clock: Clock, ids: Ids, adapters: Mapping[str, MakeOperator]) -> Foundation:
-    """Return the store, the queues, the clients and what else the parts share; nothing is open yet.
-
-    Raises:
-        ValueError: the settings have no `secret_key`.
-    """
+    """Return what the parts share; nothing is open yet. Raises ValueError: the settings have no `secret_key`."""
     if settings.secret_key is None:
         raise ValueError("secret_key is needed")
     secret_box = SecretBox(settings.secret_key, settings.old_secret_key)
     database, holder = Database(make_engine(settings)), ids.new()
+    queue = JobQueue(
+        database,
+        clock,
+        holder=holder,
+        lease_ms=int(settings.lease_s * 1000),
+        plans=make_queue_plans(settings.in_flight),
+        queue_names=queues_of_stages(settings.stages),
+    )
     return Foundation(
         settings=settings,
-        clock=clock,
-        ids=ids,
-        chance=random.Random(),  # noqa: S311  spreads retries; not used for secrets
+        stages=StageContext(
+            database=database,
+            directory=Directory(database, secret_box, clock),
+            queue=queue,
+            operators=Operators({kind: make(settings, clock) for kind, make in adapters.items()}),
+            outbound=VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold),
+            files=make_media_files(settings),
+            clock=clock,
+            ids=ids,
+            chance=random.Random(),  # noqa: S311  spreads retries; not used for secrets
+            public_url=settings.address,
+            hold_ms=settings.hold_events_s * 1000,
+            is_held=settings.hold,
+        ),
         holder=holder,
         secret_box=secret_box,
-        database=database,
-        directory=Directory(database, secret_box, clock),
         instance_keys=InstanceKeys(database, secret_box, clock, holder=holder),
-        queue=JobQueue(
-            database,
-            clock,
-            holder=holder,
-            lease_ms=int(settings.lease_s * 1000),
-            plans=make_queue_plans(settings.in_flight),
-            queue_names=queues_of_stages(settings.stages),
-        ),
-        operators=Operators({kind: make(settings, clock) for kind, make in adapters.items()}),
-        outbound=VettedClient(allowed_networks=settings.allowed_networks, held=settings.hold),
-        files=make_media_files(settings),
         passwords=Argon2Hasher(),
         quotas=BacklogQuotas(database, clock, PartnerQuotas(settings.message_quota, settings.callback_quota)),
         rates=change_rates(settings.rate_limits),
@@ -136,17 +120,17 @@ def lay_foundation(settings: Settings, clock: Clock, ids: Ids, adapters: Mapping
 
 def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminContext:
     """Return what the operations of the admin API need."""
-    settings = base.settings
+    settings, stages = base.settings, base.stages
     return AdminContext(
-        database=base.database,
-        directory=base.directory,
+        database=stages.database,
+        directory=stages.directory,
         secret_box=base.secret_box,
         instance_keys=base.instance_keys,
-        ids=base.ids,
-        clock=base.clock,
-        operators=base.operators,
+        ids=stages.ids,
+        clock=stages.clock,
+        operators=stages.operators,
         passwords=base.passwords,
-        outbound=base.outbound,
+        outbound=stages.outbound,
         circuit_of=callbacks.circuit_of,
         public_url=settings.address,
         per_second=settings.per_second,
@@ -156,36 +140,36 @@ def make_admin_context(base: Foundation, callbacks: CallbackSender) -> AdminCont
         rates=base.rates,
         rates_on=settings.rates,
         data=settings.data,
-        files=base.files,
+        files=stages.files,
         show_text=bool(settings.show_text),
     )
 
 
 def make_services(base: Foundation, limiter: Limiter, login_limits: LoginLimits) -> Services:
     """Return what the endpoints of the partner API need."""
-    settings = base.settings
+    settings, stages = base.settings, base.stages
     return Services(
-        clock=base.clock,
-        ids=base.ids,
+        clock=stages.clock,
+        ids=stages.ids,
         secret_box=base.secret_box,
-        database=base.database,
-        directory=base.directory,
+        database=stages.database,
+        directory=stages.directory,
         limiter=limiter,
         quotas=base.quotas,
         login_limits=login_limits,
-        rejections=RejectionBudgets(base.clock),
+        rejections=RejectionBudgets(stages.clock),
         passwords=base.passwords,
-        outbound=base.outbound,
-        operators=base.operators,
+        outbound=stages.outbound,
+        operators=stages.operators,
         public_url=settings.address,
         wallet=Wallet(settings.wallet_currency, settings.wallet_balance, settings.wallet_overdraft),
-        files=base.files,
+        files=stages.files,
         uploads=PartnerUploads(
-            files=base.files,
-            database=base.database,
-            outbound=base.outbound,
-            clock=base.clock,
-            ids=base.ids,
+            files=stages.files,
+            database=stages.database,
+            outbound=stages.outbound,
+            clock=stages.clock,
+            ids=stages.ids,
             quota_bytes=settings.media_quota_mb * 1_000_000,
         ),
         strict=settings.strict,
@@ -195,129 +179,50 @@ def make_services(base: Foundation, limiter: Limiter, login_limits: LoginLimits)
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DispatchStage:
-    """The third stage: its two workers, and what a moving clock and the metrics need of it."""
-
-    dispatcher: OutboundDispatcher
-    unconfirmed: UnconfirmedExpiry
-    circuits: OperatorCircuits
-    retries: OutboundRetries
-    copies: MediaCopies
-
-
-def make_dispatch(base: Foundation) -> DispatchStage:
+def make_dispatch(base: Foundation) -> OutboundDispatcher:
     """Return the stage that sends to the operator."""
-    settings, clock = base.settings, base.clock
-    copies = MediaCopies(database=base.database, files=base.files, operators=base.operators, clock=clock)
-    pacer = Pacer(per_second=settings.per_second)
-    clear_not_before = partial(base.queue.clear_not_before, QueueName.OUTBOUND)
-    slots = OperatorSlots(clock, in_flight=settings.in_flight, pace=pacer, clear_not_before=clear_not_before)
-    circuits = OperatorCircuits(clock, base.chance, pace=slots.check_pace, clear_not_before=clear_not_before)
-    messages = MessageOutcomes(
-        clock, base.ids, uncertain_for_ms=settings.uncertain_for_s * 1000, hold_ms=settings.hold_events_s * 1000
-    )
-    templates = TemplateOutcomes(clock, base.ids)
-    retries = OutboundRetries(
-        queue=base.queue,
-        clock=clock,
-        chance=base.chance,
-        pacer=pacer,
-        messages=messages,
-        templates=templates,
+    settings = base.settings
+    return OutboundDispatcher(
+        base.stages,
+        in_flight=settings.in_flight,
+        per_second=settings.per_second,
         message_ttl_ms=settings.message_ttl_s * 1000,
+        uncertain_for_ms=settings.uncertain_for_s * 1000,
     )
-    sender = MessageSender(
-        queue=base.queue,
-        directory=base.directory,
-        operators=base.operators,
-        clock=clock,
-        pacer=pacer,
-        circuits=circuits,
-        slots=slots,
-        copies=copies,
-        messages=messages,
-        retries=retries,
-    )
-    template_actions = TemplateActions(
-        database=base.database,
-        queue=base.queue,
-        directory=base.directory,
-        operators=base.operators,
-        copies=copies,
-        outcomes=templates,
-        retries=retries,
-        slots=slots,
-    )
-    dispatcher = OutboundDispatcher(
-        database=base.database,
-        queue=base.queue,
-        directory=base.directory,
-        sender=sender,
-        circuits=circuits,
-        slots=slots,
-        template_actions=template_actions,
-        retries=retries,
-    )
-    unconfirmed = UnconfirmedExpiry(
-        database=base.database, queue=base.queue, directory=base.directory, messages=messages
-    )
-    return DispatchStage(dispatcher, unconfirmed, circuits, retries, copies)
-
-
-def make_events(base: Foundation) -> tuple[WebhookEndpoint, EventIngester, InboundMediaFetcher]:
-    """Return the parts of the stage of events: the endpoint of webhooks, and the workers for items and media."""
-    ingester = EventIngester(
-        database=base.database,
-        queue=base.queue,
-        directory=base.directory,
-        operators=base.operators,
-        clock=base.clock,
-        ids=base.ids,
-        public_url=base.settings.address,
-        hold_ms=base.settings.hold_events_s * 1000,
-    )
-    webhook = WebhookEndpoint(
-        ingester=ingester,
-        directory=base.directory,
-        operators=base.operators,
-        clock=base.clock,
-        ids=base.ids,
-        held=base.settings.hold,
-    )
-    media_fetch = InboundMediaFetcher(
-        database=base.database,
-        queue=base.queue,
-        directory=base.directory,
-        operators=base.operators,
-        files=base.files,
-        clock=base.clock,
-        chance=base.chance,
-    )
-    return webhook, ingester, media_fetch
 
 
 def make_callbacks(base: Foundation) -> CallbackSender:
     """Return the stage that delivers callbacks."""
-    settings, database, clock = base.settings, base.database, base.clock
+    settings = base.settings
     return CallbackSender(
-        database=database,
-        queue=base.queue,
-        reader=CallbackReader(database=database, directory=base.directory, secret_box=base.secret_box, clock=clock),
-        pausing=SubscriptionPauser(
-            database=database, clock=clock, ids=base.ids, pause_after_ms=settings.pause_callbacks_after_s * 1000
-        ),
-        client=base.outbound,
-        clock=clock,
-        chance=base.chance,
+        base.stages,
+        base.secret_box,
+        pause_after_ms=settings.pause_callbacks_after_s * 1000,
         order_hold_ms=settings.order_hold_s * 1000,
     )
 
 
+def make_workers(
+    base: Foundation, dispatch: OutboundDispatcher, ingester: EventIngester, callbacks: CallbackSender
+) -> tuple[StageWorker, ...]:
+    """Return the workers of the stages that this process runs."""
+    queue = base.stages.queue
+    workers = (
+        StageWorker(queue, QueueName.OUTBOUND, dispatch.prepare, pace=dispatch.check_pace, release=dispatch.release),
+        StageWorker(queue, QueueName.UNCONFIRMED, dispatch.prepare_unconfirmed),
+        StageWorker(queue, QueueName.WEBHOOKS, ingester.prepare),
+        StageWorker(
+            queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace, release=callbacks.release
+        ),
+        StageWorker(queue, QueueName.MEDIA, InboundMediaFetcher(base.stages).prepare),
+    )
+    return tuple(worker for worker in workers if worker.queue_name in queues_of_stages(base.settings.stages))
+
+
 def make_limiter(base: Foundation, *, on: bool) -> Limiter:
     """Return the rate limits of this process, or those that it shares with others."""
-    shared = None if base.database.is_exclusive else base.database
-    return Limiter(base.clock, shared, on=on, rates=base.rates)
+    stages = base.stages
+    return Limiter(stages.clock, None if stages.database.is_exclusive else stages.database, on=on, rates=base.rates)
 
 
 def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder | None:
@@ -326,9 +231,9 @@ def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder 
     if not settings.request_log_rows or "api" not in settings.stages or settings.hold:
         return None
     return RequestRecorder(
-        base.database,
-        base.clock,
-        base.ids,
+        base.stages.database,
+        base.stages.clock,
+        base.stages.ids,
         proxies,
         sample=settings.sampled_one_in,
         max_rows=settings.request_log_rows,
@@ -337,23 +242,32 @@ def make_recorder(base: Foundation, proxies: TrustedProxies) -> RequestRecorder 
 
 
 def make_routes(
-    base: Foundation, admin_context: AdminContext, gate: AdminGate, webhook: WebhookEndpoint
+    base: Foundation, services: Services, admin_context: AdminContext, webhook: WebhookEndpoint, console_token: str
 ) -> list[BaseRoute]:
     """Return the routes of the stages that this process runs, except the partner API's; the busiest come first."""
-    settings, media = base.settings, f"{MEDIA_PATH}/{{key}}"
-    public_media = PublicMediaEndpoint(
-        database=base.database, files=base.files, secret_box=base.secret_box, clock=base.clock
-    )
-    onboarding_page = OnboardingPage(directory=base.directory, secret_box=base.secret_box, clock=base.clock)
+    settings, stages, media = base.settings, base.stages, f"{MEDIA_PATH}/{{key}}"
     webhook_paths = (WEBHOOK_PATH, f"{WEBHOOK_PATH}/{{operator_account}}")
     routes: list[BaseRoute] = []
     if "events" in settings.stages:
         routes += [Route(path, webhook.handshake, methods=["GET"]) for path in webhook_paths]
         routes += [Route(path, webhook.receive, methods=["POST"]) for path in webhook_paths]
     if "api" in settings.stages:
+        gate = AdminGate(
+            token=settings.admin_token,
+            console_token=console_token,
+            hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
+            limits=services.login_limits,
+            address_of=lambda scope: rate_limit_address(services.proxies.client_address(scope)),
+            audit=base.audit,
+            directory=stages.directory,
+        )
+        public_media = PublicMediaEndpoint(
+            database=stages.database, files=stages.files, secret_box=base.secret_box, clock=stages.clock
+        )
+        onboarding = OnboardingPage(directory=stages.directory, secret_box=base.secret_box, clock=stages.clock)
         routes += make_admin_routes(admin_context, gate)
         routes.append(Route(media, public_media.show, methods=["GET"]))
-        routes.append(Route(f"{ONBOARDING_PATH}/{{code}}", onboarding_page.show, methods=["GET"]))
+        routes.append(Route(f"{ONBOARDING_PATH}/{{code}}", onboarding.show, methods=["GET"]))
         routes += DocsPages(settings.address, rates=base.rates, rates_on=settings.rates).routes()
     return routes
 

@@ -3,26 +3,20 @@
 from dataclasses import dataclass
 from typing import Final
 
-from waypost.api.access_log import TrustedProxies, rate_limit_address
-from waypost.api.requests import Scope
+from waypost.api.access_log import rate_limit_address
+from waypost.api.limits import Limiter
 from waypost.api.routes import operation_titles
-from waypost.base.clock import Clock
-from waypost.base.encryption import SecretBox, secrets_equal
-from waypost.base.ids import Ids
-from waypost.base.telemetry.counters import LimitedRequests
+from waypost.api.services import Services
+from waypost.assembly.components import Foundation
+from waypost.base.encryption import secrets_equal
 from waypost.client.api_client import Application, HttpTransport, Transport
-from waypost.config import Settings
 from waypost.console.api_clients import ApiClients
 from waypost.console.app import Console
 from waypost.console.rendering import PageRenderer
-from waypost.console.services import ConsoleServices, PasswordVerifier, ReadinessChecks, SignInLimiter
+from waypost.console.services import ConsoleServices, ReadinessChecks
 from waypost.console.web.assets import Assets
 from waypost.console.web.sessions import Sessions
 from waypost.console.web.streams import ChangeSignal
-from waypost.store.accounts.audit_log import AuditLog
-from waypost.store.database import Database
-from waypost.store.directory import Directory
-from waypost.store.media.files import MediaFiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,61 +36,48 @@ DEFAULT_CONSOLE_OPTIONS: Final = ConsoleOptions()
 
 
 def make_console(
-    settings: Settings,
+    base: Foundation,
+    services: Services,
     *,
     application: Application,
-    database: Database,
-    directory: Directory,
-    files: MediaFiles,
-    passwords: PasswordVerifier,
-    attempts: SignInLimiter,
-    limited: LimitedRequests,
+    limiter: Limiter,
     ready: ReadinessChecks,
-    clock: Clock,
-    ids: Ids,
-    secret_box: SecretBox,
-    proxies: TrustedProxies,
-    audit: AuditLog,
     admin_token: str,
     options: ConsoleOptions,
 ) -> Console:
     """Return the console of one process of the service; the service opens its components."""
+    settings, stages, assets = base.settings, base.stages, Assets()
     control = options.control
     if control is None and settings.simulator_url is not None:
         control = HttpTransport(settings.simulator_url, timeout_s=70)  # a request may wait a minute for a phone
-    assets = Assets()
-
-    def address_of(scope: Scope) -> str:
-        return rate_limit_address(proxies.client_address(scope))
-
     return Console(
         ConsoleServices(
-            database=database,
-            directory=directory,
-            files=files,
-            secret_box=secret_box,
-            clock=clock,
-            ids=ids,
-            passwords=passwords,
-            sign_in_limiter=attempts,
-            client_address=address_of,
-            limited=limited,
+            database=stages.database,
+            directory=stages.directory,
+            files=stages.files,
+            secret_box=base.secret_box,
+            clock=stages.clock,
+            ids=stages.ids,
+            passwords=base.passwords,
+            sign_in_limiter=services.login_limits,
+            client_address=lambda scope: rate_limit_address(services.proxies.client_address(scope)),
+            limited=limiter.limited,
             ready=ready,
             apis=ApiClients(
                 application,
-                database=database,
-                secret_box=secret_box,
-                ids=ids,
-                clock=clock,
+                database=stages.database,
+                secret_box=base.secret_box,
+                ids=stages.ids,
+                clock=stages.clock,
                 admin_token=admin_token,
                 control=control,
                 control_token=settings.simulator_token,
             ),
-            pages=PageRenderer(assets, clock),
+            pages=PageRenderer(assets, stages.clock),
             assets=assets,
-            change_signal=ChangeSignal(database),
-            sessions=Sessions(database, ids),
-            audit=audit,
+            change_signal=ChangeSignal(stages.database),
+            sessions=Sessions(stages.database, stages.ids),
+            audit=base.audit,
             is_admin_token=lambda token: (
                 settings.admin_token is not None and secrets_equal(token, settings.admin_token)
             ),

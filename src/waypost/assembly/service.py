@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
-from waypost.admin.authorisation import AdminGate
-from waypost.api.access_log import AccessLog, rate_limit_address
+from waypost.api.access_log import AccessLog
 from waypost.api.asgi import ServiceApplication
 from waypost.api.limits import LoginLimits
 from waypost.api.requests import Receive, Scope, Send
@@ -18,11 +17,11 @@ from waypost.assembly.components import (
     make_admin_context,
     make_callbacks,
     make_dispatch,
-    make_events,
     make_limiter,
     make_recorder,
     make_routes,
     make_services,
+    make_workers,
     retention_periods,
 )
 from waypost.assembly.console import DEFAULT_CONSOLE_OPTIONS, ConsoleOptions, make_console
@@ -34,10 +33,10 @@ from waypost.base.telemetry.throttled_logging import throttle_library
 from waypost.base.time_travel import format_count
 from waypost.config import Settings
 from waypost.events.media import MediaSweep
+from waypost.events.webhook_endpoint import WebhookEndpoint
+from waypost.events.worker import EventIngester
 from waypost.operations.metrics import MeasuredServices
 from waypost.operations.retention_loop import RetentionLoop
-from waypost.queue.plans import queues_of_stages
-from waypost.queue.worker import StageWorker
 from waypost.store.callbacks.subscriptions import tags_by_ids
 from waypost.store.contract import WrongStore
 from waypost.store.queue.job_subjects import QueueName
@@ -64,32 +63,17 @@ class Waypost:
     ) -> None:
         throttle_library("uvicorn.error")  # it logs a record for each malformed request
         base = lay_foundation(settings, clock, ids, adapters)
-        self._settings = settings
+        self._settings, self._context = settings, base.stages
         self._log = log("assembly")
-        self.database, self.directory, self.queue, self.files = base.database, base.directory, base.queue, base.files
-        self.instance_keys, self.passwords = base.instance_keys, base.passwords
-        self._operators, self._outbound = base.operators, base.outbound
+        self.database, self.directory, self.queue = base.stages.database, base.stages.directory, base.stages.queue
+        self.files, self.instance_keys, self.passwords = base.stages.files, base.instance_keys, base.passwords
         self.media_sweep = MediaSweep(self.database, self.files, clock)
         self.retention = RetentionLoop(self.database, clock, retention_periods(settings))
-        dispatch, callbacks = make_dispatch(base), make_callbacks(base)
-        webhook, ingest, media_fetch = make_events(base)
-        self._dispatch, self._callbacks = dispatch, callbacks
-        stages = (
-            StageWorker(
-                self.queue,
-                QueueName.OUTBOUND,
-                dispatch.dispatcher.prepare,
-                pace=dispatch.circuits.check_pace,
-                release=dispatch.dispatcher.release,
-            ),
-            StageWorker(self.queue, QueueName.UNCONFIRMED, dispatch.unconfirmed.prepare),
-            StageWorker(self.queue, QueueName.WEBHOOKS, ingest.prepare),
-            StageWorker(
-                self.queue, QueueName.CALLBACKS, callbacks.prepare, pace=callbacks.check_pace, release=callbacks.release
-            ),
-            StageWorker(self.queue, QueueName.MEDIA, media_fetch.prepare),
-        )
-        self._stages = tuple(stage for stage in stages if stage.queue_name in queues_of_stages(settings.stages))
+        self._dispatch = dispatch = make_dispatch(base)
+        self._callbacks = callbacks = make_callbacks(base)
+        ingest = EventIngester(base.stages)
+        webhook = WebhookEndpoint(base.stages, ingest)
+        self._stages = make_workers(base, dispatch, ingest, callbacks)
         self._tasks: list[asyncio.Task[None]] = []
         self._recorder_task: asyncio.Task[None] | None = None
 
@@ -104,7 +88,7 @@ class Waypost:
             self._stages,
             endpoints=lambda: self.application.endpoints,
             webhook=webhook,
-            dispatch=dispatch.dispatcher,
+            dispatch=dispatch,
             ingest=ingest,
             callbacks=callbacks,
             quotas=base.quotas,
@@ -115,40 +99,19 @@ class Waypost:
         async def application(scope: Scope, receive: Receive, send: Send) -> None:
             await self.application(scope, receive, send)  # set below, with the console's route
 
-        def address_of(scope: Scope) -> str:
-            return rate_limit_address(services.proxies.client_address(scope))
-
         console_token = ids.secret()
         self.console = make_console(
-            settings,
+            base,
+            services,
             application=application,
-            database=self.database,
-            directory=self.directory,
-            files=self.files,
-            passwords=self.passwords,
-            attempts=login_limits,
-            limited=limiter.limited,
+            limiter=limiter,
             ready=self.observability.readiness.reasons,
-            clock=clock,
-            ids=ids,
-            secret_box=base.secret_box,
-            proxies=services.proxies,
-            audit=base.audit,
             admin_token=console_token,
             options=console_options,
         )
-        gate = AdminGate(
-            token=settings.admin_token,
-            console_token=console_token,
-            hosts=(*settings.admin_hosts, *([settings.admin_host] if settings.admin_host else [])),
-            limits=login_limits,
-            address_of=address_of,
-            audit=base.audit,
-            directory=self.directory,
-        )
         self.admin_context = make_admin_context(base, callbacks)
         has_api = "api" in settings.stages
-        routes = [*make_routes(base, self.admin_context, gate, webhook), *self.observability.routes]
+        routes = [*make_routes(base, services, self.admin_context, webhook, console_token), *self.observability.routes]
         self.application = ServiceApplication(
             services,
             [*routes, *([self.console.route()] if has_api else ())],
@@ -177,8 +140,8 @@ class Waypost:
         self.instance_keys.loop.start()
         await self.files.open(exclusive=self.database.is_exclusive)
         await self.queue.open()
-        await self._operators.open()
-        await self._outbound.open()
+        await self._context.operators.open()
+        await self._context.outbound.open()
 
     def start(self) -> None:
         """Start the queues' workers and the deletion of old data; with the setting `hold`, start neither.
@@ -204,9 +167,7 @@ class Waypost:
     @property
     def busy(self) -> bool:
         """True while any job is claimed, any write is pending, or any call is in flight."""
-        return (
-            self.database.busy or self._dispatch.copies.is_uploading or not all(stage.is_idle for stage in self._stages)
-        )
+        return self.database.busy or self._dispatch.is_uploading or not all(stage.is_idle for stage in self._stages)
 
     async def describe_in_flight(self) -> list[str]:
         """Describe what keeps it busy, callbacks by the tag of their subscription."""
@@ -237,8 +198,7 @@ class Waypost:
     def set_travelling(self, is_travelling: bool) -> None:
         """Record that the clock begins or ends to be advanced by hand."""
         self._callbacks.set_travelling(is_travelling)
-        self._dispatch.circuits.set_travelling(is_travelling)
-        self._dispatch.retries.set_travelling(is_travelling)
+        self._dispatch.set_travelling(is_travelling)
 
     async def drain(self, *, within_s: float | None = None) -> None:
         """Claim nothing more; wait for jobs in flight, and cancel them after the timeout.
@@ -251,7 +211,7 @@ class Waypost:
         self.media_sweep.stop()
         self.retention.stop()
         await asyncio.gather(*(stage.stop(timeout_s=within_s) for stage in self._stages))
-        await self._dispatch.copies.close()
+        await self._dispatch.close()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -263,8 +223,8 @@ class Waypost:
             await self._recorder_task
         await self.instance_keys.close()
         await self.queue.close()
-        await self._outbound.close()
-        await self._operators.close()
+        await self._context.outbound.close()
+        await self._context.operators.close()
         await self.database.close()
         self.passwords.close()
         await self.observability.close()

@@ -6,15 +6,14 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from waypost.base.clock import Clock
 from waypost.base.encryption import SecretBox
 from waypost.domain.callbacks import Subscription
+from waypost.queue.context import StageContext
 from waypost.queue.job import Job
 from waypost.store.callbacks.callbacks import CACHED_CALLBACKS, CallbackRow, callbacks_by_ids, first_attempt_times
 from waypost.store.callbacks.subscriptions import Unseal, subscriptions_by_ids
-from waypost.store.database import Database
-from waypost.store.directory import Directory
 
+MAX_CACHED_KEYS: Final = 10_000
 SUBSCRIPTION_CACHE_MS: Final = 2_000
 """How long a subscription is used that was read before; a change that is reported drops it at once."""
 
@@ -45,11 +44,9 @@ class CallbackReader:
     written, and the subscription has just been used.
     """
 
-    def __init__(self, *, database: Database, directory: Directory, secret_box: SecretBox, clock: Clock) -> None:
-        self._database = database
-        self._unseal = directory.unseal
+    def __init__(self, context: StageContext, secret_box: SecretBox) -> None:
+        self._database, self._clock, self._unseal = context.database, context.clock, context.directory.unseal
         self._secret_box = secret_box
-        self._clock = clock
         self._cached: dict[int, tuple[int, Subscription]] = {}  # with the real time of its read
         self._changes = 0
         self._keys: dict[tuple[int, int], list[bytes]] = {}  # by subscription and serial
@@ -94,17 +91,14 @@ class CallbackReader:
                 self._cached |= {subscription_id: (real_ms, row) for subscription_id, row in read.items()}
             for subscription_id in read_ids - read.keys():
                 self._cached.pop(subscription_id, None)
+        now_ms = self._clock.now_ms()
         keys = {
-            subscription_id: self._signing_keys(subscription_id, subscription)
+            subscription_id: tuple(
+                key for serial in subscription.serials(now_ms) for key in self._keys_of(subscription_id, serial)
+            )
             for subscription_id, subscription in subscriptions.items()
         }
         return CallbackBatch(rows, subscriptions, first_ms, keys, read_ids)
-
-    def _signing_keys(self, subscription_id: int, subscription: Subscription) -> tuple[bytes, ...]:
-        keys: list[bytes] = []
-        for serial in subscription.serials(self._clock.now_ms()):
-            keys += self._keys_of(subscription_id, serial)
-        return tuple(keys)
 
     def _keys_of(self, subscription_id: int, serial: int) -> list[bytes]:
         """Return the keys with a serial: one, and after a replacement of the instance key for a while two."""
@@ -129,6 +123,3 @@ def _read_callback_batch(
         subscriptions_by_ids(connection, subscription_ids, unseal) if subscription_ids else {},
         first_attempt_times(connection, tried),
     )
-
-
-MAX_CACHED_KEYS: Final = 10_000

@@ -7,7 +7,7 @@ is known of a receiver, which may be what killed the process before: then the ma
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Final
 
 from waypost.base.clock import Clock, machine_ms
@@ -25,26 +25,6 @@ HIDDEN_HEADER_VALUE: Final = "(not kept)"
 """Replaces in an attempt the value of a header that the partner chose: it may be a secret."""
 
 
-def callback_headers(callback: Callback, at_s: int) -> Mapping[str, str]:
-    """Return the headers of a callback: the partner's own from `meta`, then ours, which override them.
-
-    `Waypost-Callback-Id` and `webhook-id` stay the same over all attempts; `Waypost-Sequence` counts up
-    per subscription and recipient.
-
-    Args:
-        callback: which.
-        at_s: the real time of this attempt, for its signature.
-    """
-    return merge_headers(
-        callback.headers,
-        {
-            "Waypost-Callback-Id": callback.id,
-            "Waypost-Sequence": str(callback.sequence),
-            **signature_headers(callback.id, at_s, callback.body, callback.keys),
-        },
-    )
-
-
 async def deliver(
     client: VettedClient, clock: Clock, callback: Callback, *, may_send: Callable[[], bool]
 ) -> CallbackAttempt:
@@ -57,7 +37,14 @@ async def deliver(
         may_send: checked just before it is sent: an older callback must not come after a newer one.
     """
     at_ms = clock.now_ms()
-    headers = callback_headers(callback, machine_ms() // 1000)
+    headers = merge_headers(  # ours override the partner's own from `meta`
+        callback.headers,
+        {
+            "Waypost-Callback-Id": callback.id,  # the same over all attempts
+            "Waypost-Sequence": str(callback.sequence),  # counts up per subscription and recipient
+            **signature_headers(callback.id, machine_ms() // 1000, callback.body, callback.keys),
+        },
+    )
     response = await client.post(callback.url, callback.body, headers, may_send=may_send)
     theirs = callback.headers
     if theirs:
@@ -83,10 +70,6 @@ class InFlightMarks:
         self._unmarked: dict[Job, float] = {}  # with the loop's time of the request; the oldest first
         self._marking: dict[Job, asyncio.Task[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
-
-    async def mark(self, job: Job) -> bool:
-        """Mark a callback before it is posted; return False where another process works it."""
-        return bool(await self._queue.mark_in_flight([job]))
 
     def begin(self, job: Job) -> None:
         """Note that a callback is being posted; it is marked if that takes long."""
@@ -119,41 +102,30 @@ class InFlightMarks:
             return  # the outcome of the attempts is written once it can be
 
 
-class AttemptMetrics:
-    """The counters of one process, since it started.
+def record_attempt(
+    counts: CallCounters, job: Job, row: CallbackRow, attempt: CallbackAttempt, *, ended: bool | None
+) -> None:
+    """Count an attempt, and trace it where it is about a message.
 
-    Attributes:
-        counts: attempts by the class of the response's status, and by the result for the callback.
+    Args:
+        ended: True when it was delivered, False when it is given up, None when it is retried.
     """
-
-    def __init__(self) -> None:
-        self.counts = CallCounters()
-
-    def record_attempt(self, job: Job, row: CallbackRow, attempt: CallbackAttempt, *, ended: bool | None) -> None:
-        """Count an attempt, and trace it where it is about a message.
-
-        Args:
-            job: of the callbacks queue.
-            row: the callback's.
-            attempt: the attempt.
-            ended: True when it was delivered, False when it is given up, None when it is retried.
-        """
-        result = {True: "delivered", False: "given up", None: "retried"}[ended]
-        took_s = attempt.duration_ms / 1000
-        self.counts.add(took_s, status_class(attempt.status), result)
-        if row.message_id is not None and (tracer.is_enabled or not ended):
-            tracer.record(
-                TraceStep.CALLBACK_ATTEMPTED,
-                row.message_id,
-                failed=not ended,
-                took_s=took_s,
-                callback_id=row.id,
-                subscription_id=row.subscription_id,
-                app_id=row.app_id,
-                partner_id=row.partner_id,
-                position=job.position,
-                callback_event=row.event,
-                sequence=row.sequence,
-                attempt=job.attempt + 1,
-                status=attempt.status,
-            )
+    result = {True: "delivered", False: "given up", None: "retried"}[ended]
+    took_s = attempt.duration_ms / 1000
+    counts.add(took_s, status_class(attempt.status), result)
+    if row.message_id is not None and (tracer.is_enabled or not ended):
+        tracer.record(
+            TraceStep.CALLBACK_ATTEMPTED,
+            row.message_id,
+            failed=not ended,
+            took_s=took_s,
+            callback_id=row.id,
+            subscription_id=row.subscription_id,
+            app_id=row.app_id,
+            partner_id=row.partner_id,
+            position=job.position,
+            callback_event=row.event,
+            sequence=row.sequence,
+            attempt=job.attempt + 1,
+            status=attempt.status,
+        )

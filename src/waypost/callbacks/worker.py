@@ -1,6 +1,5 @@
 """Claims callbacks, delivers them, and completes them or retries them later."""
 
-import random
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -9,7 +8,8 @@ from typing import Final, NamedTuple
 from sqlalchemy import Connection
 
 from waypost.base.backoff import travel_grid_ms
-from waypost.base.clock import Clock
+from waypost.base.encryption import SecretBox
+from waypost.base.telemetry.counters import CallCounters
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
 from waypost.callbacks.circuits import (
     Circuit,
@@ -19,19 +19,16 @@ from waypost.callbacks.circuits import (
     parse_retry_after_ms,
     retry_delay_ms,
 )
-from waypost.callbacks.delivery import AttemptMetrics, InFlightMarks, deliver
-from waypost.callbacks.pausing import SubscriptionPauser
+from waypost.callbacks.delivery import InFlightMarks, deliver, record_attempt
+from waypost.callbacks.pausing import pause_if_due
 from waypost.callbacks.receivers import SLOW_RESPONSE_MS, CallbackReceiver
 from waypost.callbacks.slots import ConcurrencySlots
 from waypost.domain.callbacks import AttemptKind, Callback, CallbackAttempt, Subscription
-from waypost.outbound.vetted_client import VettedClient
-from waypost.queue.concurrency_groups import PaceCheck
+from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.queue.queue import JobQueue
 from waypost.queue.worker import JobWork, PreparedJobs
 from waypost.store.callbacks.callbacks import AttemptRecord, CallbackRow, record_attempts
 from waypost.store.callbacks.receivers import ReceiverStatus, record_receiver_statuses
-from waypost.store.database import Database
 from waypost.store.queue.job_subjects import QueueName
 from waypost.store.queue.jobs import complete_jobs, group_subscription_id, live_group, replay_group
 
@@ -55,36 +52,31 @@ class CallbackSender:
     """The work of the queue `callbacks`.
 
     Args:
-        order_hold_ms: how long a callback that fails, while others to the same receiver succeed,
-            blocks those that follow it for the same recipient.
+        pause_after_ms: after so long of nothing but failures a subscription is paused; 0: never.
+        order_hold_ms: how long a callback that fails, while others to the same receiver succeed, blocks those that
+            follow it for the same recipient.
+
+    Attributes:
+        counts: attempts by the class of the response's status, and by the result for the callback.
+        pauses: how many subscriptions this process has paused.
+        check_pace: delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few
+            slots.
     """
 
     def __init__(
-        self,
-        *,
-        database: Database,
-        queue: JobQueue,
-        reader: CallbackReader,
-        pausing: SubscriptionPauser,
-        client: VettedClient,
-        clock: Clock,
-        chance: random.Random,
-        order_hold_ms: int,
+        self, context: StageContext, secret_box: SecretBox, *, pause_after_ms: int, order_hold_ms: int
     ) -> None:
-        self._database = database
-        self._queue = queue
-        self._reader = reader
-        self._pausing = pausing
-        self._client = client
-        self._clock = clock
-        self._chance = chance
+        self._context = context
+        self._queue, self._clock, self._chance = context.queue, context.clock, context.chance
+        self._reader = CallbackReader(context, secret_box)
+        self._pause_after_ms = pause_after_ms
         self._order_hold_ms = order_hold_ms
-        self._slots = ConcurrencySlots(clock, self._clear_not_before)
-        self.release = self._slots.release
-        self._marks = InFlightMarks(queue)
+        self._slots = ConcurrencySlots(context.clock, self._clear_not_before)
+        self.check_pace, self.release = self._slots.acquire, self._slots.release
+        self._marks = InFlightMarks(context.queue)
         self._reads = 0
-        self.metrics = AttemptMetrics()
-        queue.add_wake_listener(QueueName.CALLBACKS, self._receive_wake_up)
+        self.counts, self.pauses = CallCounters(), 0
+        context.queue.add_wake_listener(QueueName.CALLBACKS, self._receive_wake_up)
 
     @property
     def callbacks_in_flight(self) -> dict[str, int]:
@@ -95,11 +87,6 @@ class CallbackSender:
             for subscription_id, receiver in receivers
             if receiver.started_ms
         }
-
-    @property
-    def pauses(self) -> int:
-        """Number of subscriptions that this process has paused."""
-        return self._pausing.pauses
 
     @property
     def circuits(self) -> Counter[str]:
@@ -119,38 +106,31 @@ class CallbackSender:
             for subscription_id in self._slots.receivers:
                 self._clear_all_not_before(subscription_id)
 
-    @property
-    def check_pace(self) -> PaceCheck:
-        """Delays callbacks to receivers that fail or are paused, without trying them; a slow receiver has few slots."""
-        return self._slots.acquire
-
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
         """Read the callbacks and subscriptions of a batch together, and update each receiver."""
         self._reads += 1
         read_number = self._reads
         subscription_ids = {group_subscription_id(group) for group in {job.concurrency_group for job in jobs}}
-        fresh_ids = set(filter(self._must_be_read, subscription_ids))
+        receivers = {subscription_id: self._slots.receivers[subscription_id] for subscription_id in subscription_ids}
+        # Only where callbacks flow is a cached subscription good enough.
+        fresh_ids = {
+            subscription_id
+            for subscription_id, receiver in receivers.items()
+            if not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
+        }
         batch = await self._reader.read(jobs, subscription_ids, fresh_ids)
         for subscription_id in batch.read_ids:
-            self._update_receiver(subscription_id, batch, read_number)
+            receiver = receivers[subscription_id]
+            was_known = receiver.is_known
+            receiver.update(batch.subscriptions.get(subscription_id), self._clock.now_ms(), read_number)
+            if not was_known:
+                self._clear_all_not_before(subscription_id)
         prepared: list[tuple[Job, JobWork]] = []
         for job in jobs:
             if job.blocking_since_ms is None and not job.is_replay:
                 job.blocking_since_ms = batch.first_tried_ms.get(job.subject.id)
             prepared.append((job, partial(self._deliver, job, batch)))
         return prepared
-
-    def _must_be_read(self, subscription_id: int) -> bool:
-        """Return True unless callbacks flow to a receiver: only then a cached subscription is good enough."""
-        receiver = self._slots.receivers[subscription_id]
-        return not receiver.is_known or receiver.circuit.state is not CircuitState.CLOSED
-
-    def _update_receiver(self, subscription_id: int, batch: CallbackBatch, read_number: int) -> None:
-        receiver = self._slots.receivers[subscription_id]
-        was_known = receiver.is_known
-        receiver.update(batch.subscriptions.get(subscription_id), self._clock.now_ms(), read_number)
-        if not was_known:
-            self._clear_all_not_before(subscription_id)
 
     async def _deliver(self, job: Job, batch: CallbackBatch) -> None:
         subscription_id = group_subscription_id(job.concurrency_group)
@@ -174,11 +154,11 @@ class CallbackSender:
         )
         if receiver.has_responded and not is_probe:
             self._marks.begin(job)
-        elif not await self._marks.mark(job):
+        elif not await self._queue.mark_in_flight([job]):
             self._queue.abandon(job)
             return
         try:
-            attempt = await deliver(self._client, self._clock, callback, may_send=is_lease_held)
+            attempt = await deliver(self._context.outbound, self._clock, callback, may_send=is_lease_held)
         finally:
             await self._marks.end(job)
         if not attempt.delivered and not is_lease_held():  # another process tries it, and records the outcome
@@ -212,7 +192,7 @@ class CallbackSender:
         receiver.circuit.record_delivered(self._clock.now_ms())
         if was_away:  # what failed meanwhile does not wait for its own schedule
             self._queue.make_retries_due(QueueName.CALLBACKS, live_group(row.subscription_id))
-        self.metrics.record_attempt(job, row, attempt, ended=True)
+        record_attempt(self.counts, job, row, attempt, ended=True)
         tried = self._make_attempt_record(job, row, attempt, True)
         await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
 
@@ -259,16 +239,18 @@ class CallbackSender:
             )
         delay_ms = retry_delay_ms(job.attempt + 1, self._chance)
         ended = None if delay_ms is not None else False
-        self.metrics.record_attempt(job, row, attempt, ended=ended)
+        record_attempt(self.counts, job, row, attempt, ended=ended)
         tried = self._make_attempt_record(job, row, attempt, ended)
-        if await self._pausing.pause_if_due(subscription, circuit, attempt):
+        paused = await pause_if_due(self._context, subscription, circuit, attempt, pause_after_ms=self._pause_after_ms)
+        if paused is not None:
+            self.pauses += paused
             self._reader.drop_subscription(row.subscription_id)
             receiver.pause_known_from = self._reads + 1  # a read that is running may not know it yet
             receiver.circuit.apply(CircuitEvent.PAUSED)
         if delay_ms is None:
             await self._queue.complete(job, _record, _CallbackProgress(_replay_position(job), tried, health))
         else:
-            await self._database.join(_record, _CallbackProgress(None, tried, health))
+            await self._context.database.join(_record, _CallbackProgress(None, tried, health))
             await self._queue.retry_later(
                 job,
                 due_ms=self._retry_due_ms(circuit, now_ms, delay_ms, retry_after_ms),

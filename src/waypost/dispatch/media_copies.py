@@ -5,15 +5,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from waypost.base.clock import Clock
 from waypost.base.telemetry.logs import log
 from waypost.dispatch.uploads import NotifyUploadEnd, UploadScheduler
 from waypost.domain.app import AppRoute, OperatorAccount
 from waypost.domain.media import UploadedMedia, handle_lines
 from waypost.domain.outcome import OperatorRejected, OperatorUnavailable, Outcome
-from waypost.operators.contract import Operators, OperatorUpload
-from waypost.store.database import Database
-from waypost.store.media.files import MediaFiles
+from waypost.operators.contract import OperatorUpload
+from waypost.queue.context import StageContext
 from waypost.store.media.media import (
     KnownMediaCopies,
     MediaReferences,
@@ -37,20 +35,16 @@ _log = log("dispatch")
 class MediaCopies:
     """The operator's copies of our media: one for each number, and a handle for each operator app."""
 
-    def __init__(self, *, database: Database, files: MediaFiles, operators: Operators, clock: Clock) -> None:
-        self._database = database
-        self._files = files
-        self._operators = operators
-        self._clock = clock
+    def __init__(self, context: StageContext) -> None:
+        self._database, self._files = context.database, context.files
+        self._operators, self._clock = context.operators, context.clock
         self._uploads = UploadScheduler()
         self._retried_messages: set[str] = set()
         # By location and our id: the operator's id, and when it was dropped.
         self._dropped_copies: dict[tuple[str, str], tuple[str, int]] = {}
 
     async def find_copies(self, queries: Sequence[MediaReferences]) -> list[KnownMediaCopies]:
-        """Return the copies of the media that outbound jobs refer to; most refer to none, and cost nothing."""
-        if not any(query.references for query in queries):
-            return [NO_COPIES] * len(queries)
+        """Return the copies of the media that outbound jobs refer to."""
         return await self._database.read(find_copies, queries, self._clock.now_ms())
 
     async def find_samples(
@@ -60,6 +54,8 @@ class MediaCopies:
 
         A reference that is several handles of ours, a line each, gets the operator's joined likewise.
         """
+        if not references:
+            return NO_COPIES
         lines = {whole: handle_lines(whole) for whole in references}
         names = dict.fromkeys((*references, *(line for each in lines.values() for line in each)))
         [known] = await self.find_copies([MediaReferences(partner_id, self._sample_location(account), tuple(names))])

@@ -1,6 +1,6 @@
 """Submits, edits and deletes templates at the operator."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -11,15 +11,12 @@ from waypost.dispatch.template_outcomes import TemplateOutcome, TemplateOutcomes
 from waypost.dispatch.uploads import UploadFailure
 from waypost.domain.app import OperatorAccount
 from waypost.domain.direct_calls import CallNotOffered, GetTemplate, ListTemplates, OperatorTemplate, TemplateDetail
-from waypost.domain.outcome import OperatorAccepted, OperatorRejected, OperatorUnavailable, Outcome, OutcomeUncertain
+from waypost.domain.outcome import OperatorUnavailable, Outcome, OutcomeUncertain
 from waypost.domain.templates.template import Template, TemplateStatus, sample_references
 from waypost.notifications.template_sync import is_same_template
-from waypost.operators.contract import Operators
+from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.queue.queue import JobQueue
 from waypost.store.apps.operator_history import NO_OPERATOR_TEMPLATE, template_with_operator
-from waypost.store.database import Database
-from waypost.store.directory import Directory
 from waypost.store.media.media import KnownMediaCopies
 from waypost.store.queue.job_subjects import SubjectKind
 
@@ -31,36 +28,25 @@ class TemplateActions:
     """Runs the jobs that are about templates."""
 
     def __init__(
-        self,
-        *,
-        database: Database,
-        queue: JobQueue,
-        directory: Directory,
-        operators: Operators,
-        copies: MediaCopies,
-        outcomes: TemplateOutcomes,
-        retries: OutboundRetries,
-        slots: OperatorSlots,
+        self, context: StageContext, copies: MediaCopies, retries: OutboundRetries, slots: OperatorSlots
     ) -> None:
-        self._database = database
-        self._queue = queue
-        self._directory = directory
-        self._operators = operators
+        self._database, self._queue, self._directory = context.database, context.queue, context.directory
+        self._operators = context.operators
         self._copies = copies
-        self._outcomes = outcomes
+        self._outcomes = TemplateOutcomes(context.clock, context.ids)
         self._retries = retries
         self._slots = slots
 
-    async def run_job(self, job: Job, template: Template, failure: UploadFailure | None) -> None:
+    async def run_job(self, job: Job, templates: Mapping[str, Template], failure: UploadFailure | None) -> None:
         """Send the template request of a job to the operator, and complete the job or retry it later.
 
         Args:
-            job: claimed.
-            template: as it was when the job was claimed.
+            templates: by id, as they were when the job was claimed.
             failure: of the uploads that the job has waited for, where they failed.
         """
-        app = await self._directory.app(template.app_id)
-        template, account = await self._read_with_account(template)
+        kind = job.subject.kind
+        app = await self._directory.app(templates[job.subject.id].app_id)
+        template, account = await self._read_with_account(job.subject.id)
         self._slots.set_account(job, account.id)
         if isinstance(failure, Exception):
             raise failure
@@ -69,7 +55,7 @@ class TemplateActions:
             return
         self._slots.begin_call(job)
         try:
-            outcome = failure or await self._send_request(job.subject.kind, template, account)
+            outcome = failure or await self._send_request(kind, template, account)
         finally:
             self._slots.end_call(job)
         if isinstance(outcome, KnownMediaCopies):
@@ -77,27 +63,17 @@ class TemplateActions:
             self._copies.upload_samples(account, missing, partial(self._retries.resume_after_uploads, job))
             self._queue.park(job)
             return
-        match outcome:
-            case OutcomeUncertain(text=text):
-                outcome = OperatorUnavailable(text)
-            case _:
-                pass
-        match outcome:
-            case OperatorUnavailable():
-                final_outcome = TemplateOutcome(
-                    job.position, job.subject.kind, template.id, app, account.id, outcome, template.modified_on_ms
-                )
-                self._retries.pause_peers(job, account, outcome)
-                edit = template.pending_edit
-                since_ms = template.modified_on_ms if edit is None else edit.at_ms
-                await self._retries.retry_or_fail(job, since_ms, outcome, final_outcome)
-            case OperatorAccepted() | OperatorRejected() | OperatorTemplate() | None:
-                item = TemplateOutcome(
-                    job.position, job.subject.kind, template.id, app, account.id, outcome, template.modified_on_ms
-                )
-                await self._queue.complete(job, self._outcomes.record, item)
-                if job.subject.kind in _TEXT_CHANGES:
-                    self._directory.invalidate()  # so that every process sends it by the version that the operator has
+        if isinstance(outcome, OutcomeUncertain):
+            outcome = OperatorUnavailable(outcome.text)
+        if isinstance(outcome, OperatorUnavailable):
+            self._retries.pause_peers(job, account, outcome)
+            edit = template.pending_edit
+            if await self._retries.retry(job, template.modified_on_ms if edit is None else edit.at_ms, outcome):
+                return
+        item = TemplateOutcome(job.position, kind, template.id, app, account.id, outcome, template.modified_on_ms)
+        await self._queue.complete(job, self._outcomes.record, item)
+        if kind in _TEXT_CHANGES:
+            self._directory.invalidate()  # so that every process sends it by the version that the operator has
 
     async def _send_request(
         self, kind: SubjectKind, template: Template, account: OperatorAccount
@@ -145,12 +121,12 @@ class TemplateActions:
             return next((listed for listed in response if is_same_template(template, listed)), None)
         return response
 
-    async def _read_with_account(self, template: Template) -> tuple[Template, OperatorAccount]:
-        """Return the template as it is now, with its business account's operator account, both of one moment.
+    async def _read_with_account(self, template_id: str) -> tuple[Template, OperatorAccount]:
+        """Return a template as it is now, with its business account's operator account, both of one moment.
 
         It is read by the business account, which outlives the app that created the template.
         """
-        template_and_account = await self._database.read(template_with_operator, template.id, self._directory.unseal)
+        template_and_account = await self._database.read(template_with_operator, template_id, self._directory.unseal)
         if template_and_account is None:
-            raise LookupError(f"template {template.id} has no operator account")
+            raise LookupError(f"template {template_id} has no operator account")
         return template_and_account

@@ -1,56 +1,125 @@
-"""Claims outbound jobs, marks them in flight, and passes each to its sender."""
+"""The work of outbound jobs: take them, ask whether each may be sent, mark it in flight, send it, record its outcome."""
 
-from collections.abc import Awaitable, Callable, Sequence
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
-from waypost.base.telemetry.counters import CallCounters
+from sqlalchemy import Connection
+
+from waypost.base.backoff import delay_ms
+from waypost.base.ids import is_uuid
+from waypost.base.telemetry.counters import CallCounters, LabelLimiter
 from waypost.base.telemetry.tracing import TraceStep, tracer
-from waypost.dispatch.message_outcomes import MessageOutcomes, UnconfirmedTimeout, app_of_message
-from waypost.dispatch.message_sender import MessageSender, OutboundBatch, is_unsent, read_outbound_batch
+from waypost.dispatch.media_copies import NO_COPIES, MediaCopies, number_location
+from waypost.dispatch.message_outcomes import MessageOutcome, MessageOutcomes, UnconfirmedTimeout, app_of_message
 from waypost.dispatch.operator_circuits import OperatorCircuits
-from waypost.dispatch.retries import OutboundRetries
+from waypost.dispatch.pacing import Pacer
+from waypost.dispatch.retries import OPERATOR_RETRY_SCHEDULES_S, OutboundRetries
 from waypost.dispatch.slots import OperatorSlots
 from waypost.dispatch.template_actions import TemplateActions
-from waypost.domain.message import reply_target_id
+from waypost.dispatch.uploads import UploadFailure
+from waypost.domain.app import App, AppRoute
+from waypost.domain.message import Message, MessageState, media_references, reply_target_id
+from waypost.domain.outcome import (
+    OperatorAccepted,
+    OperatorRejected,
+    OperatorUnavailable,
+    Outcome,
+    OutcomeUncertain,
+    RetryReason,
+)
 from waypost.domain.templates.template import Template
+from waypost.queue.context import StageContext
 from waypost.queue.job import Job
-from waypost.queue.queue import JobQueue
-from waypost.queue.worker import PreparedJobs, failing_work
-from waypost.store.database import Database
-from waypost.store.directory import Directory
-from waypost.store.encoding import decode_content
-from waypost.store.messages.messages import CACHED_MESSAGES, MessageRow, messages_by_ids
-from waypost.store.queue.job_subjects import TEMPLATE_KINDS, SubjectKind
+from waypost.queue.worker import JobWork, PreparedJobs, failing_work
+from waypost.store.media.media import KnownMediaCopies, MediaReferences
+from waypost.store.messages.messages import CACHED_MESSAGES, MessageRow, decode_message, messages_by_ids
+from waypost.store.queue.job_subjects import TEMPLATE_KINDS, QueueName
+from waypost.store.templates.templates import templates_by_ids
+
+STOPPED_WHILE_SENDING: Final = OutcomeUncertain("the service stopped while this message was being sent")
+MEDIA_LOST: Final = OperatorUnavailable("the operator may have lost its media")
+
+
+@dataclass(frozen=True, slots=True)
+class OutboundBatch:
+    """The subjects of the jobs of one claim.
+
+    Attributes:
+        messages: decoded; those that have their content.
+        replied_to: the operator's id by partner and our id of the message.
+        routes: by app, as found for the first message of the batch: a switch of the operator meanwhile never sends with
+            one's number and the other's credentials (decision 0033).
+    """
+
+    rows: dict[str, MessageRow]
+    messages: dict[str, Message]
+    templates: dict[str, Template]
+    replied_to: dict[tuple[int, str], str]
+    routes: dict[str, AppRoute]
+
+
+@dataclass(slots=True)
+class _Sending:
+    """A message that may be sent now."""
+
+    job: Job
+    row: MessageRow
+    message: Message
+    route: AppRoute
+    media: KnownMediaCopies = NO_COPIES
 
 
 class OutboundDispatcher:
-    """The work of the queue `outbound`."""
+    """The work of the queues `outbound` and `unconfirmed`.
+
+    Args:
+        in_flight: number of slots.
+        per_second: throughput of a source that has none of its own.
+        message_ttl_ms: a job that stays unavailable so long after acceptance fails.
+        uncertain_for_ms: how long an uncertain message waits for a status that carries our id.
+
+    Attributes:
+        counts: messages sent to the operator, by outcome and class of the operator's code.
+        check_pace: decides whether a job may start: by the circuit of its account, its slots, its pace.
+    """
 
     def __init__(
-        self,
-        *,
-        database: Database,
-        queue: JobQueue,
-        directory: Directory,
-        sender: MessageSender,
-        circuits: OperatorCircuits,
-        slots: OperatorSlots,
-        template_actions: TemplateActions,
-        retries: OutboundRetries,
+        self, context: StageContext, *, in_flight: int, per_second: int, message_ttl_ms: int, uncertain_for_ms: int
     ) -> None:
-        self._database = database
-        self._queue = queue
-        self._directory = directory
-        self._sender = sender
-        self._circuits = circuits
-        self._slots = slots
-        self._template_actions = template_actions
-        self._retries = retries
+        self._context = context
+        self._queue, self._directory, self._clock = context.queue, context.directory, context.clock
+        wake = partial(context.queue.clear_not_before, QueueName.OUTBOUND)
+        self._pacer = Pacer(per_second=per_second)
+        self._slots = OperatorSlots(context.clock, in_flight=in_flight, pace=self._pacer, clear_not_before=wake)
+        self._circuits = OperatorCircuits(
+            context.clock, context.chance, pace=self._slots.check_pace, clear_not_before=wake
+        )
+        self.check_pace = self._circuits.check_pace
+        self._copies = MediaCopies(context)
+        self._outcomes = MessageOutcomes(
+            context.clock, context.ids, uncertain_for_ms=uncertain_for_ms, hold_ms=context.hold_ms
+        )
+        self._retries = OutboundRetries(context, self._pacer, message_ttl_ms=message_ttl_ms)
+        self._template_actions = TemplateActions(context, self._copies, self._retries, self._slots)
+        self.counts = CallCounters()
+        self._code_labels = LabelLimiter()
 
     @property
-    def counts(self) -> CallCounters:
-        """Messages sent to the operator, by outcome and class of the operator's code."""
-        return self._sender.counts
+    def is_uploading(self) -> bool:
+        """True if any medium is being uploaded to the operator."""
+        return self._copies.is_uploading
+
+    def set_travelling(self, is_travelling: bool) -> None:
+        """Note that the clock is being advanced, or no longer: meanwhile retries and probes share its stops."""
+        self._circuits.set_travelling(is_travelling)
+        self._retries.is_travelling = is_travelling
+
+    async def close(self) -> None:
+        """Cancel running uploads."""
+        await self._copies.close()
 
     def release(self, job: Job) -> None:
         """Return what a job took when it was admitted: it has ended, or is parked."""
@@ -59,98 +128,280 @@ class OutboundDispatcher:
         self._slots.release(job)
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
-        """Mark the jobs to be sent as in flight, on disk, and return the work of each job.
+        """Mark the messages to be sent as in flight, on disk, and return the work of each job.
 
-        A claim is only a lease. A job that was in flight when it is claimed again may already have been
-        read by its recipient and is not sent again; one that was merely claimed was never sent (decision
-        0006).
+        A claim is only a lease. A job that was in flight when it is claimed again may already have been read by its
+        recipient and is not sent again; one that was merely claimed was never sent (decision 0006). Errors on our side
+        are found before the mark: after it, the outcome would be uncertain.
         """
+        batch = await self._read_batch(jobs)
+        work: dict[Job, JobWork] = {}
+        sendings: list[_Sending] = []
+        for job in jobs:
+            failure = self._retries.upload_failures.pop(job, None)
+            row = batch.rows.get(job.subject.id)
+            if job.subject.kind in TEMPLATE_KINDS:
+                work[job] = partial(self._template_actions.run_job, job, batch.templates, failure)
+            elif row is None or row.state != MessageState.ACCEPTED or job.was_in_flight:
+                work[job] = partial(self._record_sent_before, job, row)
+            else:
+                try:
+                    route = await self._find_route(row, batch)
+                    pause_cause = self._find_pause(job, route)
+                    message = batch.messages.get(row.id) or decode_message(row)
+                except Exception as error:  # noqa: BLE001  a defect belongs to its job
+                    work[job] = failing_work(error)
+                    continue
+                if pause_cause is not None:
+                    work[job] = partial(self._abandon_paused, job, row, route, pause_cause)
+                elif failure is not None:
+                    work[job] = partial(self._apply_upload_failure, job, row, route, failure)
+                else:
+                    sendings.append(_Sending(job, row, message, route))
+        await self._find_media(sendings)
+        # A job whose media must be uploaded first is not being sent, and takes no slot while it waits: however slow an
+        # upload is, it delays only those who need it. Then the job is claimed again.
+        for sending in sendings:
+            if sending.media.missing:
+                work[sending.job] = partial(self._upload_first, sending)
+        sendings = [sending for sending in sendings if not sending.media.missing]
+        if sendings:
+            marked = set(await self._queue.mark_in_flight([sending.job for sending in sendings]))
+            for sending in sendings:
+                job = sending.job
+                if job not in marked:  # another process works it now: the lease ran out
+                    work[job] = partial(self._abandon, job)
+                    continue
+                work[job] = partial(self._send, sending, batch)
+                if tracer.is_enabled:
+                    tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
+        return [(job, work[job]) for job in jobs]
+
+    async def _read_batch(self, jobs: Sequence[Job]) -> OutboundBatch:
+        """Read what jobs are about; nothing where all is in memory, as after the acceptance of messages."""
         ids = {job.subject.id for job in jobs}
         # Nothing can have changed since these were enqueued.
         untouched = {job.subject.id for job in jobs if not (job.attempt or job.defects or job.was_in_flight)}
-        known = self._database.cache.pop_rows(CACHED_MESSAGES, untouched)
-        batch = await self._cached_batch(ids, known)
-        if batch is None:
-            batch = await self._database.read(read_outbound_batch, ids, known)
-        to_send = [
-            job
-            for job in jobs
-            if job.subject.kind is SubjectKind.MESSAGE
-            and not job.was_in_flight
-            and is_unsent(batch.messages.get(job.subject.id))
+        rows = self._context.database.cache.pop_rows(CACHED_MESSAGES, untouched)
+        messages = {row.id: decode_message(row) for row in rows.values() if row.content}
+        if len(rows) == len(ids) and not any(reply_target_id(message.content) for message in messages.values()):
+            templates: dict[str, Template] = {}
+            for template_id in {row.template_id for row in rows.values() if row.template_id}:
+                template = await self._directory.template_by_id(template_id)
+                if template is None:
+                    break
+                templates[template_id] = template
+            else:
+                return OutboundBatch(rows, messages, templates, {}, {})
+        return await self._context.database.read(_read_batch, ids, rows, messages)
+
+    async def _find_route(self, row: MessageRow, batch: OutboundBatch) -> AppRoute:
+        route = batch.routes.get(row.app_id)
+        if route is None:
+            route = await self._directory.app_route(row.app_id)
+            if route is None:
+                raise LookupError(f"message {row.id} has no app, or its app no operator account")
+            batch.routes[row.app_id] = route
+            self._pacer.set_throughput(route.app.phone_number, route.app.per_second)
+        return route
+
+    def _find_pause(self, job: Job, route: AppRoute) -> OperatorUnavailable | None:
+        """Return why a message waits after all, now that its account is known; None if it is sent."""
+        self._slots.set_account(job, route.account.id)
+        return self._pacer.account_pause(
+            job, route.account, self._clock.now_ms(), business_account_id=route.app.business_account_id
+        ) or self._circuits.blocking_cause(job, route.account)
+
+    async def _find_media(self, sendings: Sequence[_Sending]) -> None:
+        """Find the copies of the media that messages refer to; most refer to none, and cost nothing."""
+        references = [media_references(sending.message.content) for sending in sendings]
+        if not any(references):
+            return
+        queries = [
+            MediaReferences(sending.route.app.partner_id, number_location(sending.route), names)
+            for sending, names in zip(sendings, references, strict=True)
         ]
-        # Errors on our side are found before the mark: after it, the outcome would be uncertain.
-        unready = await self._sender.find_routes(to_send, batch)
-        for job in jobs:
-            failure = self._retries.pop_failure(job)
-            if failure is not None:
-                batch.failures[job.position] = failure
-        ready = [
-            job
-            for job in to_send
-            if job.position not in unready
-            and job.position not in batch.failures
-            and job.position not in batch.account_pauses
-        ]
-        await self._sender.find_media(ready, batch)
-        # A job whose media must be uploaded first is not being sent: its work is the upload, and then
-        # it is claimed again.
-        ready = [job for job in ready if not batch.media[job.position].missing]
-        if ready:
-            marked = await self._queue.mark_in_flight(ready)
-            batch.lost_positions.update(job.position for job in ready if job not in marked)
-            if tracer.is_enabled:
-                for job in marked:
-                    tracer.record(TraceStep.IN_FLIGHT, job.subject.id, position=job.position, attempt=job.attempt)
-        return [
-            (job, failing_work(unready[job.position]) if job.position in unready else self._work_of(job, batch))
-            for job in jobs
-        ]
+        for sending, media in zip(sendings, await self._copies.find_copies(queries), strict=True):
+            sending.media = media
 
-    async def _cached_batch(self, ids: set[str], known: dict[str, MessageRow]) -> OutboundBatch | None:
-        """Return the batch of messages that are all in memory, with templates as the API has just used them.
+    # The work of one job.
 
-        None if the store has to be read: for other messages, for templates to be submitted, for replies.
-        """
-        if len(known) < len(ids):
-            return None
-        templates: dict[str, Template] = {}
-        for template_id in {row.template_id for row in known.values() if row.template_id}:
-            template = await self._directory.template_by_id(template_id)
-            if template is None:
-                return None
-            templates[template_id] = template
-        if any(reply_target_id(decode_content(row.kind, row.content)) for row in known.values() if row.content):
-            return None
-        return OutboundBatch(known, templates, {})
-
-    def _work_of(self, job: Job, batch: OutboundBatch) -> Callable[[], Awaitable[None]]:
-        if job.position in batch.lost_positions:
-            return partial(self._abandon_lost, job)
-        if job.subject.kind in TEMPLATE_KINDS:
-            failure = batch.failures.get(job.position)
-            return lambda: self._template_actions.run_job(job, batch.templates[job.subject.id], failure)
-        return partial(self._sender.send_job, job, batch)
-
-    async def _abandon_lost(self, job: Job) -> None:
-        """Abandon a job that another process works now: the lease ran out before it could be sent."""
+    async def _abandon(self, job: Job) -> None:
         self._queue.abandon(job)
 
-
-class UnconfirmedExpiry:
-    """The work of the queue `unconfirmed`: messages that may have been sent."""
-
-    def __init__(self, *, database: Database, queue: JobQueue, directory: Directory, messages: MessageOutcomes) -> None:
-        self._database = database
-        self._queue = queue
-        self._directory = directory
-        self._messages = messages
-
-    async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
-        """Return the work that fails each message that is still uncertain."""
-        rows = await self._database.read(messages_by_ids, {job.subject.id for job in jobs})
-        return [(job, lambda job=job: self._fail_unconfirmed(job, rows[job.subject.id])) for job in jobs]
-
-    async def _fail_unconfirmed(self, job: Job, row: MessageRow) -> None:
+    async def _record_sent_before(self, job: Job, row: MessageRow | None) -> None:
+        """Record that a message may have been sent, or that there is nothing to send: a status came first."""
+        if row is None:
+            raise LookupError(f"message {job.subject.id} is not in the store")
         app = await app_of_message(self._directory, row)
-        await self._queue.complete(job, self._messages.end_unconfirmed, UnconfirmedTimeout(job.position, row.id, app))
+        await self._complete(job, row, app, STOPPED_WHILE_SENDING if job.was_in_flight else None)
+
+    async def _abandon_paused(self, job: Job, row: MessageRow, route: AppRoute, cause: OperatorUnavailable) -> None:
+        """Abandon a job whose operator account is paused or away, or fail it if it has waited for all its lifetime.
+
+        The pacer or the account's circuit makes its group wait. Nothing is sent to the operator, so this is the one
+        place where such a message can become too old: only a few of its group are tried.
+        """
+        if self._clock.now_ms() < row.accepted_on_ms + self._retries.message_ttl_ms:
+            self._queue.abandon(job)
+            return
+        self._circuits.expect_expired(job)
+        await self._give_up(job, row, route.app, cause)
+
+    async def _upload_first(self, sending: _Sending) -> None:
+        missing, job = sending.media.missing.values(), sending.job
+        resume = partial(self._retries.resume_after_uploads, job)
+        self._copies.upload_message_media(sending.route, missing, resume)
+        self._queue.park(job)
+
+    async def _apply_upload_failure(self, job: Job, row: MessageRow, route: AppRoute, failure: UploadFailure) -> None:
+        match failure:
+            case OperatorRejected():
+                await self._complete(job, row, route.app, failure)
+            case OperatorUnavailable():
+                self._circuits.record_outcome(job, route.account, failure)
+                await self._retry_or_fail(job, row, route, failure)
+            case Exception():
+                raise failure
+
+    async def _send(self, sending: _Sending, batch: OutboundBatch) -> None:
+        """Send a message that is marked in flight, and record the outcome or retry it later."""
+        job, row, route = sending.job, sending.row, sending.route
+        if not self._queue.is_lease_held(job):
+            # Stopped for longer than a lease since the mark: another process has found the job in flight.
+            self._queue.abandon(job)
+            return
+        self._slots.begin_call(job)
+        try:
+            outcome = await self._call_operator(sending, batch)
+        finally:
+            self._slots.end_call(job)
+            self._pacer.record_response(job, self._clock.now_ms())
+        self._circuits.record_outcome(job, route.account, outcome)
+        if await self._copies.drop_lost_copies(row.id, route, sending.media, outcome):
+            await self._retries.retry_after(job, row.id, MEDIA_LOST, 0)
+        elif isinstance(outcome, OperatorRejected) and outcome.retry_once and not job.attempt:
+            wait_ms = delay_ms(OPERATOR_RETRY_SCHEDULES_S[RetryReason.ONCE], 1, self._context.chance)
+            await self._retries.retry_after(job, row.id, outcome, wait_ms)
+        elif isinstance(outcome, OperatorUnavailable):
+            self._retries.pause_peers(job, route.account, outcome, route.app.business_account_id)
+            await self._retry_or_fail(job, row, route, outcome)
+        else:
+            await self._complete(job, row, route.app, outcome)
+
+    async def _call_operator(self, sending: _Sending, batch: OutboundBatch) -> Outcome:
+        job, row, route = sending.job, sending.row, sending.route
+        reply_to = reply_target_id(sending.message.content)
+        began_s = time.perf_counter()
+        outcome = await self._context.operators.adapter(route.account).send(
+            route.account,
+            route.app,
+            sending.message,
+            template=batch.templates.get(row.template_id or ""),
+            reply_to=batch.replied_to.get((route.app.partner_id, reply_to), reply_to) if reply_to else None,
+            copies=sending.media.copies,
+        )
+        took_s = time.perf_counter() - began_s
+        failed, name, code = not isinstance(outcome, OperatorAccepted), OUTCOME_NAMES[type(outcome)], _code_of(outcome)
+        self.counts.add(took_s, name, self._code_labels(_code_class(code)))
+        if tracer.is_enabled or failed:
+            tracer.record(
+                TraceStep.OPERATOR_RESPONDED,
+                row.id,
+                failed=failed,
+                took_s=took_s,
+                position=job.position,
+                app_id=route.app.id,
+                outcome=name,
+                code=code,
+                request_id=row.request_id,
+            )
+        return outcome
+
+    async def _retry_or_fail(self, job: Job, row: MessageRow, route: AppRoute, outcome: OperatorUnavailable) -> None:
+        in_outage = self._circuits.is_open(route.account)
+        if not await self._retries.retry(job, row.accepted_on_ms, outcome, message_id=row.id, in_outage=in_outage):
+            await self._give_up(job, row, route.app, outcome)
+
+    async def _give_up(self, job: Job, row: MessageRow, app: App, outcome: OperatorUnavailable) -> None:
+        """Fail a message that has been unavailable for all its lifetime."""
+        reason = f"given up after the message's lifetime: {outcome.text}"
+        await self._complete(job, row, app, OperatorRejected(outcome.partner_code, reason))
+
+    async def _complete(
+        self,
+        job: Job,
+        row: MessageRow,
+        app: App,
+        outcome: OperatorAccepted | OperatorRejected | OutcomeUncertain | None,
+    ) -> None:
+        await self._queue.complete(job, self._outcomes.record, MessageOutcome(job.position, row.id, app, outcome))
+        if tracer.is_enabled:
+            name = OUTCOME_NAMES[type(outcome)]
+            tracer.record(TraceStep.COMPLETED, row.id, position=job.position, app_id=app.id, outcome=name)
+
+    # The queue of messages that may have been sent.
+
+    async def prepare_unconfirmed(self, jobs: Sequence[Job]) -> PreparedJobs:
+        """Return the work that fails each message that is still uncertain."""
+        rows = await self._context.database.read(messages_by_ids, {job.subject.id for job in jobs})
+
+        async def fail(job: Job) -> None:
+            row = rows[job.subject.id]
+            timeout = UnconfirmedTimeout(job.position, row.id, await app_of_message(self._directory, row))
+            await self._queue.complete(job, self._outcomes.end_unconfirmed, timeout)
+
+        return [(job, partial(fail, job)) for job in jobs]
+
+
+def _read_batch(
+    connection: Connection, ids: set[str], known: dict[str, MessageRow], decoded: dict[str, Message]
+) -> OutboundBatch:
+    """Read the subjects of jobs, messages and templates; the messages that are known need not be read."""
+    read = messages_by_ids(connection, ids - known.keys())
+    rows = known | read
+    messages = decoded | {row.id: decode_message(row) for row in read.values() if row.content}
+    replied_to = {
+        reply_to
+        for message in messages.values()
+        if (reply_to := reply_target_id(message.content)) and is_uuid(reply_to)
+    }
+    template_ids = {row.template_id for row in rows.values() if row.template_id}
+    return OutboundBatch(
+        rows,
+        messages,
+        templates_by_ids(connection, template_ids | (ids - rows.keys())),
+        {
+            (row.partner_id, row.id): row.operator_message_id
+            for row in messages_by_ids(connection, replied_to).values()
+            if row.operator_message_id
+        },
+        {},
+    )
+
+
+OUTCOME_NAMES: Final[dict[type[Outcome | None], str]] = {  # of counters and trace records
+    OperatorAccepted: "accepted",
+    OperatorRejected: "rejected",
+    OperatorUnavailable: "unavailable",
+    OutcomeUncertain: "uncertain",
+    type(None): "known already",  # a status came before the response
+}
+
+
+def _code_of(outcome: Outcome) -> int | None:
+    """Return the operator's own code, where it gave one."""
+    match outcome:
+        case OperatorRejected(code=code, operator_code=own):
+            return code if own is None else own
+        case OperatorUnavailable(code=code):
+            return code or None
+        case OperatorAccepted() | OutcomeUncertain():
+            return None
+
+
+def _code_class(code: int | None) -> str:
+    """Return the code's thousand, `131xxx` for example: there are hundreds of codes, and a dozen of these."""
+    if code is None:
+        return "none"
+    return f"{code // 1000}xxx" if code >= 1000 else str(code)

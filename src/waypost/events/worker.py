@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from waypost.base.clock import Clock
-from waypost.base.ids import Ids, is_uuid
+from waypost.base.ids import is_uuid
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.app import OperatorAccount
@@ -35,13 +34,11 @@ from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, Known
 from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
 from waypost.events.templates import apply_template_event, check_repeated_event
 from waypost.notifications.state_changes import StateChangeRecorder
-from waypost.operators.contract import Operator, Operators
+from waypost.operators.contract import Operator
+from waypost.queue.context import StageContext
 from waypost.queue.job import Job, PermanentDefect
-from waypost.queue.queue import JobQueue
 from waypost.queue.worker import JobWork, PreparedJobs, failing_work
 from waypost.store.contract import StoreUnavailable
-from waypost.store.database import Database
-from waypost.store.directory import Directory
 from waypost.store.queue.inbound_webhooks import (
     CACHED_ITEMS,
     NewItem,
@@ -95,34 +92,12 @@ class EventIngester:
     """Applies the items of webhooks: in the transaction that stores them, or as the work of the queue `webhooks`.
 
     An item that cannot be read becomes a dead letter. One that our own code fails on becomes a job, as does one that
-    follows such an item. So does every
-    item of a webhook that cannot be applied as a whole: then each is tried alone.
-
-    Args:
-        public_url: where receivers fetch media, without a slash at its end.
-        hold_ms: how long after a message was accepted its events are delayed.
+    follows such an item. So does every item of a webhook that cannot be applied as a whole: then each is tried alone.
     """
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        queue: JobQueue,
-        directory: Directory,
-        operators: Operators,
-        clock: Clock,
-        ids: Ids,
-        public_url: str,
-        hold_ms: int,
-    ) -> None:
-        self._database = database
-        self._queue = queue
-        self._directory = directory
-        self._operators = operators
-        self._clock = clock
-        self._ids = ids
-        self._public_url = public_url
-        self._hold_ms = hold_ms
+    def __init__(self, context: StageContext) -> None:
+        self._context = context
+        self._database, self._queue = context.database, context.queue
         self._known_names = KnownNames()
         self._log = log("events")
         self.counts: Counter[str] = Counter()
@@ -145,7 +120,7 @@ class EventIngester:
                 self._count(item)
 
     def _read_events(self, account: OperatorAccount, webhook: InboundWebhook) -> Iterator[Event | None]:
-        adapter = self._operators.adapter(account)
+        adapter = self._context.operators.adapter(account)
         for item in webhook.items:
             try:
                 if item.defect is not None:
@@ -179,7 +154,7 @@ class EventIngester:
             applied[webhook.id].append(_ReadItem(0, item_id, webhook.operator_account_id, item.event))
         self._apply_events(connection, [item for items in applied.values() for item in items])
         for event in repeated:
-            check_repeated_event(connection, event, self._clock.now_ms())
+            check_repeated_event(connection, event, self._context.clock.now_ms())
         return list(applied.values())
 
     async def prepare(self, jobs: Sequence[Job]) -> PreparedJobs:
@@ -192,7 +167,7 @@ class EventIngester:
         if len(rows) < len(ids):
             rows |= await self._database.read(items_by_ids, ids - rows.keys())
         accounts = {
-            account_id: await self._directory.operator_account(account_id)
+            account_id: await self._context.directory.operator_account(account_id)
             for account_id in {job.subject.account_id for job in jobs}
         }
         items: list[tuple[Job, _ReadItem]] = []
@@ -248,7 +223,7 @@ class EventIngester:
         account = accounts[job.subject.account_id]
         if account is None:
             raise LookupError(f"operator account {job.subject.account_id} is not there any more")
-        return self._operators.adapter(account)
+        return self._context.operators.adapter(account)
 
     def _count(self, item: _ReadItem) -> None:
         event = item.event
@@ -272,12 +247,13 @@ class EventIngester:
         """Apply events: states, trace and callbacks, in the caller's transaction."""
         if not items:
             return
-        at_ms = self._clock.now_ms()
-        recorder = StateChangeRecorder(connection, self._ids, at_ms, hold_ms=self._hold_ms)
+        stage = self._context
+        at_ms = stage.clock.now_ms()
+        recorder = StateChangeRecorder(connection, stage.ids, at_ms, hold_ms=stage.hold_ms)
         lookup = EventLookup(connection, (item.event for item in items))
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
-        context = EventContext(connection, recorder, lookup, self._ids, at_ms, self._public_url, names, self.ignored)
+        context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
         if not any(_may_change_names(item.event) for item in items):  # else each is applied in its turn
             statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
             record_user_ids(context, statuses)

@@ -349,14 +349,14 @@ METRICS: Final = (  # Source: decision 0046
         _C,
         ("status", "result"),
         "Callback attempts, by the class of the response's status and by result: delivered, retried or given up.",
-        lambda context: sorted(context.services.callbacks.metrics.counts.outcomes.items()),
+        lambda context: sorted(context.services.callbacks.counts.outcomes.items()),
     ),
     MetricRow(
         "callback_seconds",
         _H,
         ("status",),
         "Response time of a receiver for one attempt.",
-        lambda context: _call_time_samples(context.services.callbacks.metrics.counts),
+        lambda context: _call_time_samples(context.services.callbacks.counts),
     ),
     MetricRow(
         "callback_receivers",
