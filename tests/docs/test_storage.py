@@ -5,7 +5,7 @@ from typing import Final
 
 from tests.docs.repository import ROOT
 from waypost.queue.plans import GROUP_WINDOW, SHARD_COUNT
-from waypost.queue.reader import POLL_MS
+from waypost.queue.queue import POLL_MS
 from waypost.store.engines.sqlite import PRAGMAS
 from waypost.store.retention.rules import MAX_BATCH_ROWS
 

@@ -13,7 +13,7 @@ from tests.support.polling import HANGS_AFTER_S
 from tests.support.store_locations import PostgresLocation
 from waypost.base.batching import GroupCommitClosed
 from waypost.base.clock import ManualClock, SystemClock
-from waypost.queue import queue, reader
+from waypost.queue import queue
 from waypost.queue.plans import shard_of
 from waypost.store.queue.leases import SHARD_COUNT
 
@@ -31,8 +31,7 @@ def engine() -> str:
 @pytest.fixture
 def polls_disabled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make polls so rare that every job that is found is found by a notification."""
-    for module in (reader, queue):
-        monkeypatch.setattr(module, "POLL_MS", 60 * 60 * 1000)
+    monkeypatch.setattr(queue, "POLL_MS", 60 * 60 * 1000)
 
 
 @pytest.fixture

@@ -97,7 +97,9 @@ class ConcurrencyGroup:
         is_read: all jobs of it in the store are in memory.
 
     Attributes:
-        in_flight: how many of its jobs are being worked.
+        in_flight: how many of its jobs are being worked; a parked one is not.
+        more: the store may hold jobs that have not been read.
+        not_before_ms: none of its jobs is started before this time.
         is_leaving: no more of its jobs are started, because another process is to work it.
         is_reading: it is being read from the store.
         ready: heads of keys that are not being worked, by due time and position.
@@ -107,15 +109,15 @@ class ConcurrencyGroup:
         "_complete",
         "_ended",
         "_keys",
-        "_more",
-        "_not_before_ms",
         "_positions",
         "_read_to",
         "_retries_due_ms",
         "in_flight",
         "is_leaving",
         "is_reading",
+        "more",
         "name",
+        "not_before_ms",
         "ready",
     )
 
@@ -127,10 +129,10 @@ class ConcurrencyGroup:
         self._keys: dict[str | int, deque[Job]] = {}
         self._positions: set[int] = set()
         self._ended: set[int] = set()  # while it was being read: what is read may still contain them
-        self._not_before_ms = 0
+        self.not_before_ms = 0
         self._read_to = 0
         self._retries_due_ms: int | None = None
-        self._more = not is_read
+        self.more = not is_read
         self._complete = Completeness()
 
     @property
@@ -143,12 +145,12 @@ class ConcurrencyGroup:
     @property
     def needs_read(self) -> bool:
         """True if more should be read: there may be more, and half the window is free."""
-        return self._more and not self.is_reading and not self.is_leaving and len(self._positions) < MAX_JOBS_PER_READ
+        return self.more and not self.is_reading and not self.is_leaving and len(self._positions) < MAX_JOBS_PER_READ
 
     @property
     def is_empty(self) -> bool:
         """True if none of its jobs is in memory or left to be read."""
-        return not self._keys and not self._more and not self.is_reading
+        return not self._keys and not self.more and not self.is_reading
 
     @property
     def can_be_dropped(self) -> bool:
@@ -157,11 +159,7 @@ class ConcurrencyGroup:
         Where positions are committed out of order it stays for a minute, because it knows how far it is
         complete: to read from a group's beginning again costs as much as all that was deleted there lately.
         """
-        return not (self._keys or self._more or self.is_reading or self._complete.is_known)
-
-    def allow_read(self) -> None:
-        """Note that the store may hold jobs that have not been read."""
-        self._more = True
+        return not (self._keys or self.more or self.is_reading or self._complete.is_known)
 
     def rescan(self) -> None:
         """Make the next read treat it as if it were new."""
@@ -169,7 +167,7 @@ class ConcurrencyGroup:
 
     def begin_read(self) -> None:
         """Mark it as being read; jobs that are enqueued meanwhile are read the next time."""
-        self._more, self.is_reading = False, True
+        self.more, self.is_reading = False, True
 
     def cursor(self, real_ms: int, *, in_order: bool) -> GroupCursor:
         """Return where to continue reading.
@@ -203,15 +201,11 @@ class ConcurrencyGroup:
         is_all = len(jobs) < MAX_JOBS_PER_READ
         if jobs and is_all and transactions is not None:
             self._complete.record_read(real_ms, self._read_to, transactions)
-        self._more = self._more or not is_all
-
-    def fail_read(self) -> None:
-        """Note that it could not be read."""
-        self.is_reading, self._more = False, True
+        self.more = self.more or not is_all
 
     def enqueue(self, jobs: Iterable[Job]) -> bool:
         """Hold jobs that were just enqueued; return False where what is in memory does not reach so far."""
-        if self._more or self.is_reading or len(self._positions) >= MAX_JOBS_PER_READ:
+        if self.more or self.is_reading or len(self._positions) >= MAX_JOBS_PER_READ:
             return False
         for job in jobs:
             if job.position > self._read_to:  # else it was read before it was reported
@@ -224,16 +218,12 @@ class ConcurrencyGroup:
     @property
     def next_due_ms(self) -> int | None:
         """Due time of the earliest ready head; None without one."""
-        return max(self.ready[0][0], self._not_before_ms) if self.ready else None
-
-    def set_not_before(self, not_before_ms: int) -> None:
-        """Start none of its jobs before this time."""
-        self._not_before_ms = not_before_ms
+        return max(self.ready[0][0], self.not_before_ms) if self.ready else None
 
     def clear_not_before(self) -> bool:
         """Let it be claimed from at once; return False where it was not waiting."""
-        was_waiting = bool(self._not_before_ms)
-        self._not_before_ms = 0
+        was_waiting = bool(self.not_before_ms)
+        self.not_before_ms = 0
         return was_waiting
 
     def make_retries_due(self, now_ms: int) -> None:
@@ -247,13 +237,9 @@ class ConcurrencyGroup:
         self.ready = [(self._keys[key][0].due_ms, position, key) for _, position, key in self.ready]
         heapq.heapify(self.ready)
 
-    def mark_leaving(self) -> None:
-        """Start no more of its jobs: another process is to work it."""
-        self.is_leaving = True
-
     def claim_due(self, now_ms: int, pace: PaceCheck | None) -> Job | None:
         """Claim and return the next head that is due and may start; None when there is none."""
-        while self.ready and self.ready[0][0] <= now_ms and self._not_before_ms <= now_ms:
+        while self.ready and self.ready[0][0] <= now_ms and self.not_before_ms <= now_ms:
             _, _, key = heapq.heappop(self.ready)
             job = self._keys[key][0]
             wait = pace(job, now_ms, self.in_flight) if pace else None
@@ -261,10 +247,10 @@ class ConcurrencyGroup:
                 self.in_flight += 1
                 return job
             if wait.whole_group:
-                self._not_before_ms = wait.until_ms
+                self.not_before_ms = wait.until_ms
             else:
                 job.due_ms = wait.until_ms
-            self._offer(job)
+            self.offer(job)
         return None
 
     def is_head(self, job: Job) -> bool:
@@ -276,19 +262,11 @@ class ConcurrencyGroup:
         """End the work on a key's head: remove it, or offer it again for its new due time."""
         self.in_flight -= 1
         if is_retry:
-            self._offer(job)
+            self.offer(job)
         else:
             self._detach_from_ordering_key(job)
             if self.is_reading:
                 self._ended.add(job.position)
-
-    def park(self) -> None:
-        """End the work on a key's head, and do not offer it again before `unpark`."""
-        self.in_flight -= 1
-
-    def unpark(self, job: Job) -> None:
-        """Offer a parked head again."""
-        self._offer(job)
 
     def detach(self, job: Job) -> None:
         """Separate a head from its key: its followers continue, and it waits by itself."""
@@ -303,7 +281,7 @@ class ConcurrencyGroup:
         queue.popleft()
         self._positions.discard(job.position)
         if queue:
-            self._offer(queue[0])
+            self.offer(queue[0])
         else:
             del self._keys[key]
 
@@ -316,11 +294,12 @@ class ConcurrencyGroup:
         queue = self._keys.get(key)
         if queue is None:
             self._keys[key] = deque([job])
-            self._offer(job)
+            self.offer(job)
         else:
             queue.append(job)
 
-    def _offer(self, job: Job) -> None:
+    def offer(self, job: Job) -> None:
+        """Offer a head of a key that is not being worked, or not any more."""
         heapq.heappush(self.ready, (job.due_ms, job.position, job.key))
 
 
@@ -348,8 +327,8 @@ class QueueScheduler:
             group = self.groups.get(name)
             if group is None:
                 group = self.groups[name] = ConcurrencyGroup(name)
-                group.set_not_before(not_before_ms(name) if not_before_ms else 0)
-            group.allow_read()
+                group.not_before_ms = not_before_ms(name) if not_before_ms else 0
+            group.more = True
 
     def enqueue(self, name: str, jobs: Sequence[Job]) -> bool:
         """Hold jobs that were just enqueued to a group, in the order of their positions.
@@ -406,10 +385,6 @@ class QueueScheduler:
     def is_reading(self) -> bool:
         """True if something is being read from the store, or is about to be."""
         return any(group.is_reading or group.needs_read for group in self.groups.values())
-
-    def groups_to_read(self) -> list[ConcurrencyGroup]:
-        """Return the groups of which more should be read."""
-        return [group for group in self.groups.values() if group.needs_read]
 
     @property
     def has_more_to_read(self) -> bool:

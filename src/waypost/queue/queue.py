@@ -1,11 +1,16 @@
 """The queues on a store: claims are held in memory under a lease, everything else is written.
 
-A claim needs no write, because only the process that leases a shard works its groups. What a crash
-must not lose is written: the job itself, the in-flight mark, a retry, and completion.
+A claim needs no write, because only the process that leases a shard works its groups. What a crash must not lose is
+written: the job itself, the in-flight mark, a retry, and completion.
+
+Jobs come into memory group by group from the store, or as they are written: where a process has the store to itself
+and has scanned a queue, a new job goes straight into its group; otherwise the group is read on from its last position
+(decisions 0007, 0055).
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from waypost.base.clock import Clock
@@ -13,18 +18,32 @@ from waypost.base.telemetry.counters import QueueCounters
 from waypost.base.telemetry.logs import log
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.queue.concurrency_groups import ConcurrencyGroup, PaceCheck, QueueScheduler
-from waypost.queue.job import Job, PermanentDefect
+from waypost.queue.job import Job, PermanentDefect, make_job, read_jobs
 from waypost.queue.plans import DEFECT_DELAYS_S, QUEUE_PLANS, QueuePlan, shard_of
-from waypost.queue.reader import POLL_MS, QueueReader, WakeListener
 from waypost.queue.shards import Shards
 from waypost.store.contract import StoreUnavailable
-from waypost.store.database import Database
+from waypost.store.database import JOBS_ENQUEUED_SUBJECT, NOTIFICATIONS_MISSED, RETRIES_DUE_SUBJECT, Database
 from waypost.store.queue.job_subjects import JobState, QueueName, SubjectKind
-from waypost.store.queue.jobs import InFlightMark, JobRetry, ShardFence, mark_in_flight, retry_jobs_later
+from waypost.store.queue.jobs import (
+    InFlightMark,
+    JobRetry,
+    NewJob,
+    ShardFence,
+    list_groups,
+    mark_in_flight,
+    read_jobs_after,
+    retry_jobs_later,
+)
 from waypost.store.trace_events import MessageTraceEvent
+from waypost.store.write_through_cache import EnqueuedJobs
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+
+WakeListener = Callable[[str], None]
+
+POLL_MS: Final = 5_000
+"""Interval, in real time, at which the store is searched for groups that no wake-up reported: the safety net."""
 
 STORE_RETRY_S: Final = 0.5
 """Time to wait before a store that could not be reached is tried again."""
@@ -58,24 +77,27 @@ class JobQueue:
         self.plans = plans
         self._schedulers: dict[QueueName, QueueScheduler] = {queue_name: QueueScheduler() for queue_name in QueueName}
         self.shards = Shards(
-            database, clock, self._schedulers, plans=plans, holder=holder, lease_ms=lease_ms, queue_names=queue_names
-        )
-        self._wake_events: dict[QueueName, asyncio.Event] = {queue_name: asyncio.Event() for queue_name in QueueName}
-        self._reader = QueueReader(
             database,
             clock,
             self._schedulers,
-            self.shards,
             plans=plans,
-            wake_worker=self.wake_worker,
-            make_retries_due=self.make_retries_due,
+            holder=holder,
+            lease_ms=lease_ms,
+            queue_names=queue_names,
+            on_gained=self._rescan,
         )
+        self._wake_events: dict[QueueName, asyncio.Event] = {queue_name: asyncio.Event() for queue_name in QueueName}
+        self._wake_listeners: dict[QueueName, list[WakeListener]] = {}
+        self._scanned_ms: dict[QueueName, int] = {}  # real time of the last scan; none where it is to be scanned again
+        self._fully_known: set[QueueName] = set()
+        """Queues of which every group with jobs in the store is known, and each commit is reported."""
         self.counts: dict[QueueName, QueueCounters] = {queue_name: QueueCounters() for queue_name in QueueName}
         self._log = log("queue")
 
     async def open(self) -> None:
         """Start to receive notices of new jobs; where the store has one process, hold every shard."""
-        self._reader.open()
+        self._database.add_enqueue_listener(self._receive_wake_ups)
+        self._database.add_notification_listener(self._receive_notification)
         await self.shards.open()
 
     def start(self) -> None:
@@ -93,7 +115,7 @@ class JobQueue:
         """
         await self.shards.renew_if_due()
         self._wake_events[queue_name].clear()  # before reading: a job that is enqueued meanwhile sets it again
-        await self._reader.read_new_jobs(queue_name)
+        await self._read_new_jobs(queue_name)
         now_ms = self._clock.now_ms()
         claimed = self._schedulers[queue_name].claim_due(
             at_most=at_most, share=self.plans[queue_name].share, now_ms=now_ms, pace=pace
@@ -120,7 +142,7 @@ class JobQueue:
     def is_idle(self, queue_name: QueueName) -> bool:
         """True if the queue has been scanned and nothing has been enqueued since."""
         return (
-            self._reader.has_scanned(queue_name)
+            queue_name in self._scanned_ms
             and not self._wake_events[queue_name].is_set()
             and not self._schedulers[queue_name].is_reading
         )
@@ -135,7 +157,7 @@ class JobQueue:
 
     def add_wake_listener(self, queue_name: QueueName, listener: WakeListener) -> None:
         """Call `listener`, on the event loop, with each group of the queue that has new jobs or is notified."""
-        self._reader.add_wake_listener(queue_name, listener)
+        self._wake_listeners.setdefault(queue_name, []).append(listener)
 
     def clear_not_before(self, queue_name: QueueName, group: str) -> None:
         """Let a group that was made to wait be claimed from at once."""
@@ -296,7 +318,7 @@ class JobQueue:
             self._end_job(job, is_retry=True)
             return
         job.is_parked = True
-        group.park()
+        group.in_flight -= 1
         self._notify_end(job, group)
 
     def unpark(self, job: Job) -> bool:
@@ -305,7 +327,7 @@ class JobQueue:
         group = self._schedulers[job.queue].group_of(job)
         if group is None:
             return False
-        group.unpark(job)
+        group.offer(job)
         self._wake_events[job.queue].set()
         return True
 
@@ -351,6 +373,104 @@ class JobQueue:
                 return await self._database.join(write, item)
             except StoreUnavailable:
                 await asyncio.sleep(STORE_RETRY_S)
+
+    # Reading.
+
+    async def _read_new_jobs(self, queue_name: QueueName) -> None:
+        """Read new jobs of a queue's groups, as far as there is room; list all its groups when that is due."""
+        scheduler = self._schedulers[queue_name]
+        real_ms = self._clock.real_ms()
+        scanned_ms = self._scanned_ms.get(queue_name)
+        if scanned_ms is None or real_ms - scanned_ms >= POLL_MS:
+            self._scanned_ms[queue_name] = real_ms
+            scheduler.rescan(real_ms)
+            names = await self._database.read(list_groups, queue_name)
+            scheduler.wake(
+                (name for name in names if shard_of(name) in self.shards.held[queue_name]),
+                partial(self.shards.cooldown_end_ms, queue_name),
+            )
+            if self._database.is_exclusive and queue_name in self._scanned_ms:
+                self._fully_known.add(queue_name)
+        groups = [group for group in scheduler.groups.values() if group.needs_read]
+        if not groups:
+            return
+        for group in groups:
+            group.begin_read()
+        real_ms = self._clock.real_ms()
+        cursors = [group.cursor(real_ms, in_order=self._database.commits_in_order) for group in groups]
+        try:
+            read = await self._database.read(read_jobs_after, queue_name, cursors)
+            jobs_by_group = [(group, read_jobs(queue_name, group.name, read.rows[group.name])) for group in groups]
+        except BaseException:
+            for group in groups:
+                group.more, group.is_reading = True, False
+            raise
+        for group, jobs in jobs_by_group:
+            self._clamp_future_due(queue_name, jobs)
+            group.end_read(jobs, real_ms=real_ms, transactions=read.transactions)
+
+    def _clamp_future_due(self, queue_name: QueueName, jobs: Iterable[Job]) -> None:
+        """Make jobs due now whose due time must come from a clock that ran ahead: another process's, or ours."""
+        ahead_ms = self.plans[queue_name].ahead_ms
+        if ahead_ms is None:
+            return
+        now_ms = self._clock.now_ms()
+        for job in jobs:
+            if job.due_ms > now_ms + ahead_ms and not job.attempt and not job.defects:
+                job.due_ms = now_ms
+
+    def _receive_wake_ups(self, appended: EnqueuedJobs) -> None:
+        for (queue_name, group), new_jobs in appended.jobs.items():
+            # Jobs that have to be read may come before the new ones: then all are read, in order.
+            if (queue_name, group) in appended.groups or not self._enqueue_in_memory(queue_name, group, new_jobs):
+                appended.groups.add((queue_name, group))
+        for queue_name, group in appended.groups:
+            if not self._wake_group(queue_name, group):
+                self._database.notify(JOBS_ENQUEUED_SUBJECT, f"{int(queue_name)} {group}")
+        for queue_name, group in appended.due_groups:
+            if shard_of(group) in self.shards.held[queue_name]:
+                self.make_retries_due(queue_name, group)
+            else:
+                self._database.notify(RETRIES_DUE_SUBJECT, f"{int(queue_name)} {group}")
+
+    def _enqueue_in_memory(self, queue_name: QueueName, group: str, new_jobs: Sequence[tuple[int, NewJob]]) -> bool:
+        """Hold new jobs without reading them; return False where the store must be read."""
+        if queue_name not in self._fully_known:
+            return False
+        jobs = [make_job(position, job) for position, job in new_jobs]
+        self._clamp_future_due(queue_name, jobs)
+        if not self._schedulers[queue_name].enqueue(group, jobs):
+            return False
+        self._notify_new_jobs(queue_name, group)
+        return True
+
+    def _receive_notification(self, subject: str, payload: str) -> None:
+        if subject in (JOBS_ENQUEUED_SUBJECT, RETRIES_DUE_SUBJECT):
+            number, _, group = payload.partition(" ")
+            react = self._wake_group if subject == JOBS_ENQUEUED_SUBJECT else self.make_retries_due
+            react(QueueName(int(number)), group)
+        elif subject == NOTIFICATIONS_MISSED:
+            for queue_name in QueueName:
+                self._rescan(queue_name)
+
+    def _wake_group(self, queue_name: QueueName, group: str) -> bool:
+        """Have a group read; return False where another process works it."""
+        if shard_of(group) not in self.shards.held[queue_name]:
+            return False
+        self._schedulers[queue_name].wake([group], partial(self.shards.cooldown_end_ms, queue_name))
+        self._notify_new_jobs(queue_name, group)
+        return True
+
+    def _notify_new_jobs(self, queue_name: QueueName, group: str) -> None:
+        self._wake_events[queue_name].set()
+        for listener in self._wake_listeners.get(queue_name, ()):
+            listener(group)
+
+    def _rescan(self, queue_name: QueueName) -> None:
+        """Search the store again for every group that this process may work."""
+        self._scanned_ms.pop(queue_name, None)
+        self._fully_known.discard(queue_name)
+        self._wake_events[queue_name].set()
 
 
 _STATE_AFTER_DEFECT: Final = {  # of a job, as stored, by: may it have been sent, is it a dead letter

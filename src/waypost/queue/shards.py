@@ -33,8 +33,6 @@ LEASES: Final = "leases"
 LEASE_RETRY_S: Final = 0.3
 """Time from a renewal that failed to the next one."""
 
-ShardsGainedListener = Callable[[QueueName], None]
-
 
 class Shards:
     """The leases of one process.
@@ -47,6 +45,7 @@ class Shards:
         holder: names this process.
         lease_ms: how long a lease lasts unless renewed.
         queue_names: those that this process works.
+        on_gained: called with each queue of which this process has gained shards.
     """
 
     def __init__(
@@ -59,6 +58,7 @@ class Shards:
         holder: str,
         lease_ms: int,
         queue_names: Sequence[QueueName],
+        on_gained: Callable[[QueueName], None],
     ) -> None:
         self._database = database
         self._clock = clock
@@ -78,13 +78,9 @@ class Shards:
         self._renewal_lock = asyncio.Lock()
         self._wake_event = asyncio.Event()
         self._renewal_task: asyncio.Task[None] | None = None
-        self._gain_listeners: list[ShardsGainedListener] = []
+        self._on_gained = on_gained
         self._closed = False
         self._log = log("leases")
-
-    def add_shards_gained_listener(self, listener: ShardsGainedListener) -> None:
-        """Call `listener` when this process has gained shards of a queue."""
-        self._gain_listeners.append(listener)
 
     async def open(self) -> None:
         """Hold every shard where the store is this process's alone; otherwise none before there is work."""
@@ -187,8 +183,7 @@ class Shards:
             self._cool_down(share)
             too_much = [self._release_surplus(queue_name, share) for queue_name in self._queue_names]
         for queue_name in gained:
-            for listener in self._gain_listeners:
-                listener(queue_name)
+            self._on_gained(queue_name)
         if not self._has_renewed or any(idle.values()):
             self._database.notify(LEASES, "")
         self._has_renewed = True
@@ -245,7 +240,7 @@ class Shards:
         self._leaving[queue_name] |= surplus_shards
         for name, group in groups.items():
             if shard_of(name) in surplus_shards:
-                group.mark_leaving()
+                group.is_leaving = True
         return True
 
     def _drop_idle_shards(self, queue_name: QueueName) -> set[int]:
