@@ -97,7 +97,6 @@ def _pause_subscriptions(connection: Connection, pauses: Sequence[SubscriptionPa
             app,
             mode=PAUSED.mode,
             subject=PAUSE_EVENT_SUBJECT,
-            message_id=None,
             event_name="subscription-paused",
             render=partial(paused_body, app, pause.at_ms, **names, since_ms=pause.since_ms, reason=pause.reason),
         )

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any, Final, cast
 
-from waypost.base.json_values import list_of, object_of, text_or_none
+from waypost.base.json_values import list_of, object_of, objects_in, text_or_none
 from waypost.base.telemetry.logs import log
 from waypost.domain.app import App
 from waypost.domain.event import AccountEvent, CategoryEvent, LimitEvent, QualityEvent, ReviewEvent
@@ -37,13 +37,17 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
     kind = OTHER_MESSAGES_CONTENT if event.field == "messages" else change_kind(event.field)
     errors = event.members.get("errors")
     if isinstance(errors, list) and errors:
-        _log.warning("the operator reports errors", field=event.field, codes=_error_codes(cast(list[Any], errors)))
+        codes = " ".join(str(error.get("code"))[:20] for error in objects_in(cast(list[Any], errors)[:10]))
+        _log.warning("the operator reports errors", field=event.field, codes=codes)
     apps = apps_for_event(context.connection, account_id, event)
-    template = _template_of(context, event)
-    if template is not None and event.field == "message_template_components_update":
-        enqueue_refresh(context.connection, template, context.at_ms)
+    template = None
+    if event.operator_template_id is not None:
+        names = (event.business_account_id, event.operator_template_id, "", "")
+        template = find_operator_template(context.connection, *names)
     if template is not None:
         apps = [app for app in apps if app.id == template.app_id]
+        if event.field == "message_template_components_update":
+            enqueue_refresh(context.connection, template, context.at_ms)
     if not apps:
         context.ignore(IgnoredEvent.ACCOUNT_OF_NO_APP, field=event.field)
         return
@@ -53,7 +57,6 @@ def apply_account_event(context: EventContext, account_id: str, event: AccountEv
             app,
             mode=kind.mode,
             subject="account" if recipient is None else str(recipient),
-            message_id=None,
             event_name=_name_of(event)[:MAX_EVENT_NAME_CHARS],
             render=partial(_render, app, context.at_ms, event, template),
         )
@@ -87,17 +90,6 @@ def forward_template_event(
             time=event.raw.get("time"),
         ),
     )
-
-
-def _error_codes(errors: list[Any]) -> str:
-    codes = [cast(dict[str, Any], error).get("code") for error in errors[:10] if isinstance(error, dict)]
-    return " ".join(str(code)[:20] for code in codes)
-
-
-def _template_of(context: EventContext, event: AccountEvent) -> Template | None:
-    if event.operator_template_id is None:
-        return None
-    return find_operator_template(context.connection, event.business_account_id, event.operator_template_id, "", "")
 
 
 def _render(app: App, at_ms: int, event: AccountEvent, template: Template | None, version: int) -> bytes | None:
@@ -140,9 +132,7 @@ def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> No
 
     Source: ledger row 68.
     """
-    calls = event.members.get("calls")
-    for item in cast(list[Any], calls) if isinstance(calls, list) else []:
-        call = cast(dict[str, Any], item) if isinstance(item, dict) else {}
+    for call in objects_in(event.members.get("calls")):
         if str(call.get("event")).lower() != "terminate":
             continue
         is_connected = read_number(call.get("duration")) > 0
@@ -151,13 +141,10 @@ def _emit_call_bills(context: EventContext, app: App, event: AccountEvent) -> No
                 app,
                 mode=CALL_BILLING.mode,
                 subject="account",
-                message_id=None,
                 event_name=BILLED_EVENT,
-                render=partial(_render_call_bill, app, context.at_ms, call, source, billable),
+                render=partial(_call_bill, app, context.at_ms, call, source, billable),
             )
 
 
-def _render_call_bill(
-    app: App, at_ms: int, call: dict[str, Any], source: str, billable: bool, version: int
-) -> bytes | None:
+def _call_bill(app: App, at_ms: int, call: dict[str, Any], source: str, billable: bool, version: int) -> bytes | None:
     return None if version == 2 else call_billing_body(app, at_ms, call, source=source, billable=billable)

@@ -96,25 +96,22 @@ def _is_known(context: EventContext, row: MessageRow, state: MessageState) -> bo
     )
 
 
-def apply_payment(context: EventContext, account_id: str, event: PaymentEvent) -> None:
-    """Emit a callback for the progress of a payment; the message's state does not change. Source: facts 4.4."""
+def apply_other_status(context: EventContext, account_id: str, event: PaymentEvent | OtherStatusEvent) -> None:
+    """Forward the progress of a payment, or a status of an unknown kind; the message's state does not change.
+
+    Source: facts 4.4.
+    """
     match = _find_message(context, account_id, event)
     if match is None:
         return
     row, app = match
-    status = str(event.raw.get("status", ""))
-    context.recorder.add_trace_event(row.id, "payment", status)
-    _forward_status(context, app, row, event, mode=PAYMENT.mode, event_name="payment")
-
-
-def apply_unknown_status(context: EventContext, account_id: str, event: OtherStatusEvent) -> None:
-    """Forward a status of an unknown kind; the message's state does not change. Source: facts 4.4, `OTHERS`."""
-    match = _find_message(context, account_id, event)
-    if match is None:
-        return
-    row, app = match
-    context.recorder.add_trace_event(row.id, "status", event.status)
-    _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name=event.status[:MAX_EVENT_NAME_CHARS])
+    if isinstance(event, PaymentEvent):
+        context.recorder.add_trace_event(row.id, "payment", str(event.raw.get("status", "")))
+        _forward_status(context, app, row, event, mode=PAYMENT.mode, event_name="payment")
+    else:
+        context.recorder.add_trace_event(row.id, "status", event.status)
+        name = event.status[:MAX_EVENT_NAME_CHARS]
+        _forward_status(context, app, row, event, mode=OTHER_STATUS.mode, event_name=name)
 
 
 def _find_message(
@@ -160,26 +157,16 @@ def _find_recipient_id(context: EventContext, app: App, row: MessageRow, event: 
         return None
     is_of_user_id = event.recipient_user_id and not row.destination.isdecimal()
     name = event.recipient or (None if is_of_user_id else row.destination)
-    recipient = context.current_recipient(row.recipient_id)
-    if recipient is None or _has_new_names(context, app, name, event):
-        recipient = context.find_recipient(app, name, event.recipient_user_id, event.recipient_parent_id)
-    if not _has_whatsapp_id(row, event) or not context.known_names.add(app.id, row.destination, name or ""):
+    recipient, user_id = context.current_recipient(row.recipient_id), event.recipient_user_id
+    is_new_pair = bool(name and user_id) and context.known_names.add(app.id, name or "", user_id or "")
+    if recipient is None or is_new_pair:
+        recipient = context.find_recipient(app, name, user_id, event.recipient_parent_id)
+    number = event.recipient  # the operator may have the message's number under another one
+    is_whatsapp_id = number != row.destination and bool(number) and number.isdecimal() and row.destination.isdecimal()
+    if not is_whatsapp_id or not context.known_names.add(app.id, row.destination, name or ""):
         return recipient
     person = context.find_recipient(app, name)
     return link_number(context.connection, app, person, row.destination, context.recorder.merged_recipients)
-
-
-def _has_whatsapp_id(row: MessageRow, event: StatusEvent) -> bool:
-    """True if the operator has the number of a message under another one."""
-    number = event.recipient
-    return number is not None and number != row.destination and number.isdecimal() and row.destination.isdecimal()
-
-
-def _has_new_names(context: EventContext, app: App, name: str | None, event: StatusEvent) -> bool:
-    """True if the store may not know yet that the names of a status belong together."""
-    if not name or not event.recipient_user_id:
-        return False
-    return context.known_names.add(app.id, name, event.recipient_user_id)
 
 
 def _emit_mismatch(context: EventContext, app: App, row: MessageRow, event: StatusEvent, recipient: int | None) -> None:
@@ -224,20 +211,13 @@ def _emit_billing(
     ):
         return
     recorder.add_trace_event(row.id, BILLED, str((event.pricing or {}).get("category", "")))
-
-    def render(version: int) -> bytes:
-        names = {"message_id": row.id, "destination": parse_group_id(row.destination) or row.destination}
-        if version == 2:
-            return callback_v2.billing_body(app, context.at_ms, event, **names)
-        return callback_v3.billing_body(app, event, **names)
-
     recorder.emit_callback(
         app,
         mode=BILLING.mode,
         subject=str(recipient or row.destination),
-        message_id=row.id,
         event_name=BILLED_EVENT,
-        render=render,
+        render=partial(_bill, context, app, event, row.id, parse_group_id(row.destination) or row.destination),
+        message_id=row.id,
         accepted_on_ms=row.accepted_on_ms,
     )
 
@@ -250,13 +230,15 @@ def _emit_ai_bill(context: EventContext, account_id: str, event: StatusEvent) ->
     if not event.recipient and not event.recipient_user_id:
         return
     recipient = context.find_recipient(app, event.recipient, event.recipient_user_id, event.recipient_parent_id)
-    destination = event.recipient or event.recipient_user_id or ""
-
-    def render(version: int) -> bytes:
-        if version == 2:
-            return callback_v2.billing_body(app, context.at_ms, event, message_id=None, destination=destination)
-        return callback_v3.billing_body(app, event, message_id=None, destination=destination)
-
+    render = partial(_bill, context, app, event, None, event.recipient or event.recipient_user_id or "")
     context.recorder.emit_callback(
-        app, mode=BILLING.mode, subject=str(recipient), message_id=None, event_name=BILLED_EVENT, render=render
+        app, mode=BILLING.mode, subject=str(recipient), event_name=BILLED_EVENT, render=render
     )
+
+
+def _bill(
+    context: EventContext, app: App, event: StatusEvent, message_id: str | None, destination: str, version: int
+) -> bytes:
+    if version == 2:
+        return callback_v2.billing_body(app, context.at_ms, event, message_id=message_id, destination=destination)
+    return callback_v3.billing_body(app, event, message_id=message_id, destination=destination)

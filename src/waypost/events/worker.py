@@ -31,7 +31,7 @@ from waypost.domain.message import MessageState
 from waypost.events.accounts import apply_account_event, forward_template_event
 from waypost.events.inbound import apply_inbound_message
 from waypost.events.lookup import EventContext, EventLookup, IgnoredEvent, KnownNames, LearnedNames
-from waypost.events.statuses import apply_payment, apply_status, apply_unknown_status, record_user_ids
+from waypost.events.statuses import apply_other_status, apply_status, record_user_ids
 from waypost.events.templates import apply_template_event, check_repeated_event
 from waypost.notifications.state_changes import StateChangeRecorder
 from waypost.operators.contract import Operator
@@ -227,9 +227,10 @@ class EventIngester:
 
     def _count(self, item: _ReadItem) -> None:
         event = item.event
-        self.counts[_event_label(event)] += 1
         if not isinstance(event, StatusEvent):
+            self.counts[type(event).__name__.removesuffix("Event").lower()] += 1
             return
+        self.counts[event.state.value] += 1
         failed = event.state is MessageState.FAILED
         if (tracer.is_enabled or failed) and is_uuid(event.message_id or ""):
             tracer.record(
@@ -254,7 +255,12 @@ class EventIngester:
         recorder.read_subscriptions(lookup.app_ids)
         names = LearnedNames(connection, self._known_names)
         context = EventContext(connection, recorder, lookup, stage.ids, at_ms, stage.public_url, names, self.ignored)
-        if not any(_may_change_names(item.event) for item in items):  # else each is applied in its turn
+        # An event that may give a number or a user id to another person is applied in its turn, and so are all then.
+        if not any(
+            isinstance(item.event, AccountEvent)
+            or (isinstance(item.event, InboundEvent) and item.event.kind == "system")
+            for item in items
+        ):
             statuses = [(item.operator_account_id, item.event) for item in items if isinstance(item.event, StatusEvent)]
             record_user_ids(context, statuses)
         for item in items:
@@ -270,10 +276,8 @@ class EventIngester:
                         forward_template_event(context, account_id, event)
                 case AccountEvent() as event:
                     apply_account_event(context, account_id, event)
-                case PaymentEvent() as event:
-                    apply_payment(context, account_id, event)
-                case OtherStatusEvent() as event:
-                    apply_unknown_status(context, account_id, event)
+                case PaymentEvent() | OtherStatusEvent() as event:
+                    apply_other_status(context, account_id, event)
                 case UnknownEvent(description=what):
                     context.ignore(IgnoredEvent.NO_CHANGES, what=what)
         recorder.write()
@@ -303,15 +307,3 @@ def _is_idempotent(event: Event | None) -> bool:
     provider's message has none.
     """
     return isinstance(event, StatusEvent) and not event.is_of_group and not event.is_ai_price
-
-
-def _may_change_names(event: Event) -> bool:
-    """Return True if an event may say that a number or a user id belongs to another person than before."""
-    return isinstance(event, AccountEvent) or (isinstance(event, InboundEvent) and event.kind == "system")
-
-
-def _event_label(event: Event) -> str:
-    """Return one of few labels for every event that an operator can send."""
-    if isinstance(event, StatusEvent):
-        return event.state.value
-    return type(event).__name__.removesuffix("Event").lower()

@@ -51,12 +51,6 @@ class _ActiveSubscription(NamedTuple):
     has_all_modes: bool
 
 
-def _mode_of(state: MessageState, event: StatusEvent | None) -> str:
-    """Return the mode of a state; of a group's message, that of groups for a status. Source: ledger row 77."""
-    is_of_group = event is not None and event.is_of_group and state is event.state
-    return GROUP_STATUS.mode if is_of_group else STATUS_KINDS[state.value].mode
-
-
 class StateChangeRecorder:
     """Collects the events of one transaction, and writes them at its end.
 
@@ -96,12 +90,8 @@ class StateChangeRecorder:
     def _times_of(self, row: MessageRow) -> list[int | None]:
         times_ms = self._times_ms.get(row.id)
         if times_ms is None:
-            times_ms = self._times_ms[row.id] = [
-                row.enqueued_on_ms,
-                row.sent_on_ms,
-                row.delivered_on_ms,
-                row.read_on_ms,
-            ]
+            times_ms = [row.enqueued_on_ms, row.sent_on_ms, row.delivered_on_ms, row.read_on_ms]
+            self._times_ms[row.id] = times_ms
         return times_ms
 
     def add_trace_event(self, message_id: str, event_name: str, detail: str = "") -> None:
@@ -152,7 +142,7 @@ class StateChangeRecorder:
             if state is not MessageState.UNCERTAIN:
                 self.emit_callback(
                     app,
-                    mode=_mode_of(state, event),
+                    mode=GROUP_STATUS.mode if is_group_event(state, event) else STATUS_KINDS[state.value].mode,
                     subject=str(recipient_id or row.destination),
                     message_id=row.id,
                     event_name=state.value,
@@ -179,9 +169,9 @@ class StateChangeRecorder:
         *,
         mode: str,
         subject: str,
-        message_id: str | None,
         event_name: str,
         render: RenderBody,
+        message_id: str | None = None,
         accepted_on_ms: int = 0,
         other_mode: str | None = None,
     ) -> None:
@@ -191,9 +181,9 @@ class StateChangeRecorder:
             app: whose subscriptions.
             mode: of the table of modes.
             subject: the recipient's id, or another text within which order is kept.
-            message_id: ours, where it is about a message.
             event_name: one word for the trace.
             render: returns the body; called once for each version that is subscribed.
+            message_id: ours, where it is about a message.
             accepted_on_ms: of the message that it is about; then it is delayed as long as set.
             other_mode: another mode that includes it; a subscription with both gets it once.
         """
@@ -279,6 +269,11 @@ class StateChangeRecorder:
             self._subscriptions_by_app[row.app_id].append(subscription)
 
 
+def is_group_event(state: MessageState, event: StatusEvent | None) -> bool:
+    """True if a state comes of the operator's event of a group's message. Source: ledger row 77."""
+    return event is not None and event.is_of_group and state is event.state
+
+
 class MessageEventBody(NamedTuple):
     """The body of one message event, rendered when a subscription includes it.
 
@@ -299,7 +294,7 @@ class MessageEventBody(NamedTuple):
     def __call__(self, version: int) -> bytes | None:
         """Return the body in a version; None where that version has none."""
         match self.state:
-            case _ if version == 2 and self._is_group_event:
+            case _ if version == 2 and is_group_event(self.state, self.event):
                 return None
             case MessageState.ENQUEUED:
                 return self._enqueued_body(version)
@@ -313,12 +308,6 @@ class MessageEventBody(NamedTuple):
                 )
             case _:
                 return callback_v3.status_body(self.app, self.event, message_id=self.row.id)
-
-    @property
-    def _is_group_event(self) -> bool:
-        """True if this is the operator's event of a group's message, which has no shape in version 2."""
-        event = self.event
-        return event is not None and event.is_of_group and self.state is event.state
 
     @property
     def _bare_destination(self) -> str:

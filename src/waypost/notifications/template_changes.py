@@ -4,7 +4,9 @@ Dispatch, the operator's events and the partner's own calls all change templates
 where a change is written and notified.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -52,15 +54,13 @@ def apply_status_change(
     change_template(connection, template.id, status=status.value, modified_on_ms=at_ms, **columns)
     change = status_event_kind(template.status, status)
     record_template_event(connection, template, change, at_ms, reason=event.reason or "")
-    if app is not None:
-        recorder.emit_callback(
-            app,
-            mode="TEMPLATE",
-            subject=f"t:{template.id}",
-            message_id=None,
-            event_name=event_name("message_template_status_update"),
-            render=lambda version: status_body(version, app, at_ms, template, status, event),
-        )
+    _emit(
+        recorder,
+        app,
+        template,
+        "message_template_status_update",
+        lambda app, version: status_body(version, app, at_ms, template, status, event),
+    )
     return True
 
 
@@ -82,8 +82,6 @@ def reject_edit(
     change_template(connection, template.id, edit=rejected, modified_on_ms=at_ms)
     kind = TemplateEventKind.EDIT_REJECTED if is_rejected else TemplateEventKind.EDIT_FAILED
     record_template_event(connection, template, kind, at_ms, reason=outcome.text)
-    if app is None:
-        return
     event = ReviewEvent(
         business_account_id=template.business_account_id,
         operator_template_id=template.operator_template_id or "",
@@ -92,13 +90,12 @@ def reject_edit(
         status=status.value,
         reason=f"{outcome.text} This is about the edit; the version before it stays {template.status}.",
     )
-    recorder.emit_callback(
+    _emit(
+        recorder,
         app,
-        mode="TEMPLATE",
-        subject=f"t:{template.id}",
-        message_id=None,
-        event_name=event_name("message_template_status_update"),
-        render=lambda version: status_body(version, app, at_ms, template, status, event),
+        template,
+        "message_template_status_update",
+        lambda app, version: status_body(version, app, at_ms, template, status, event),
     )
 
 
@@ -118,15 +115,13 @@ def apply_quality_change(
     record_template_event(
         connection, template, TemplateEventKind.QUALITY_CHANGED, at_ms, old=template.quality, new=quality
     )
-    if app is not None:
-        recorder.emit_callback(
-            app,
-            mode="TEMPLATE",
-            subject=f"t:{template.id}",
-            message_id=None,
-            event_name=event_name("message_template_quality_update"),
-            render=lambda version: quality_body(version, app, at_ms, template, quality, event),
-        )
+    _emit(
+        recorder,
+        app,
+        template,
+        "message_template_quality_update",
+        lambda app, version: quality_body(version, app, at_ms, template, quality, event),
+    )
     return True
 
 
@@ -158,16 +153,27 @@ def apply_category_change(
     change_template(connection, template.id, modified_on_ms=at_ms, **columns)
     change = TemplateEventKind.CATEGORY_CHANGED if event.is_done else TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED
     record_template_event(connection, template, change, at_ms, old=template.category.value, new=category)
-    if app is not None:
-        recorder.emit_callback(
-            app,
-            mode="TEMPLATE",
-            subject=f"t:{template.id}",
-            message_id=None,
-            event_name=event_name("template_category_update"),
-            render=lambda version: category_body(version, app, at_ms, template, event),
-        )
+    _emit(
+        recorder,
+        app,
+        template,
+        "template_category_update",
+        lambda app, version: category_body(version, app, at_ms, template, event),
+    )
     return True
+
+
+def _emit(
+    recorder: StateChangeRecorder,
+    app: App | None,
+    template: Template,
+    field: str,
+    render: Callable[[App, int], bytes | None],
+) -> None:
+    """Emit a callback about a template; none where its app has been deleted."""
+    if app is not None:
+        subject, name = f"t:{template.id}", event_name(field)
+        recorder.emit_callback(app, mode="TEMPLATE", subject=subject, event_name=name, render=partial(render, app))
 
 
 def _is_deleted(template: Template) -> bool:

@@ -41,7 +41,6 @@ def emit_user_event(
         app,
         mode=kind.mode,
         subject=str(recipient_id),
-        message_id=None,
         event_name=kind.inner_type,
         render=partial(_render, app, at_ms, phone_number, kind.inner_type),
     )
@@ -59,7 +58,6 @@ def emit_live_event(connection: Connection, ids: Ids, app: App, at_ms: int) -> N
         app,
         mode=LIVE.mode,
         subject="account",
-        message_id=None,
         event_name=LIVE.inner_type,
         render=partial(_render_live, app, at_ms, "" if account is None else account.namespace),
     )
