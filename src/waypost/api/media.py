@@ -150,7 +150,7 @@ async def upload_file_by_api_key(call: AppCall) -> ApiResponse:
     services = call.services
 
     def encode(media: UploadedMedia) -> dict[str, Any]:
-        key = f"{media.id}-{services.secret_box.media_key(media.id)}"
+        key = f"{media.id}-{services.secret_box.media_keys(media.id)[0]}"
         url = f"{services.public_url}/media/{key}{ACCEPTED_TYPES[media.mime_type].extension}"
         stored = StoredUpload(media.file_name, media.id, url)
         return {"status": "success", "mediaId": media.id, "media": stored}

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from waypost.assembly.http.servers import (
     tune_garbage_collector,
     watch_end_of_input,
 )
-from waypost.assembly.http.sockets import adopt_socket
 from waypost.assembly.service import Waypost
 from waypost.base.clock import Clock
 from waypost.base.encryption import hash_secret
@@ -91,11 +91,6 @@ def is_admin_path(path: str) -> bool:
     return path in (_ADMIN_PATH, _METRICS_PATH) or path.startswith(f"{_ADMIN_PATH}/")
 
 
-def is_admin_listener_path(path: str) -> bool:
-    """True for what the separate admin listener serves: those, and the probes."""
-    return is_admin_path(path) or path.rstrip("/") in _PROBE_PATHS
-
-
 class PathFilter:
     """An ASGI application that forwards some paths, and responds with 404 to others.
 
@@ -166,7 +161,7 @@ async def serve(
         bound = bind_socket(settings.host, settings.port, option="--port")
     else:
         watch_end_of_input(stop_event, exit_after_s=settings.drain_s + settings.stop_within_s + 2 * REQUEST_DRAIN_S)
-        number, bound = worker.number, adopt_socket(worker.socket)
+        number, bound = worker.number, socket.socket(fileno=worker.socket)
     metrics_socket = admin_socket = None
     extra_servers: list[HttpServer] = []
     if settings.metrics_port is not None:
@@ -190,7 +185,7 @@ async def serve(
                 await waypost.queue.shards.renew_if_due()  # so that the first probe finds it ready
         public: Any = waypost.logged_application
         if admin_socket is not None:
-            admin = PathFilter(public, is_admin_listener_path)
+            admin = PathFilter(public, lambda path: is_admin_path(path) or path.rstrip("/") in _PROBE_PATHS)
             extra_servers.append(HttpServer(admin, admin_socket, limits=limits))
             public = PathFilter(public, lambda path: not is_admin_path(path))
         if metrics_socket is not None:

@@ -233,7 +233,7 @@ def pack(data: Path, file: Path, *, setting: ClockSetting, secret_key: str) -> N
                     stack.callback(copy.unlink, missing_ok=True)
                     _copy_store(data / name, copy)
                     archive.write(copy, name)
-                files = [path for folder in FILE_FOLDERS for path in _list_files(data / folder)]
+                files = sorted(path for folder in FILE_FOLDERS for path in (data / folder).rglob("*") if path.is_file())
                 if len(files) + len(STORE_FILES) >= MAX_MEMBERS:
                     raise SnapshotError(f"{len(files)} media files are more than a snapshot can hold ({MAX_MEMBERS})")
                 for path in files:
@@ -336,10 +336,6 @@ def apply_staged(data: Path) -> bool:
         path.replace(data / path.name)
     staging.rmdir()
     return True
-
-
-def _list_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*") if path.is_file()) if folder.exists() else []
 
 
 def _copy_store(store: Path, copy: Path) -> None:

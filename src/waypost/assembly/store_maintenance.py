@@ -268,13 +268,13 @@ class _NulReplacer:
 
     def replace_in_rows(self, rows: Iterable[Sequence[Any]]) -> Iterator[Sequence[Any]]:
         for row in rows:
-            yield tuple(self._replace_nul(value) for value in row)
-
-    def _replace_nul(self, value: Any) -> Any:
-        if isinstance(value, str) and "\0" in value:
-            self.count += 1
-            return value.replace("\0", "\ufffd")
-        return value
+            bad = [index for index, value in enumerate(row) if isinstance(value, str) and "\0" in value]
+            self.count += len(bad)
+            yield (
+                row
+                if not bad
+                else tuple(value.replace("\0", "\ufffd") if index in bad else value for index, value in enumerate(row))
+            )
 
 
 def _copied_tables() -> list[Table]:

@@ -210,10 +210,6 @@ class SecretBox:
         """Return 16 hex digits that stand for a text, and cannot be found from it without the key."""
         return hmac.new(self._roots[0], f"pseudonym\0{text}".encode(), hashlib.sha256).hexdigest()[:16]
 
-    def media_key(self, media_id: str) -> str:
-        """Return the part of an upload's URL as in new URLs."""
-        return self.media_keys(media_id)[0]
-
     def partner_token_key(self) -> bytes:
         """Return the key that signs new partner tokens."""
         return self.partner_token_keys()[0]

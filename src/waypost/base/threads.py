@@ -45,8 +45,10 @@ class ThreadPool:
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("no calls are taken after the end")
-            if not self._threads:
-                self._start_threads()
+            for index in range(0 if self._threads else self._count):
+                thread = threading.Thread(target=self._work, name=f"{self._name}_{index}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
             self._calls.put((work, args))
 
     def run(self, work: Callable[..., CallReturn], *args: Any) -> "asyncio.Future[CallReturn]":
@@ -65,12 +67,6 @@ class ThreadPool:
                 self._calls.put(None)
         for thread in threads:
             thread.join()
-
-    def _start_threads(self) -> None:
-        for index in range(self._count):
-            thread = threading.Thread(target=self._work, name=f"{self._name}_{index}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
 
     def _work(self) -> None:
         while (call := self._calls.get()) is not None:

@@ -150,18 +150,6 @@ def retry_delay_ms(attempt: int, chance: random.Random) -> int | None:
     return delay_ms(CALLBACK_RETRY_SCHEDULE_S, attempt, chance) if attempt <= len(CALLBACK_RETRY_SCHEDULE_S) else None
 
 
-def interrupted_pause_ms(delay_ms: int, failing_ms: int) -> int:
-    """Return for how long a receiver is not called after an attempt to it was cut short: it may be the cause.
-
-    Each further attempt that ends so doubles the time since it last succeeded.
-
-    Args:
-        delay_ms: of the callback's own schedule.
-        failing_ms: for how long the receiver has been failing.
-    """
-    return max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS))
-
-
 def parse_retry_after_ms(headers: Mapping[str, str], now_ms: int) -> int:
     """Return for how long a response wants no requests, by its `Retry-After`; 0 without one.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from waypost.base.clock import Clock, machine_ms
-from waypost.base.telemetry.counters import CallCounters, status_class
+from waypost.base.telemetry.counters import CallCounters
 from waypost.base.telemetry.tracing import TraceStep, tracer
 from waypost.domain.callbacks import Callback, CallbackAttempt
 from waypost.outbound.vetted_client import VettedClient
@@ -112,7 +112,7 @@ def record_attempt(
     """
     result = {True: "delivered", False: "given up", None: "retried"}[ended]
     took_s = attempt.duration_ms / 1000
-    counts.add(took_s, status_class(attempt.status), result)
+    counts.add(took_s, "none" if attempt.status is None else f"{attempt.status // 100}xx", result)
     if row.message_id is not None and (tracer.is_enabled or not ended):
         tracer.record(
             TraceStep.CALLBACK_ATTEMPTED,

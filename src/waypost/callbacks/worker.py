@@ -12,10 +12,10 @@ from waypost.base.encryption import SecretBox
 from waypost.base.telemetry.counters import CallCounters
 from waypost.callbacks.batch import CallbackBatch, CallbackReader
 from waypost.callbacks.circuits import (
+    MAX_INTERRUPTED_PAUSE_MS,
     Circuit,
     CircuitEvent,
     CircuitState,
-    interrupted_pause_ms,
     parse_retry_after_ms,
     retry_delay_ms,
 )
@@ -210,7 +210,8 @@ class CallbackSender:
             receiver,
             CallbackAttempt(now_ms, 0, None, error=INTERRUPTED_ERROR),
             is_probe=False,
-            retry_after_ms=interrupted_pause_ms(delay_ms, failing_ms),
+            # It may be the cause. Each further attempt that ends so doubles the time since it last succeeded.
+            retry_after_ms=max(delay_ms, min(failing_ms, MAX_INTERRUPTED_PAUSE_MS)),
         )
 
     async def _record_failed(

@@ -115,11 +115,6 @@ class OperatorCircuit:
             until_ms += PROBE_TURN_MS
         return until_ms if now_ms < until_ms else None
 
-    def begin_probe(self, job: Job, now_ms: int) -> None:
-        """Let a job test it."""
-        self.state = OperatorCircuitState.HALF_OPEN
-        self.probe_position, self.probe_ms = job.position, now_ms
-
     def end_probe(self, until_ms: int) -> None:
         """Wait for the next probe."""
         self.state, self.probe_position, self.until_ms = OperatorCircuitState.OPEN, None, until_ms
@@ -194,7 +189,8 @@ class OperatorCircuits:
             return NotBefore(min(until_ms, circuit.check_due_ms[group]), whole_group=True)
         wait = self._pace(job, now_ms, in_flight)
         if wait is None:
-            circuit.begin_probe(job, now_ms)
+            circuit.state = OperatorCircuitState.HALF_OPEN
+            circuit.probe_position, circuit.probe_ms = job.position, now_ms
         return wait
 
     def blocking_cause(self, job: Job, account: OperatorAccount) -> OperatorUnavailable | None:

@@ -111,12 +111,7 @@ class UploadScheduler:
             del self._running_counts[location]
         self._start_queued()
         for waiter in upload.waiters:
-            _record_end(waiter, failure)
-
-
-def _record_end(waiter: _Waiter, failure: UploadFailure | None) -> None:
-    if not waiter.remaining:
-        return
-    waiter.remaining = 0 if failure is not None else waiter.remaining - 1
-    if not waiter.remaining:
-        waiter.notify(failure)
+            if waiter.remaining:
+                waiter.remaining = 0 if failure is not None else waiter.remaining - 1
+                if not waiter.remaining:
+                    waiter.notify(failure)

@@ -59,10 +59,10 @@ def emit_live_event(connection: Connection, ids: Ids, app: App, at_ms: int) -> N
         mode=LIVE.mode,
         subject="account",
         event_name=LIVE.inner_type,
-        render=partial(_render_live, app, at_ms, "" if account is None else account.namespace),
+        render=lambda version: (
+            account_v2.live_body(app, at_ms, "" if account is None else account.namespace)
+            if version == 2
+            else callback_v3.live_body(app, at_ms)
+        ),
     )
     recorder.write()
-
-
-def _render_live(app: App, at_ms: int, namespace: str, version: int) -> bytes:
-    return account_v2.live_body(app, at_ms, namespace) if version == 2 else callback_v3.live_body(app, at_ms)

@@ -30,7 +30,8 @@ def read_or_create_instance_key(settings: Settings) -> str:
     settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     path = settings.data / "instance.key"
     if not path.exists():
-        _write_private(path, demo.INSTANCE_KEY + "\n")
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write(demo.INSTANCE_KEY + "\n")
     return path.read_text(encoding="utf-8").strip()
 
 
@@ -101,9 +102,3 @@ def _lock(descriptor: int, path: Path) -> None:
 def format_env(variables: dict[str, str]) -> str:
     """Return the variables as lines `NAME=value`."""
     return "".join(f"{name}={value}\n" for name, value in variables.items())
-
-
-def _write_private(path: Path, text: str) -> None:
-    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        file.write(text)

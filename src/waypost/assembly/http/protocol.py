@@ -6,6 +6,7 @@ of the server itself has the format of the API.
 """
 
 import asyncio
+import select
 import socket
 import struct
 from enum import Enum
@@ -28,7 +29,6 @@ from waypost.assembly.http.limits import (
     HttpError,
 )
 from waypost.assembly.http.pacing import UnpaidRequests
-from waypost.assembly.http.sockets import bytes_are_waiting
 from waypost.base.http.connection_scope import CONNECTION
 
 PARSER_CHUNK_BYTES: Final = 16 * 1024
@@ -470,13 +470,14 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._unpaid is _NOTHING:  # the connection was closed before another look at it
             return
         self._unpaid.release()
+        is_new = not self._has_begun and self.loop.time() - self._since_s < NEW_CONNECTION_GRACE_S
         if self._is_rejected:
             super().shutdown()
         elif self._phase is not _Phase.IDLE or self._unanswered_cycle() is not None:
             self.end_after_response()
         elif self.transport.is_closing():
             return
-        elif self._unparsed is not None or self._is_new() or self._has_unread_bytes():
+        elif self._unparsed is not None or is_new or self._has_unread_bytes():
             self.loop.call_later(RECHECK_S, self.shutdown)
         else:
             self.transport.close()
@@ -485,12 +486,14 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle = cast("RequestCycle | None", self.cycle)  # None before the first request
         return None if cycle is None or cycle.response_complete else cycle
 
-    def _is_new(self) -> bool:
-        return not self._has_begun and self.loop.time() - self._since_s < NEW_CONNECTION_GRACE_S
-
     def _has_unread_bytes(self) -> bool:
+        """True if the socket has received something, or its end, that has not been read."""
         bound = self.transport.get_extra_info("socket")
-        return bound is not None and bytes_are_waiting(bound.fileno())
+        if bound is None:
+            return False
+        poll = select.poll()
+        poll.register(bound.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
 
     # Error responses of the server itself.
 

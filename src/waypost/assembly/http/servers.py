@@ -112,7 +112,8 @@ class HttpServer:
 
     async def stop(self) -> None:
         """Accept no new connections, complete open requests, and end."""
-        self._server.request_stop()
+        self._server.should_exit = True
+        self._server.stop_requested.set()
         if self._serve_task is not None:
             await self._serve_task
 
@@ -128,12 +129,7 @@ class _SignalFreeServer(uvicorn.Server):
         super().__init__(config)
         self._connections = connections
         self._log = log("assembly")
-        self._stop_requested = asyncio.Event()
-
-    def request_stop(self) -> None:
-        """Begin to stop."""
-        self.should_exit = True
-        self._stop_requested.set()
+        self.stop_requested = asyncio.Event()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -149,7 +145,7 @@ class _SignalFreeServer(uvicorn.Server):
                 self._log.exception("deadlines of connections could not be checked")
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(every_s):
-                    await self._stop_requested.wait()
+                    await self.stop_requested.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Close the listening sockets; wait for open requests, and cancel them after the timeout."""

@@ -4,7 +4,6 @@ The supervisor imports this module too, so it has no slow imports.
 """
 
 import errno
-import select
 import socket
 import struct
 import sys
@@ -47,15 +46,6 @@ def bind_socket(host: str, port: int, *, option: str) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return _bind(family, host, port, option)
-
-
-def _set_options(bound: socket.socket) -> None:
-    """Set the options that connections inherit."""
-    # A loop sets it itself only on sockets created with a protocol number, and without it the body of a response can
-    # arrive 40 ms after its head.
-    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    if sys.platform == "linux":
-        bound.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
 
 
 def port_of(bound: socket.socket) -> int:
@@ -114,24 +104,16 @@ def drop_connects(listening: socket.socket) -> bool:
     return True
 
 
-def bytes_are_waiting(descriptor: int) -> bool:
-    """True if a socket has received something, or its end, that has not been read."""
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(0))
-
-
-def adopt_socket(descriptor: int) -> socket.socket:
-    """Return an inherited listening socket."""
-    return socket.socket(fileno=descriptor)
-
-
 def _bind(family: int, host: str, port: int, option: str, *, is_shared: bool = False) -> socket.socket:
     try:
         bound = socket.create_server((host, port), family=family, backlog=2048, reuse_port=is_shared)
     except (OSError, UnicodeError) as error:
         raise PortInUse(f"cannot listen on {host}:{port}: {_reason_and_hint(error, host, option)}") from error
-    _set_options(bound)
+    # Connections inherit the options. A loop sets this one itself only on sockets created with a protocol number, and
+    # without it the body of a response can arrive 40 ms after its head.
+    bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sys.platform == "linux":
+        bound.setsockopt(socket.IPPROTO_TCP, _TCP_NOTSENT_LOWAT, _MAX_UNSENT_BYTES)
     return bound
 
 

@@ -15,8 +15,8 @@ class SwappableApp:
         self._application: Any = None
         self._is_exempt: Callable[[Any], bool] = _never_exempt
         self._is_open = asyncio.Event()
-        self._open_requests = 0
-        self._request_ended = asyncio.Event()
+        self.open_requests = 0
+        self.request_ended = asyncio.Event()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Serve one request, unless its client has disconnected while it waited.
@@ -29,16 +29,11 @@ class SwappableApp:
                 return
         request = OpenRequest(self)
         scope.setdefault("extensions", {})["waypost.open_request"] = request
-        self._open_requests += 1
+        self.open_requests += 1
         try:
             await self._application(scope, receive, send)
         finally:
             request.exclude_from_drain()
-
-    def end_request(self) -> None:
-        """Stop waiting for one of the open requests."""
-        self._open_requests -= 1
-        self._request_ended.set()
 
     @contextlib.contextmanager
     def pause(self, *, is_exempt: Callable[[Any], bool]) -> Generator[None]:
@@ -70,9 +65,9 @@ class SwappableApp:
         self._is_open.clear()
         try:
             async with asyncio.timeout(timeout_s):
-                while self._open_requests > ignored:
-                    self._request_ended.clear()
-                    await self._request_ended.wait()
+                while self.open_requests > ignored:
+                    self.request_ended.clear()
+                    await self.request_ended.wait()
         except TimeoutError:
             return
 
@@ -93,7 +88,8 @@ class OpenRequest:
         """Stop waiting for this request: a stream that lasts until its client leaves, or the cause of the swap."""
         if not self._is_ended:
             self._is_ended = True
-            self._application.end_request()
+            self._application.open_requests -= 1
+            self._application.request_ended.set()
 
 
 async def respond_swap_failed(scope: Any, receive: Any, send: Any) -> None:

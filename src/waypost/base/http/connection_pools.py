@@ -79,7 +79,11 @@ class ConnectionPools:
             NotConnected: none was made in time, or at all.
         """
         timeout_s = min(self._connect_s, timeout_s)
-        pool = self._pools.get(key) or self._add_pool(key)
+        pool = self._pools.get(key)
+        if pool is None:
+            pool = self._pools[key] = _ConnectionPool(self._max_per_address)
+        if self._sweep is None:
+            self._sweep = asyncio.get_running_loop().call_later(self._idle_s, self._close_idle)
         has_slot = False
         try:
             async with asyncio.timeout(timeout_s):
@@ -104,12 +108,6 @@ class ConnectionPools:
         for pool in self._pools.values():
             pool.close_idle(float("inf"))
         await asyncio.sleep(0)  # the transports close in the loop's next turn
-
-    def _add_pool(self, key: PoolKey) -> "_ConnectionPool":
-        pool = self._pools[key] = _ConnectionPool(self._max_per_address)
-        if self._sweep is None:
-            self._sweep = asyncio.get_running_loop().call_later(self._idle_s, self._close_idle)
-        return pool
 
     async def _connect(self, pool: "_ConnectionPool", key: PoolKey) -> "PooledConnection":
         host, port, is_tls = key

@@ -130,11 +130,6 @@ class CallCounters:
         spread.add(took_s)
 
 
-def status_class(status: int | None) -> str:
-    """Return `2xx` to `5xx` for an HTTP status; `none` if there was no response."""
-    return "none" if status is None else f"{status // 100}xx"
-
-
 class LabelLimiter:
     """Limits the values of a label: the first values stay unchanged, all later ones become `right`.
 

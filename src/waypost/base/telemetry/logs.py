@@ -219,9 +219,8 @@ def _record_renderer(clock: Clock, *, as_json: bool, worker: int | None) -> stru
     processors: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         _head(clock, worker),
-        _redact,
         structlog.processors.format_exc_info,
-        _redact_rows,
+        _redact,
         structlog.processors.JSONRenderer()
         if as_json
         else structlog.dev.ConsoleRenderer(colors=False, timestamp_key="time"),
@@ -268,11 +267,6 @@ def _redact(_logger: Any, _method: str, record: structlog.typing.EventDict) -> s
     for key in record:
         if key.lower() in _NEVER_LOGGED:
             record[key] = "(not logged)"
-    return record
-
-
-def _redact_rows(_logger: Any, _method: str, record: structlog.typing.EventDict) -> structlog.typing.EventDict:
-    """Remove a database's detail of an error: it quotes the row, which may hold messages of people."""
-    if "exception" in record:
+    if "exception" in record:  # a database's detail of an error quotes the row, which may hold messages of people
         record["exception"] = _ROW_DETAIL.sub(r"DETAIL:  (not logged)\n", record["exception"])
     return record
