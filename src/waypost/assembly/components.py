@@ -65,7 +65,7 @@ MEDIA_PATH: Final = "/media"
 
 @dataclass(frozen=True, slots=True)
 class Foundation:
-    """What every part of a service is made from: the context of its stages, and what only the APIs and loops need."""
+    """The foundation of every part of a service: the context of its stages, and what only the APIs and loops need."""
 
     settings: Settings
     stages: StageContext
