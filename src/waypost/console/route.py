@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from functools import partial
+from typing import Final
 
 from starlette.responses import Response
 
@@ -61,24 +62,15 @@ class PageRoute:
         return "POST" if self.kind is RouteKind.ACT else "GET"
 
 
-def page_row(path: str, endpoint: Endpoint, does: str, **more: Any) -> PageRoute:
-    """Return the row of a page."""
-    return PageRoute(RouteKind.PAGE, path, endpoint, does, **more)
+page_row: Final = partial(PageRoute, RouteKind.PAGE)
+part_row: Final = partial(PageRoute, RouteKind.PART)
+live_row: Final = partial(PageRoute, RouteKind.LIVE)
+action_row: Final = partial(PageRoute, RouteKind.ACT)
 
 
-def part_row(path: str, endpoint: Endpoint, does: str) -> PageRoute:
-    """Return the row of a part of a page."""
-    return PageRoute(RouteKind.PART, path, endpoint, does)
-
-
-def live_row(path: str, endpoint: Endpoint, does: str) -> PageRoute:
-    """Return the row of a stream."""
-    return PageRoute(RouteKind.LIVE, path, endpoint, does)
-
-
-def action_row(path: str, endpoint: Endpoint, does: str, **more: Any) -> PageRoute:
-    """Return the row of an action."""
-    return PageRoute(RouteKind.ACT, path, endpoint, does, **more)
+def rows_at(path: str, *rows: PageRoute) -> list[PageRoute]:
+    """Return rows whose paths continue this one."""
+    return [replace(row, path=path + row.path) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,17 @@ from waypost.console.phones import page as phones
 from waypost.console.phones import script as phone_script
 from waypost.console.phones import sending as phone_sending
 from waypost.console.phones.sending import require_own_phone
-from waypost.console.route import Audience, PageRoute, RouteKind, Section, action_row, live_row, page_row, part_row
+from waypost.console.route import (
+    Audience,
+    PageRoute,
+    RouteKind,
+    Section,
+    action_row,
+    live_row,
+    page_row,
+    part_row,
+    rows_at,
+)
 from waypost.console.settings import access, app, audit, operator, personal_data, profile
 from waypost.console.simulator import clock, fault_forms, faults, fleets, reviews, rules, snapshots
 from waypost.console.simulator.context import require_simulator
@@ -31,9 +41,9 @@ from waypost.console.templates import draft_text, editor, gallery
 from waypost.console.templates import page as template
 
 
-def _audited(*rows: PageRoute) -> Sequence[PageRoute]:
-    """Return rows of which each action writes an entry in the audit log."""
-    return [replace(row, is_audited=row.kind is RouteKind.ACT) for row in rows]
+def _audited(path: str, *rows: PageRoute) -> Sequence[PageRoute]:
+    """Return rows below a path, of which each action writes an entry in the audit log."""
+    return [replace(row, is_audited=row.kind is RouteKind.ACT) for row in rows_at(path, *rows)]
 
 
 _OVERVIEW: Final = (
@@ -42,7 +52,8 @@ _OVERVIEW: Final = (
     action_row("/apps/{app_id}/first-message", first_steps.send_first_message, "send a template to a phone"),
     action_row("/apps/{app_id}/sample-template", first_steps.create_sample_template, "submit a sample template"),
     *_audited(
-        action_row("/apps/{app_id}/dead-letters/{position}/retry", overview.retry_dead_letter, "retry a dead letter")
+        "",
+        action_row("/apps/{app_id}/dead-letters/{position}/retry", overview.retry_dead_letter, "retry a dead letter"),
     ),
 )
 PHONES: Final = (
@@ -52,268 +63,217 @@ PHONES: Final = (
     part_row("/phones/flows/{flow_id}", phones.show_flow, "the form of a flow"),
     part_row("/phones/{phone}/handset", phones.show_handset, "one phone with another chat open"),
     part_row("/phones/{phone}/chats/{number}/older", phones.show_older, "older messages of a chat"),
-    page_row("/phones/{phone}/script", require_own_phone(phone_script.show_script), "the form of its script"),
-    action_row(
-        "/phones/{phone}/script", require_own_phone(phone_script.save_script), "save it, or change the rows of the form"
+    *(
+        replace(row, endpoint=require_own_phone(row.endpoint))
+        for row in rows_at(
+            "/phones/{phone}",
+            page_row("/script", phone_script.show_script, "the form of its script"),
+            action_row("/script", phone_script.save_script, "save it, or change the rows of the form"),
+            action_row("/chats/{number}/text", phone_sending.send_text, "send a text"),
+            action_row("/chats/{number}/file", phone_sending.send_file, "send a file"),
+            action_row("/chats/{number}/location", phone_sending.send_location, "send a location"),
+            action_row("/chats/{number}/contact", phone_sending.send_contact, "send a contact card"),
+            action_row(
+                "/chats/{number}/poll", phone_sending.send_unsupported, "send a type that the operator does not forward"
+            ),
+            action_row(
+                "/items/{position}/contact", phone_actions.share_contact, "respond to a request for contact data"
+            ),
+            action_row("/items/{position}/react", phone_actions.react, "react to a message"),
+            action_row("/number", phone_actions.change_number, "change the number"),
+        )
     ),
-    action_row("/phones/{phone}/chats/{number}/text", require_own_phone(phone_sending.send_text), "send a text"),
-    action_row("/phones/{phone}/chats/{number}/file", require_own_phone(phone_sending.send_file), "send a file"),
-    action_row(
-        "/phones/{phone}/chats/{number}/location", require_own_phone(phone_sending.send_location), "send a location"
-    ),
-    action_row(
-        "/phones/{phone}/chats/{number}/contact", require_own_phone(phone_sending.send_contact), "send a contact card"
-    ),
-    action_row(
-        "/phones/{phone}/chats/{number}/poll",
-        require_own_phone(phone_sending.send_unsupported),
-        "send a type that the operator does not forward",
-    ),
-    action_row(
-        "/phones/{phone}/items/{position}/contact",
-        require_own_phone(phone_actions.share_contact),
-        "respond to a request for contact data",
-    ),
-    action_row("/phones/{phone}/items/{position}/react", require_own_phone(phone_actions.react), "react to a message"),
-    action_row("/phones/{phone}/number", require_own_phone(phone_actions.change_number), "change the number"),
     *(one.page_row for one in phone_actions.PHONE_ACTIONS),
 )
-_TEMPLATES: Final = (
-    page_row("/apps/{app_id}/templates", gallery.show_gallery, "Templates", nav="app"),
-    live_row("/apps/{app_id}/templates/live", gallery.live_gallery, "updates of it"),
-    page_row("/apps/{app_id}/templates/new", editor.show_new, "New template"),
-    action_row("/apps/{app_id}/templates/new", editor.write_new, "preview, check, change or submit it"),
-    part_row("/apps/{app_id}/templates/media/{media_id}", draft_text.show_sample, "a sample file"),
-    page_row("/apps/{app_id}/templates/{template_id}", template.show_template, "one template"),
-    live_row("/apps/{app_id}/templates/{template_id}/live", template.live_template, "updates of it"),
-    page_row("/apps/{app_id}/templates/{template_id}/edit", editor.show_edit, "editor for an existing template"),
-    action_row("/apps/{app_id}/templates/{template_id}/edit", editor.write_edit, "preview, check, change or submit it"),
-    action_row("/apps/{app_id}/templates/{template_id}/send", template.send_template, "send it"),
-    action_row("/apps/{app_id}/templates/{template_id}/delete", template.delete_template, "delete it"),
+_TEMPLATES: Final = rows_at(
+    "/apps/{app_id}/templates",
+    page_row("", gallery.show_gallery, "Templates", nav="app"),
+    live_row("/live", gallery.live_gallery, "updates of it"),
+    page_row("/new", editor.show_new, "New template"),
+    action_row("/new", editor.write_new, "preview, check, change or submit it"),
+    part_row("/media/{media_id}", draft_text.show_sample, "a sample file"),
+    page_row("/{template_id}", template.show_template, "one template"),
+    live_row("/{template_id}/live", template.live_template, "updates of it"),
+    page_row("/{template_id}/edit", editor.show_edit, "editor for an existing template"),
+    action_row("/{template_id}/edit", editor.write_edit, "preview, check, change or submit it"),
+    action_row("/{template_id}/send", template.send_template, "send it"),
+    action_row("/{template_id}/delete", template.delete_template, "delete it"),
 )
 _MESSAGES: Final = (
     *messages.MESSAGES.routes("Messages", tab="Sent", nav="app"),
-    action_row("/apps/{app_id}/messages/selected/replay", messages.replay_selected, "replay their callbacks"),
-    action_row("/apps/{app_id}/messages/selected/show", messages.show_selected, "show their texts"),
+    *rows_at(
+        "/apps/{app_id}/messages/selected",
+        action_row("/replay", messages.replay_selected, "replay their callbacks"),
+        action_row("/show", messages.show_selected, "show their texts"),
+    ),
     *received.RECEIVED.routes("Messages received", tab="Received"),
-    action_row("/apps/{app_id}/messages/received/reveal", received.reveal_received, "show the text of one"),
-    live_row("/apps/{app_id}/messages/{message_id}/live", trace.live_trace, "stream a message's trace"),
-    part_row("/apps/{app_id}/messages/{message_id}/json", trace.show_json, "the trace as JSON"),
-    action_row(
-        "/apps/{app_id}/messages/{message_id}/content", trace.show_content, "show its content and its request as code"
+    *rows_at(
+        "/apps/{app_id}/messages",
+        action_row("/received/reveal", received.reveal_received, "show the text of one"),
+        live_row("/{message_id}/live", trace.live_trace, "stream a message's trace"),
+        part_row("/{message_id}/json", trace.show_json, "the trace as JSON"),
+        action_row("/{message_id}/content", trace.show_content, "show its content and its request as code"),
+        action_row("/{message_id}/resend", resend.resend_message, "resend it as a new message"),
+        page_row("/{message_id:path}", trace.show_trace, "show a message's trace"),
     ),
-    action_row("/apps/{app_id}/messages/{message_id}/resend", resend.resend_message, "resend it as a new message"),
-    page_row("/apps/{app_id}/messages/{message_id:path}", trace.show_trace, "show a message's trace"),
     *conversations.CONVERSATIONS.routes("Conversations", tab="Conversations"),
-    page_row("/apps/{app_id}/conversations/{recipient_id}", thread.show_thread, "show one conversation"),
-    live_row("/apps/{app_id}/conversations/{recipient_id}/live", thread.live_thread, "stream its messages"),
-    action_row(
-        "/apps/{app_id}/conversations/{recipient_id}/reveal", thread.reveal_message, "show the text of one message"
+    *rows_at(
+        "/apps/{app_id}/conversations/{recipient_id}",
+        page_row("", thread.show_thread, "show one conversation"),
+        live_row("/live", thread.live_thread, "stream its messages"),
+        action_row("/reveal", thread.reveal_message, "show the text of one message"),
+        action_row("/reply", thread.send_reply, "send a text within the window"),
+        action_row("/read", thread.mark_read, "mark what was received as read"),
     ),
-    action_row("/apps/{app_id}/conversations/{recipient_id}/reply", thread.send_reply, "send a text within the window"),
-    action_row("/apps/{app_id}/conversations/{recipient_id}/read", thread.mark_read, "mark what was received as read"),
     *requests.REQUESTS.routes("API requests", tab="API requests"),
     page_row("/requests/{entry_id}", requests.show_request, "one request and why it failed"),
 )
 _CALLBACKS: Final = (
     *_audited(
-        page_row(
-            "/apps/{app_id}/callbacks", subscriptions.show_subscriptions, "Callbacks", nav="app", tab="Subscriptions"
-        ),
-        live_row("/apps/{app_id}/callbacks/live", subscriptions.live_subscriptions, "updates of it"),
-        page_row("/apps/{app_id}/callbacks/new", subscriptions.show_new, "New subscription"),
-        action_row("/apps/{app_id}/callbacks/new", subscriptions.create, "create a callback subscription"),
-        page_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}",
-            subscriptions.show_subscription,
-            "one subscription",
-        ),
-        live_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/live",
-            subscriptions.live_subscription,
-            "updates of it",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}",
-            subscriptions.change,
-            "change a callback subscription",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/check",
-            subscriptions.send_ping,
-            "send a ping to an endpoint",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/pause",
-            subscriptions.pause,
-            "pause a callback subscription",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/resume",
-            subscriptions.resume,
-            "resume a callback subscription",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/retry",
-            subscriptions.retry,
-            "retry waiting callbacks",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/key", subscriptions.show_key, "show a signing key"
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/rotate",
-            subscriptions.rotate_key,
-            "replace a signing key",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/subscriptions/{subscription_id}/delete",
-            subscriptions.delete,
-            "delete a callback subscription",
-        ),
-        action_row("/apps/{app_id}/callbacks/replay-selected", replays.replay_selected, "replay selected callbacks"),
+        "/apps/{app_id}/callbacks",
+        page_row("", subscriptions.show_subscriptions, "Callbacks", nav="app", tab="Subscriptions"),
+        live_row("/live", subscriptions.live_subscriptions, "updates of it"),
+        page_row("/new", subscriptions.show_new, "New subscription"),
+        action_row("/new", subscriptions.create, "create a callback subscription"),
+        action_row("/replay-selected", replays.replay_selected, "replay selected callbacks"),
+    ),
+    *_audited(
+        "/apps/{app_id}/callbacks/subscriptions/{subscription_id}",
+        page_row("", subscriptions.show_subscription, "one subscription"),
+        live_row("/live", subscriptions.live_subscription, "updates of it"),
+        action_row("", subscriptions.change, "change a callback subscription"),
+        action_row("/check", subscriptions.send_ping, "send a ping to an endpoint"),
+        action_row("/pause", subscriptions.pause, "pause a callback subscription"),
+        action_row("/resume", subscriptions.resume, "resume a callback subscription"),
+        action_row("/retry", subscriptions.retry, "retry waiting callbacks"),
+        action_row("/key", subscriptions.show_key, "show a signing key"),
+        action_row("/rotate", subscriptions.rotate_key, "replace a signing key"),
+        action_row("/delete", subscriptions.delete, "delete a callback subscription"),
     ),
     *deliveries.DELIVERIES.routes("Deliveries", tab="Deliveries"),
     *_audited(
-        page_row(
-            "/apps/{app_id}/callbacks/deliveries/{callback_id}", delivery.show_delivery, "one callback and its attempts"
-        ),
-        live_row("/apps/{app_id}/callbacks/deliveries/{callback_id}/live", delivery.live_delivery, "updates of it"),
-        action_row(
-            "/apps/{app_id}/callbacks/deliveries/{callback_id}/body",
-            delivery.download_body,
-            "download the body of a callback",
-        ),
-        action_row(
-            "/apps/{app_id}/callbacks/deliveries/{callback_id}/reveal",
-            delivery.reveal_body,
-            "show the texts of a callback",
-        ),
-        action_row("/apps/{app_id}/callbacks/deliveries/{callback_id}/replay", delivery.replay, "replay a callback"),
-        page_row(
-            "/apps/{app_id}/callbacks/response-times",
-            response_times.show_response_times,
-            "Response times",
-            tab="Response times",
-        ),
-        page_row("/apps/{app_id}/callbacks/replay", replays.show_replay, "Replay callbacks", tab="Replay"),
-        action_row("/apps/{app_id}/callbacks/replay", replays.replay, "replay callbacks"),
-        page_row("/apps/{app_id}/callbacks/verify", snippets.show_snippets, "Verify a signature", tab="Verify"),
+        "/apps/{app_id}/callbacks/deliveries/{callback_id}",
+        page_row("", delivery.show_delivery, "one callback and its attempts"),
+        live_row("/live", delivery.live_delivery, "updates of it"),
+        action_row("/body", delivery.download_body, "download the body of a callback"),
+        action_row("/reveal", delivery.reveal_body, "show the texts of a callback"),
+        action_row("/replay", delivery.replay, "replay a callback"),
+    ),
+    *_audited(
+        "/apps/{app_id}/callbacks",
+        page_row("/response-times", response_times.show_response_times, "Response times", tab="Response times"),
+        page_row("/replay", replays.show_replay, "Replay callbacks", tab="Replay"),
+        action_row("/replay", replays.replay, "replay callbacks"),
+        page_row("/verify", snippets.show_snippets, "Verify a signature", tab="Verify"),
     ),
 )
 SIMULATOR: Final = tuple(
     replace(row, endpoint=require_simulator(row.kind, row.endpoint), is_shared=True)
-    for row in _audited(
-        page_row("/simulator", reviews.show_reviews, "Template reviews", nav="simulator", tab="Reviews"),
-        live_row("/simulator/live", reviews.live_reviews, "updates of it"),
-        action_row(
-            "/simulator/templates/{template_id}/{act}", reviews.act_on_template, "act on a template as the operator"
+    for row in (
+        *_audited(
+            "/simulator",
+            page_row("", reviews.show_reviews, "Template reviews", nav="simulator", tab="Reviews"),
+            live_row("/live", reviews.live_reviews, "updates of it"),
+            action_row("/templates/{template_id}/{act}", reviews.act_on_template, "act on a template as the operator"),
+            page_row("/faults", faults.show_faults, "Arm a fault", tab="Faults"),
+            live_row("/faults/live", faults.live_faults, "updates of it"),
+            page_row("/faults/new/{on}/{kind}", fault_forms.show_fault_form, "form of one kind of fault"),
+            action_row("/faults/new/{on}/{kind}", fault_forms.arm_form, "arm a fault"),
+            action_row("/faults/presets/{key}", faults.arm_preset, "arm a preset of faults"),
+            action_row("/faults/presets/{key}/disarm", faults.disarm_preset, "disarm a preset of faults"),
+            action_row("/faults/json", faults.arm_json, "arm a fault given as JSON"),
+            page_row("/faults/{fault_id}", faults.show_fault, "one fault with its last firings"),
+            live_row("/faults/{fault_id}/live", faults.live_fault, "updates of it"),
+            page_row("/clock", clock.show_clock, "Clock", tab="Clock"),
+            live_row("/clock/live", clock.live_clock, "updates of it"),
+            action_row("/clock/next", clock.advance_to_next, "advance the clock to the next due time"),
+            page_row("/fleets", fleets.show_fleets, "Fleets", tab="Fleets"),
+            action_row("/fleets", fleets.create_fleet, "create a fleet"),
+            page_row("/fleets/{name}", fleets.show_fleet, "one fleet with its statistics"),
+            live_row("/fleets/{name}/live", fleets.live_fleet, "updates of it"),
+            page_row("/snapshots", snapshots.show_snapshots, "Snapshots and reset", tab="Snapshots"),
+            action_row("/snapshots", snapshots.save_snapshot, "save a snapshot"),
+            part_row("/snapshots/{name}/content", snapshots.download_snapshot, "download a snapshot"),
+            page_row("/rules", rules.show_rules, "Operator rules", tab="Rules"),
+            action_row("/rules", rules.change_rules, "change the rules of the simulator"),
         ),
-        page_row("/simulator/faults", faults.show_faults, "Arm a fault", tab="Faults"),
-        live_row("/simulator/faults/live", faults.live_faults, "updates of it"),
-        page_row("/simulator/faults/new/{on}/{kind}", fault_forms.show_fault_form, "form of one kind of fault"),
-        action_row("/simulator/faults/new/{on}/{kind}", fault_forms.arm_form, "arm a fault"),
-        action_row("/simulator/faults/presets/{key}", faults.arm_preset, "arm a preset of faults"),
-        action_row("/simulator/faults/presets/{key}/disarm", faults.disarm_preset, "disarm a preset of faults"),
-        action_row("/simulator/faults/json", faults.arm_json, "arm a fault given as JSON"),
-        page_row("/simulator/faults/{fault_id}", faults.show_fault, "one fault with its last firings"),
-        live_row("/simulator/faults/{fault_id}/live", faults.live_fault, "updates of it"),
-        page_row("/simulator/clock", clock.show_clock, "Clock", tab="Clock"),
-        live_row("/simulator/clock/live", clock.live_clock, "updates of it"),
-        action_row("/simulator/clock/next", clock.advance_to_next, "advance the clock to the next due time"),
-        page_row("/simulator/fleets", fleets.show_fleets, "Fleets", tab="Fleets"),
-        action_row("/simulator/fleets", fleets.create_fleet, "create a fleet"),
-        page_row("/simulator/fleets/{name}", fleets.show_fleet, "one fleet with its statistics"),
-        live_row("/simulator/fleets/{name}/live", fleets.live_fleet, "updates of it"),
-        page_row("/simulator/snapshots", snapshots.show_snapshots, "Snapshots and reset", tab="Snapshots"),
-        action_row("/simulator/snapshots", snapshots.save_snapshot, "save a snapshot"),
-        part_row("/simulator/snapshots/{name}/content", snapshots.download_snapshot, "download a snapshot"),
-        page_row("/simulator/rules", rules.show_rules, "Operator rules", tab="Rules"),
-        action_row("/simulator/rules", rules.change_rules, "change the rules of the simulator"),
-        reviews.REVIEW_DELAY.page_row,
-        *(row.page_row for row in faults.FAULT_ACTIONS),
-        *(row.page_row for row in clock.CLOCK_ACTIONS),
-        fleets.DELETE_FLEET.page_row,
-        *(row.page_row for row in snapshots.SNAPSHOT_ACTIONS),
+        *_audited(
+            "",
+            reviews.REVIEW_DELAY.page_row,
+            *(row.page_row for row in faults.FAULT_ACTIONS),
+            *(row.page_row for row in clock.CLOCK_ACTIONS),
+            fleets.DELETE_FLEET.page_row,
+            *(row.page_row for row in snapshots.SNAPSHOT_ACTIONS),
+        ),
     )
 )
 _PARTNERS: Final = _audited(
-    page_row("/partners", partners.show_partners, "New partner", is_shared=True, nav="administrator"),
-    action_row("/partners", partners.make_partner, "create a partner", is_shared=True),
-    action_row("/partners/{partner_id}/enter", partners.enter_partner, "continue as another partner", is_shared=True),
+    "/partners",
+    page_row("", partners.show_partners, "New partner", is_shared=True, nav="administrator"),
+    action_row("", partners.make_partner, "create a partner", is_shared=True),
+    action_row("/{partner_id}/enter", partners.enter_partner, "continue as another partner", is_shared=True),
 )
 _SETTINGS: Final = (
     *_audited(
-        page_row("/settings", profile.show_profile, "Settings", nav="always", tab="Account/Profile"),
-        action_row("/settings/sessions/end-others", profile.end_other_sessions, "end all other sessions"),
-        action_row("/settings/retention", profile.change_retention, "change retention periods", is_shared=True),
-        action_row("/settings/quotas", profile.change_quotas, "change quotas", is_shared=True),
-        page_row("/settings/password", access.show_password, "Change password", tab="Account/Password"),
-        action_row("/settings/password", access.change_password, "change the password"),
-        page_row(
-            "/settings/administrator", access.show_administrator, "Act as administrator", tab="Account/Administrator"
-        ),
-        action_row("/settings/administrator", access.start_administration, "start to act as administrator"),
-        action_row("/settings/administrator/end", access.end_administration, "end acting as administrator"),
-        page_row("/settings/secrets", access.show_secrets, "Client secrets", tab="API access/Client secrets"),
-        action_row("/settings/secrets", access.make_secret, "create a client secret"),
-        page_row("/settings/keys", access.show_keys, "API keys", tab="API access/API keys"),
-        action_row("/settings/keys", access.make_key, "create an API key"),
-        page_row("/settings/apps", app.show_apps, "Apps and tokens", tab="Sending/Apps"),
-        action_row("/settings/apps", app.create_app, "create a sandbox app"),
-        page_row("/settings/operator", operator.show_operator, "Operator and health check", tab="Sending/Operator"),
-        page_row("/apps/{app_id}/settings", app.show_app, "App token, keys, settings"),
-        action_row("/apps/{app_id}/settings", app.change_app, "change an app"),
-        action_row("/apps/{app_id}/settings/delete", app.delete_app, "delete an app"),
-        action_row("/apps/{app_id}/settings/token", app.show_token, "show an app token"),
-        action_row("/apps/{app_id}/settings/token/renew", app.renew_token, "replace an app token"),
-        action_row("/apps/{app_id}/settings/keys", app.make_key, "create an additional app key"),
-        action_row("/apps/{app_id}/settings/tokens", app.mint_token, "create an app token that expires"),
-        action_row("/apps/{app_id}/settings/rates", app.set_rate, "set a rate limit of an app", is_shared=True),
-        action_row(
-            "/apps/{app_id}/settings/rates/reset", app.reset_rate, "reset a rate limit of an app", is_shared=True
-        ),
-        action_row(
-            "/apps/{app_id}/settings/rates/reset-all",
-            app.reset_rates,
-            "reset all rate limits of an app",
-            is_shared=True,
-        ),
-        page_row("/apps/{app_id}/settings/operator", operator.show_switch, "Switch operator account", is_shared=True),
-        action_row(
-            "/apps/{app_id}/settings/operator",
-            operator.switch_app,
-            "switch an app to another operator account",
-            is_shared=True,
-        ),
+        "/settings",
+        page_row("", profile.show_profile, "Settings", nav="always", tab="Account/Profile"),
+        action_row("/sessions/end-others", profile.end_other_sessions, "end all other sessions"),
+        action_row("/retention", profile.change_retention, "change retention periods", is_shared=True),
+        action_row("/quotas", profile.change_quotas, "change quotas", is_shared=True),
+        page_row("/password", access.show_password, "Change password", tab="Account/Password"),
+        action_row("/password", access.change_password, "change the password"),
+        page_row("/administrator", access.show_administrator, "Act as administrator", tab="Account/Administrator"),
+        action_row("/administrator", access.start_administration, "start to act as administrator"),
+        action_row("/administrator/end", access.end_administration, "end acting as administrator"),
+        page_row("/secrets", access.show_secrets, "Client secrets", tab="API access/Client secrets"),
+        action_row("/secrets", access.make_secret, "create a client secret"),
+        page_row("/keys", access.show_keys, "API keys", tab="API access/API keys"),
+        action_row("/keys", access.make_key, "create an API key"),
+        page_row("/apps", app.show_apps, "Apps and tokens", tab="Sending/Apps"),
+        action_row("/apps", app.create_app, "create a sandbox app"),
+        page_row("/operator", operator.show_operator, "Operator and health check", tab="Sending/Operator"),
+    ),
+    *_audited(
+        "/apps/{app_id}/settings",
+        page_row("", app.show_app, "App token, keys, settings"),
+        action_row("", app.change_app, "change an app"),
+        action_row("/delete", app.delete_app, "delete an app"),
+        action_row("/token", app.show_token, "show an app token"),
+        action_row("/token/renew", app.renew_token, "replace an app token"),
+        action_row("/keys", app.make_key, "create an additional app key"),
+        action_row("/tokens", app.mint_token, "create an app token that expires"),
+        action_row("/rates", app.set_rate, "set a rate limit of an app", is_shared=True),
+        action_row("/rates/reset", app.reset_rate, "reset a rate limit of an app", is_shared=True),
+        action_row("/rates/reset-all", app.reset_rates, "reset all rate limits of an app", is_shared=True),
+        page_row("/operator", operator.show_switch, "Switch operator account", is_shared=True),
+        action_row("/operator", operator.switch_app, "switch an app to another operator account", is_shared=True),
     ),
     *audit.AUDIT.routes("Audit log", tab="Records/Audit log"),
     *_audited(
+        "/settings",
         page_row(
-            "/settings/personal-data",
+            "/personal-data",
             personal_data.show_personal_data,
             "Personal data of a recipient",
             is_shared=True,
             tab="Records/Personal data",
         ),
         action_row(
-            "/settings/personal-data/export",
-            personal_data.export_recipient,
-            "export the data of a recipient",
-            is_shared=True,
+            "/personal-data/export", personal_data.export_recipient, "export the data of a recipient", is_shared=True
         ),
         action_row(
-            "/settings/personal-data/erase",
-            personal_data.erase_recipient,
-            "erase the data of a recipient",
-            is_shared=True,
+            "/personal-data/erase", personal_data.erase_recipient, "erase the data of a recipient", is_shared=True
         ),
+    ),
+    *_audited(
+        "",
         access.REVOKE_CLIENT_SECRET.page_row,
         access.REVOKE_API_KEY.page_row,
         *(row.page_row for row in app.APP_ACTIONS),
     ),
 )
 _REFERENCE: Final = _audited(
+    "",
     part_row("/try/session", reference.show_session, "show the session to the API reference"),
     action_row("/try/partner-token", reference.give_partner_token, "use a partner token in the API reference"),
     action_row("/apps/{app_id}/try-token", reference.give_app_token, "use an app token in the API reference"),
