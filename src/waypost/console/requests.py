@@ -157,34 +157,46 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
         show_text=tools.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
         operation=make_operation_id(entry.route),
-        curl=render_curl(entry, sent, tools.services.public_url) if sent else "",
+        curl=_repeat_command(entry, sent, tools.services.public_url) if sent else "",
     )
 
 
-def render_curl(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) -> str:
-    """Return a shell command that repeats a request, with placeholders for the credential and for hidden texts.
+def render_curl(
+    url: str,
+    fields: Mapping[str, Any] | None = None,
+    *,
+    method: str = "",
+    header: str = '-H "Authorization: $APP_TOKEN"',
+    json_body: str | None = None,
+) -> str:
+    """Return a request as a shell command, with a variable in place of the credential.
 
     Args:
-        entry: the request.
-        sent: its content, redacted: `path`, `query`, `type`, `credential` and `body`.
-        base_url: without a trailing slash.
+        fields: of a form.
+        method: empty: what curl chooses.
+        header: option with the credential; empty: none.
     """
-    query = urlencode({name: _format_value(value) for name, value in sent["query"].items()})
-    lines = [
-        (
-            f"curl -X {entry.route.partition(' ')[0]} "
-            f"{shlex.quote(base_url + sent['path'] + ('?' + query if query else ''))}"
-        )
+    options = [f"curl {f'-X {method} ' if method else ''}{shlex.quote(url)}", header]
+    if json_body is not None:
+        options += [f"-H 'Content-Type: {_JSON}'", f"--data {shlex.quote(json_body)}"]
+    options += [
+        f"--data-urlencode {shlex.quote(f'{name}={_format_value(value)}')}" for name, value in (fields or {}).items()
     ]
-    header = _CREDENTIAL_HEADERS.get(sent["credential"])
-    lines += [header] if header is not None else []
-    body = sent["body"]
-    if isinstance(body, Mapping) and sent["type"] == _JSON:
-        lines += [f"-H 'Content-Type: {_JSON}'", f"--data {shlex.quote(_format_value(body))}"]
-    elif isinstance(body, Mapping):
-        fields = cast("Mapping[str, Any]", body)
-        lines += [f"--data-urlencode {shlex.quote(f'{name}={_format_value(value)}')}" for name, value in fields.items()]
-    return " \\\n  ".join(lines)
+    return " \\\n  ".join(option for option in options if option)
+
+
+def _repeat_command(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: str) -> str:
+    """Return the command that repeats a request of the log, with placeholders for hidden texts."""
+    query = urlencode({name: _format_value(value) for name, value in sent["query"].items()})
+    body = cast("Mapping[str, Any]", sent["body"]) if isinstance(sent["body"], Mapping) else None
+    is_json = body is not None and sent["type"] == _JSON
+    return render_curl(
+        base_url + sent["path"] + ("?" + query if query else ""),
+        None if is_json else body,
+        method=entry.route.partition(" ")[0],
+        header=_CREDENTIAL_HEADERS.get(sent["credential"], ""),
+        json_body=_format_value(body) if is_json else None,
+    )
 
 
 def _message_id(got: Mapping[str, Any]) -> str:

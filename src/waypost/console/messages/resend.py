@@ -1,7 +1,6 @@
 """The stored request of a message, rebuilt to resend it or to show it as code."""
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -67,16 +66,6 @@ def build_resend_request(app_id: str, kind: str, request: str) -> ResendRequest:
     return ResendRequest(path, fields)
 
 
-def render_curl(resend: ResendRequest, base_url: str) -> str:
-    """Return a shell command, with the app's token in an environment variable."""
-    lines = [f"curl {shlex.quote(base_url + resend.path)}", '-H "Authorization: $APP_TOKEN"']
-    if resend.fields is None:
-        lines += ["-H 'Content-Type: application/json'", f"--data {shlex.quote(_json(resend.body))}"]
-    else:
-        lines += [f"--data-urlencode {shlex.quote(f'{name}={text}')}" for name, text in resend.fields.items()]
-    return " \\\n  ".join(lines)
-
-
 def render_python(resend: ResendRequest, base_url: str) -> str:
     """Return a script for plain Python, with the app's token in an environment variable."""
     is_json = resend.fields is None
@@ -91,10 +80,6 @@ def render_python(resend: ResendRequest, base_url: str) -> str:
         f'    headers={{"Authorization": os.environ["APP_TOKEN"], "Content-Type": "{kind}"}},\n)\n'
         "print(urlopen(request).read().decode())\n"
     )
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _literal(value: Any) -> str:

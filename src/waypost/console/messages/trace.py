@@ -11,9 +11,10 @@ from starlette.responses import RedirectResponse, Response
 from waypost.client.simulated_events import NOT_FETCHED, add_simulated_events
 from waypost.console.messages.failure_explanations import explain_failure
 from waypost.console.messages.list_rows import kind_label
-from waypost.console.messages.resend import build_resend_request, render_curl, render_python
+from waypost.console.messages.resend import build_resend_request, render_python
 from waypost.console.messages.trace_steps import build_steps, summarize_timing
 from waypost.console.page_tools import PageTools
+from waypost.console.requests import render_curl
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.console.web.zones import write_times_in_utc
@@ -214,7 +215,9 @@ async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folde
     curl = python = ""
     try:
         resend = build_resend_request(page_request.app.id, row.kind, request)
-        curl, python = (write(resend, tools.services.public_url) for write in (render_curl, render_python))
+        json_body = None if resend.fields is not None else json.dumps(resend.body, ensure_ascii=False)
+        curl = render_curl(tools.services.public_url + resend.path, resend.fields, json_body=json_body)
+        python = render_python(resend, tools.services.public_url)
     except InvalidPageRequest:
         pass  # the request is shown as received, but cannot be resent
     texts = message_texts(row, await _template(tools, page_request, row.template_id), holds_code=holds_code)

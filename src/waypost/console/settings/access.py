@@ -15,7 +15,6 @@ from waypost.console.page_tools import PageTools
 from waypost.console.settings.app import form_error
 from waypost.console.settings.profile import ended_sessions_notice
 from waypost.console.web.page_request import PageRequest
-from waypost.console.web.zones import DisplayZone
 from waypost.domain.errors import ApiError
 from waypost.domain.partner import MAX_PASSWORD_CHARS
 from waypost.store.accounts.credentials import CredentialKind, list_credentials
@@ -24,9 +23,24 @@ from waypost.store.accounts.partners import LoginRecord, find_login_record
 _log = log("console")
 
 
-async def show_password(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the form, with an explanation of what a change revokes."""
-    return await _password_page(tools, page_request, {}, ends_tokens=True)
+async def show_password(
+    tools: PageTools,
+    page_request: PageRequest,
+    wrong: Mapping[str, str] = {},
+    status: int = 400,
+    *,
+    ends_tokens: bool = True,
+) -> Response:
+    """Return the form, with an explanation of what a change revokes; with errors by field where given."""
+    facts = await _read_login_facts(tools, page_request)
+    return await tools.page(
+        page_request, "settings/password.html", status if wrong else 200,
+        wrong=wrong, ends_tokens=ends_tokens,
+        has_changed=facts is not None and facts.password_changed,
+        has_password=facts is not None and bool(facts.password_hash),
+        secret_count=0 if facts is None else len(facts.secret_hashes),
+        is_demo=tools.services.demo_partner_id == page_request.partner.id,
+    )  # fmt: skip
 
 
 async def change_password(tools: PageTools, page_request: PageRequest) -> Response:
@@ -42,28 +56,27 @@ async def change_password(tools: PageTools, page_request: PageRequest) -> Respon
     ends_tokens = await page_request.is_checked("end_tokens")
     wrong = _validate(old, new, await page_request.field("again"))
     if wrong:
-        return await _password_page(tools, page_request, wrong, ends_tokens=ends_tokens)
+        return await show_password(tools, page_request, wrong, ends_tokens=ends_tokens)
     try:
         address = parts.client_address(page_request.request.scope)
         attempt = await parts.sign_in_limiter.spend(partner.email.lower(), address)
     except ApiError as error:
-        wait_s = error.retry_after_s or 60
-        wrong = {"old": f"Too many attempts. Try again in {wait_s} s."}
-        return await _password_page(tools, page_request, wrong, 429, ends_tokens=ends_tokens)
-    if not await _is_current_password(tools, await _read_login_facts(tools, page_request), old):
+        wrong = {"old": f"Too many attempts. Try again in {error.retry_after_s or 60} s."}
+        return await show_password(tools, page_request, wrong, 429, ends_tokens=ends_tokens)
+    facts = await _read_login_facts(tools, page_request)
+    is_secret = facts is not None and hash_secret(old) in facts.secret_hashes
+    if not await parts.passwords.matches(facts and facts.password_hash, old) and not is_secret:
         _log.info("wrong password at a password change", partner_id=partner.id)
-        wrong = {"old": "Wrong password."}
-        return await _password_page(tools, page_request, wrong, ends_tokens=ends_tokens)
+        return await show_password(tools, page_request, {"old": "Wrong password."}, ends_tokens=ends_tokens)
     await attempt.refund()
     own = hash_secret(page_request.session.token) if page_request.session else ""
     try:
-        response = await parts.apis.admin.json(
-            "POST",
-            f"/admin/partners/{partner.id}/password",
-            {"password": new, "end_tokens": ends_tokens, "keep_session": own},
-        )
+        response = await parts.apis.admin.call(
+            "POST /admin/partners/{partner_id}/password",
+            partner_id=partner.id, password=new, end_tokens=ends_tokens, keep_session=own,
+        )  # fmt: skip
     except ApiResponseError as error:
-        return await _password_page(tools, page_request, {"new": form_error(error)}, ends_tokens=ends_tokens)
+        return await show_password(tools, page_request, {"new": form_error(error)}, ends_tokens=ends_tokens)
     if ends_tokens:
         parts.apis.clear_partner_tokens()
     tokens = response.get("tokens_ended", 0)
@@ -88,34 +101,9 @@ def _validate(old: str, new: str, again: str) -> dict[str, str]:
     return {}
 
 
-async def _is_current_password(tools: PageTools, facts: LoginRecord | None, password: str) -> bool:
-    stored = None if facts is None else facts.password_hash
-    is_secret = facts is not None and hash_secret(password) in facts.secret_hashes
-    return await tools.services.passwords.matches(stored, password) or is_secret
-
-
 async def _read_login_facts(tools: PageTools, page_request: PageRequest) -> LoginRecord | None:
     now_ms = tools.services.clock.now_ms()
     return await tools.services.database.read(find_login_record, page_request.partner.email, now_ms)
-
-
-async def _password_page(
-    tools: PageTools,
-    page_request: PageRequest,
-    wrong: dict[str, str],
-    status: int | None = None,
-    *,
-    ends_tokens: bool = False,
-) -> Response:
-    facts = await _read_login_facts(tools, page_request)
-    return await tools.page(
-        page_request, "settings/password.html", status or (400 if wrong else 200),
-        wrong=wrong, ends_tokens=ends_tokens,
-        has_changed=facts is not None and facts.password_changed,
-        has_password=facts is not None and bool(facts.password_hash),
-        secret_count=0 if facts is None else len(facts.secret_hashes),
-        is_demo=tools.services.demo_partner_id == page_request.partner.id,
-    )  # fmt: skip
 
 
 CLIENT_SECRETS_PATH: Final = "/settings/secrets"
@@ -129,9 +117,24 @@ SECRET_LIFETIMES: Final = (  # Source: facts 1.3; the vendor advises three month
 )
 
 
-async def show_secrets(tools: PageTools, page_request: PageRequest) -> Response:
-    """List the secrets by id; no secret is shown a second time."""
-    return await _secrets_page(tools, page_request)
+async def show_secrets(
+    tools: PageTools,
+    page_request: PageRequest,
+    *,
+    made: str = "",
+    chosen: Mapping[str, str] = {"life": "90", "day": ""},
+    wrong: Mapping[str, str] = {},
+) -> Response:
+    """List the secrets by id; with a rejected form, or with the secret that was made, which is shown once."""
+    now_ms = tools.services.clock.now_ms()
+    secrets = await tools.services.database.read(
+        list_credentials, CredentialKind.CLIENT_SECRET, page_request.partner.id
+    )
+    return await tools.page(
+        page_request, "settings/secrets.html", 400 if wrong else 200,
+        secrets=[(secret, _secret_status(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
+        lives=SECRET_LIFETIMES, made=made, chosen=chosen, wrong=wrong,
+    )  # fmt: skip
 
 
 async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
@@ -141,23 +144,27 @@ async def make_secret(tools: PageTools, page_request: PageRequest) -> Response:
     now_ms = tools.services.clock.now_ms()
     chosen = {"life": life, "day": day}
     if life == "date":
-        expires_on_ms = _parse_day_end(day, page_request.zone)
-        if expires_on_ms is None or expires_on_ms <= now_ms:
+        try:
+            expires_on_ms = page_request.zone.midnight_ms(date.fromisoformat(day) + timedelta(days=1))
+        except (ValueError, OverflowError):
+            expires_on_ms = 0
+        if expires_on_ms <= now_ms:
             wrong = {"day": "Enter a future date as YYYY-MM-DD."}
-            return await _secrets_page(tools, page_request, chosen=chosen, wrong=wrong)
+            return await show_secrets(tools, page_request, chosen=chosen, wrong=wrong)
     elif life == "never":
         expires_on_ms = None
     elif life in dict(SECRET_LIFETIMES):
         expires_on_ms = now_ms + int(life) * DAY_MS
     else:
-        return await _secrets_page(tools, page_request, chosen=chosen, wrong={"life": "Choose one of these options."})
+        return await show_secrets(tools, page_request, chosen=chosen, wrong={"life": "Choose one of these options."})
     try:
-        response = await tools.services.apis.admin.json(
-            "POST", f"/admin/partners/{page_request.partner.id}/client-secrets", {"expires_on_ms": expires_on_ms}
-        )
+        response = await tools.services.apis.admin.call(
+            "POST /admin/partners/{partner_id}/client-secrets",
+            partner_id=page_request.partner.id, expires_on_ms=expires_on_ms,
+        )  # fmt: skip
     except ApiResponseError as error:
-        return await _secrets_page(tools, page_request, chosen=chosen, wrong={"life": form_error(error)})
-    return await _secrets_page(tools, page_request, made=response["client_secret"])
+        return await show_secrets(tools, page_request, chosen=chosen, wrong={"life": form_error(error)})
+    return await show_secrets(tools, page_request, made=response["client_secret"])
 
 
 def _revoked_tokens_notice(response: Mapping[str, Any]) -> str:
@@ -178,33 +185,6 @@ REVOKE_CLIENT_SECRET: Final = ActionRow(
 )
 
 
-def _parse_day_end(day: str, zone: DisplayZone) -> int | None:
-    """Return the end of a day, in ms since the epoch; None if the text is not a date."""
-    try:
-        return zone.midnight_ms(date.fromisoformat(day) + timedelta(days=1))
-    except (ValueError, OverflowError):
-        return None
-
-
-async def _secrets_page(
-    tools: PageTools,
-    page_request: PageRequest,
-    *,
-    made: str = "",
-    chosen: dict[str, str] | None = None,
-    wrong: dict[str, str] | None = None,
-) -> Response:
-    now_ms = tools.services.clock.now_ms()
-    secrets = await tools.services.database.read(
-        list_credentials, CredentialKind.CLIENT_SECRET, page_request.partner.id
-    )
-    return await tools.page(
-        page_request, "settings/secrets.html", 400 if wrong else 200,
-        secrets=[(secret, _secret_status(secret.expires_on_ms, now_ms)) for secret in reversed(secrets)],
-        lives=SECRET_LIFETIMES, made=made, chosen=chosen or {"life": "90", "day": ""}, wrong=wrong or {},
-    )  # fmt: skip
-
-
 def _secret_status(expires_on_ms: int | None, now_ms: int) -> str:
     """Return the state of a secret, as its badge shows it."""
     if expires_on_ms is None:
@@ -222,9 +202,15 @@ REVOKE_API_KEY: Final = ActionRow(
 )  # fmt: skip
 
 
-async def show_keys(tools: PageTools, page_request: PageRequest) -> Response:
-    """List the keys by id; no key is shown a second time."""
-    return await _keys_page(tools, page_request)
+async def show_keys(
+    tools: PageTools, page_request: PageRequest, *, made: str = "", name: str = "", wrong: str = ""
+) -> Response:
+    """List the keys by id; with a rejected name, or with the key that was made, which is shown once."""
+    keys = await tools.services.database.read(list_credentials, CredentialKind.API_KEY, page_request.partner.id)
+    return await tools.page(
+        page_request, "settings/keys.html", 400 if wrong else 200,
+        keys=list(reversed(keys)), made=made, typed=name, wrong=wrong, address=tools.services.public_url,
+    )  # fmt: skip
 
 
 async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
@@ -232,31 +218,27 @@ async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
     name = (await page_request.field("name")).strip()
     if not 1 <= len(name) <= MAX_KEY_NAME_CHARS:
         wrong = f"Enter a name of 1 to {MAX_KEY_NAME_CHARS} characters, such as where the key is used."
-        return await _keys_page(tools, page_request, name=name, wrong=wrong)
-    response = await tools.services.apis.admin.json(
-        "POST", f"/admin/partners/{page_request.partner.id}/api-keys", {"name": name}
-    )
-    return await _keys_page(tools, page_request, made=response["api_key"])
-
-
-async def _keys_page(
-    tools: PageTools, page_request: PageRequest, *, made: str = "", name: str = "", wrong: str = ""
-) -> Response:
-    keys = await tools.services.database.read(list_credentials, CredentialKind.API_KEY, page_request.partner.id)
-    return await tools.page(
-        page_request, "settings/keys.html", 400 if wrong else 200,
-        keys=list(reversed(keys)), made=made, typed=name, wrong=wrong,
-        address=tools.services.public_url,
-    )  # fmt: skip
+        return await show_keys(tools, page_request, name=name, wrong=wrong)
+    operation = "POST /admin/partners/{partner_id}/api-keys"
+    response = await tools.services.apis.admin.call(operation, partner_id=page_request.partner.id, name=name)
+    return await show_keys(tools, page_request, made=response["api_key"])
 
 
 ADMINISTRATOR_PATH: Final = "/settings/administrator"
 MAX_TOKEN_CHARS: Final = 1024
 
 
-async def show_administrator(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the end of this session's administrator rights, or the form for the token."""
-    return await _administrator_page(tools, page_request)
+async def show_administrator(
+    tools: PageTools, page_request: PageRequest, wrong: str = "", status: int = 200
+) -> Response:
+    """Return the end of this session's administrator rights, or the form for the token, with its error."""
+    session = page_request.session
+    return await tools.page(
+        page_request, "settings/administrator.html", status, wrong=wrong,
+        until_ms=None if session is None else session.admin_until_ms,
+        is_demo=tools.services.demo_partner_id is not None,
+        has_admin_token=tools.services.has_admin_token,
+    )  # fmt: skip
 
 
 async def start_administration(tools: PageTools, page_request: PageRequest) -> Response:
@@ -264,18 +246,18 @@ async def start_administration(tools: PageTools, page_request: PageRequest) -> R
     parts = tools.services
     token = await page_request.field("token")
     if not parts.has_admin_token:
-        return await _administrator_page(tools, page_request, "This service has no admin token.", 409)
+        return await show_administrator(tools, page_request, "This service has no admin token.", 409)
     if not token or len(token) > MAX_TOKEN_CHARS:
-        return await _administrator_page(tools, page_request, "Enter the admin token.", 400)
+        return await show_administrator(tools, page_request, "Enter the admin token.", 400)
     address = parts.client_address(page_request.request.scope)
     try:
         await parts.sign_in_limiter.check_admin_attempts(address)
         if not parts.is_admin_token(token):
             await parts.sign_in_limiter.count_wrong_admin_token(address)
-            return await _administrator_page(tools, page_request, "Wrong admin token.", 400)
+            return await show_administrator(tools, page_request, "Wrong admin token.", 400)
     except ApiError as error:
-        wait_s = error.retry_after_s or 60
-        return await _administrator_page(tools, page_request, f"Too many wrong tokens. Try again in {wait_s} s.", 429)
+        text = f"Too many wrong tokens. Try again in {error.retry_after_s or 60} s."
+        return await show_administrator(tools, page_request, text, 429)
     await parts.sessions.grant_administration(page_request.session)
     return tools.redirect(ADMINISTRATOR_PATH, "You have administrator rights for one hour.")
 
@@ -284,15 +266,3 @@ async def end_administration(tools: PageTools, page_request: PageRequest) -> Res
     """End the administrator rights of this session."""
     await tools.services.sessions.revoke_administration(page_request.session)
     return tools.redirect(ADMINISTRATOR_PATH, "Your administrator rights ended.")
-
-
-async def _administrator_page(
-    tools: PageTools, page_request: PageRequest, wrong: str = "", status: int = 200
-) -> Response:
-    session = page_request.session
-    return await tools.page(
-        page_request, "settings/administrator.html", status, wrong=wrong,
-        until_ms=None if session is None else session.admin_until_ms,
-        is_demo=tools.services.demo_partner_id is not None,
-        has_admin_token=tools.services.has_admin_token,
-    )  # fmt: skip

@@ -1,10 +1,9 @@
 """Errors at a form field: those of an API that are about it, and the check of a number."""
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection
 from starlette.responses import Response
 
 from waypost.base.clock import HOUR_MS
@@ -12,7 +11,7 @@ from waypost.client.api_client import ApiResponseError
 from waypost.console.actions import ActionRow
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
-from waypost.domain.app import MAX_ADDITIONAL_KEYS, MAX_MINTED_TOKENS, AppKey, KeyStatus
+from waypost.domain.app import MAX_ADDITIONAL_KEYS, MAX_MINTED_TOKENS, KeyStatus
 from waypost.domain.rates import MAX_PERIOD_S, MAX_REQUESTS, read_stored_rate
 from waypost.store.apps.keys import list_app_keys
 
@@ -40,9 +39,12 @@ MIN_APP_NAME_CHARS: Final = 6
 MAX_APP_NAME_CHARS: Final = 150
 
 
-async def show_apps(tools: PageTools, page_request: PageRequest) -> Response:
-    """List the apps, each with its number and whether it is live."""
-    return await _app_list_page(tools, page_request)
+async def show_apps(tools: PageTools, page_request: PageRequest, *, typed: str = "", wrong: str = "") -> Response:
+    """List the apps, each with its number and whether it is live; with a rejected name and what is wrong with it."""
+    return await tools.page(
+        page_request, "settings/apps.html", 400 if wrong else 200,
+        typed=typed, wrong=wrong, shortest=MIN_APP_NAME_CHARS, longest=MAX_APP_NAME_CHARS,
+    )  # fmt: skip
 
 
 async def create_app(tools: PageTools, page_request: PageRequest) -> Response:
@@ -52,85 +54,17 @@ async def create_app(tools: PageTools, page_request: PageRequest) -> Response:
     try:
         response = await api.form("POST", "/partner/app", {"name": name})
     except ApiResponseError as error:
-        return await _app_list_page(tools, page_request, name=name, wrong=form_error(error))
-    return tools.redirect(
-        f"/apps/{response['appId']}/settings",
-        f"App {name} created.",
-        hint="It is a sandbox app. The administrator connects it to a number and makes it live.",
-    )
-
-
-async def _app_list_page(tools: PageTools, page_request: PageRequest, *, name: str = "", wrong: str = "") -> Response:
-    return await tools.page(
-        page_request, "settings/apps.html", 400 if wrong else 200,
-        typed=name, wrong=wrong, shortest=MIN_APP_NAME_CHARS, longest=MAX_APP_NAME_CHARS,
-    )  # fmt: skip
+        return await show_apps(tools, page_request, typed=name, wrong=form_error(error))
+    hint = "It is a sandbox app. The administrator connects it to a number and makes it live."
+    return tools.redirect(f"/apps/{response['appId']}/settings", f"App {name} created.", hint=hint)
 
 
 RATE_SOURCES: Final = {  # source in the response of the API: the text and the state of its badge
     "documented": ("documented", "default"),
-    "setting":    ("setting", "setting"),
-    "app":        ("this app", "of this app"),
-}  # fmt: skip
+    "setting": ("setting", "setting"),
+    "app": ("this app", "of this app"),
+}
 _UNITS: Final = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
-
-
-@dataclass(frozen=True, slots=True)
-class RateView:
-    """A row of the table of an app's rates.
-
-    Attributes:
-        name: the row of the table of rates.
-        limit: the requests and their period that apply, such as `10 per minute`.
-        documented: likewise, as documented.
-        source: text and state of a badge.
-        is_own: the app has a rate of its own.
-    """
-
-    name: str
-    per: str
-    limit: str
-    documented: str
-    source: tuple[str, str]
-    is_own: bool
-
-
-@dataclass(frozen=True, slots=True)
-class AppRatesView:
-    """The rates of an app.
-
-    Attributes:
-        limits_requests: False if the service applies no rates.
-    """
-
-    limits_requests: bool
-    rows: list[RateView]
-
-    @property
-    def options(self) -> list[tuple[str, str]]:
-        """The rows, for a list to choose from."""
-        return [(row.name, f"{row.name}, now {row.limit}") for row in self.rows]
-
-    @property
-    def changed(self) -> list[RateView]:
-        """The rows whose rate the app or the service has set."""
-        return [row for row in self.rows if row.source != RATE_SOURCES["documented"]]
-
-    @property
-    def unchanged(self) -> list[RateView]:
-        """The rows with the documented rate."""
-        return [row for row in self.rows if row.source == RATE_SOURCES["documented"]]
-
-    @property
-    def has_own(self) -> bool:
-        """True if the app has a rate of its own."""
-        return any(row.is_own for row in self.rows)
-
-
-async def read_app_rates_view(tools: PageTools, page_request: PageRequest) -> AppRatesView:
-    """Return the rates of the app in the path."""
-    response = await tools.services.apis.admin.json("GET", rates_path(page_request))
-    return AppRatesView(response["limits_requests"], [_rate_view(row) for row in response["rates"]])
 
 
 def format_limit(name: str, text: str) -> str:
@@ -146,83 +80,40 @@ def format_limit(name: str, text: str) -> str:
     return f"{rate.at_most} per {unit}" if unit else f"{rate.at_most} in {period_s} s"
 
 
-def _rate_view(row: dict[str, Any]) -> RateView:
-    name, own = row["rate"], row["app"]
-    return RateView(
-        name=name,
-        per=row["per"],
-        limit=format_limit(name, own or row["service"]),
-        documented=format_limit(name, row["documented"]),
-        source=RATE_SOURCES[row["source"]],
-        is_own=own is not None,
-    )
-
-
-def rates_path(page_request: PageRequest) -> str:
-    """Return the path of the app's rates at the admin API."""
-    return f"/admin/apps/{page_request.app.id}/rates"
-
-
 TOKEN_LIFETIMES: Final = (("24", "in 24 hours"), ("12", "in 12 hours"), ("4", "in 4 hours"), ("1", "in 1 hour"))
 """Lifetimes of minted tokens. Source: facts 1.5."""
 
 
-@dataclass(frozen=True, slots=True)
-class ShownSecret:
-    """A secret that the page shows once.
-
-    Attributes:
-        what: `token`, `key` or `minted`.
-        notice: a notice above it.
-    """
-
-    what: str
-    secret: str
-    notice: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RejectedForm:
-    """A rejected form, with the values as typed.
-
-    Attributes:
-        wrong: errors by field.
-    """
-
-    values: dict[str, str] = field(default_factory=dict[str, str])
-    wrong: dict[str, str] = field(default_factory=dict[str, str])
-
-
-EMPTY_FORM: Final = RejectedForm()
-
-
-async def show_app(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the page without any secret."""
-    return await app_page(tools, page_request)
-
-
-async def app_page(
-    tools: PageTools, page_request: PageRequest, *, shown: ShownSecret | None = None, typed: RejectedForm = EMPTY_FORM
+async def show_app(
+    tools: PageTools,
+    page_request: PageRequest,
+    *,
+    values: Mapping[str, str] = {},
+    wrong: Mapping[str, str] = {},
+    **shown: str,
 ) -> Response:
-    """Return the page, with a secret that is shown once or a rejected form where given."""
-    now_ms = tools.services.clock.now_ms()
-    keys, minted = await tools.services.database.read(partial(_read_keys, app_id=page_request.app.id))
-    active = [key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE]
+    """Return the page, with a rejected form or a secret that is shown once where given.
+
+    Args:
+        values: of the form as typed.
+        wrong: its errors by field.
+        shown: `token`, `key` or `minted`; `notice`: a sentence above a token.
+    """
+    now_ms, app = tools.services.clock.now_ms(), page_request.app
+    keys, minted = [
+        await tools.services.database.read(partial(list_app_keys, minted=is_minted), app.id)
+        for is_minted in (False, True)
+    ]
     tokens = [(key, key.status(now_ms)) for key in reversed(minted)]
-    rates = await read_app_rates_view(tools, page_request)
+    rates = await tools.services.apis.admin.call("GET /admin/apps/{app_id}/rates", app_id=app.id)
     return await tools.page(
-        page_request, "settings/app.html", 400 if typed.wrong else 200,
-        app=page_request.app, keys=active, minted=tokens[:20], lives=TOKEN_LIFETIMES, shown=shown,
-        values=typed.values, wrong=typed.wrong, rates=rates,
-        is_administrator=tools.is_administrator(page_request),
+        page_request, "settings/app.html", 400 if wrong else 200,
+        app=app, keys=[key for key in keys if key.status(now_ms) is KeyStatus.ACTIVE],
+        minted=tokens[:20], lives=TOKEN_LIFETIMES, shown=shown, values=values, wrong=wrong,
+        rates=rates, sources=RATE_SOURCES, format_limit=format_limit,
         most_keys=MAX_ADDITIONAL_KEYS, most_minted=MAX_MINTED_TOKENS,
         active_minted=sum(status is KeyStatus.ACTIVE for _, status in tokens),
     )  # fmt: skip
-
-
-def _read_keys(connection: Connection, *, app_id: str) -> tuple[list[AppKey], list[AppKey]]:
-    """Return additional keys and minted tokens, including expired and revoked ones."""
-    return (list_app_keys(connection, app_id, minted=False), list_app_keys(connection, app_id, minted=True))
 
 
 _LIFETIME_MARGIN_MS: Final = 30_000
@@ -254,21 +145,15 @@ APP_ACTIONS: Final = (  # the path names the key
 async def change_app(tools: PageTools, page_request: PageRequest) -> Response:
     """Change the app's name and preferences. Source: facts 2, `PUT /partner/app/{appId}`."""
     name = (await page_request.field("name")).strip()
-    fields = {
-        "name": name,
-        "templateMessaging": _format_flag(await page_request.is_checked("template_messaging")),
-        "disableOptinPrefUrl": _format_flag(await page_request.is_checked("disable_optin_pref_url")),
-    }
+    if not name:
+        return await show_app(tools, page_request, values={"name": ""}, wrong={"name": "Enter a name for the app."})
+    flags = {"templateMessaging": "template_messaging", "disableOptinPrefUrl": "disable_optin_pref_url"}
+    fields = {wire: str(await page_request.is_checked(field)).lower() for wire, field in flags.items()}
     api = await tools.services.apis.partner(page_request.partner.id)
     try:
-        if not name:
-            return await app_page(
-                tools, page_request, typed=RejectedForm({"name": ""}, {"name": "Enter a name for the app."})
-            )
-        await api.form("PUT", f"/partner/app/{page_request.app.id}", fields)
+        await api.form("PUT", f"/partner/app/{page_request.app.id}", {"name": name, **fields})
     except ApiResponseError as error:
-        typed = RejectedForm({"name": name}, {"name": form_error(error)})
-        return await app_page(tools, page_request, typed=typed)
+        return await show_app(tools, page_request, values={"name": name}, wrong={"name": form_error(error)})
     return tools.redirect(_settings_path(page_request), "App updated.")
 
 
@@ -277,7 +162,7 @@ async def delete_app(tools: PageTools, page_request: PageRequest) -> Response:
     typed = (await page_request.field("typed")).strip()
     if typed != page_request.app.name:
         wrong = {"typed": f"Enter {page_request.app.name} to delete the app."}
-        return await app_page(tools, page_request, typed=RejectedForm({"typed": typed}, wrong))
+        return await show_app(tools, page_request, values={"typed": typed}, wrong=wrong)
     api = await tools.services.apis.partner(page_request.partner.id)
     await api.form("DELETE", f"/partner/app/{page_request.app.id}", {})
     return tools.redirect("/settings/apps", f"App {page_request.app.name} deleted.")
@@ -287,14 +172,15 @@ async def show_token(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the app token; it is derived, so it can be shown again. Source: facts 1.4."""
     api = await tools.services.apis.partner(page_request.partner.id)
     response = await api.json("GET", f"/partner/app/{page_request.app.id}/token")
-    return await app_page(tools, page_request, shown=ShownSecret("token", response["token"]["token"]))
+    return await show_app(tools, page_request, token=response["token"]["token"])
 
 
 async def renew_token(tools: PageTools, page_request: PageRequest) -> Response:
     """Revoke the app token immediately, and show its replacement."""
-    response = await tools.services.apis.admin.json("POST", f"/admin/apps/{page_request.app.id}/token/revoke", {})
+    operation = "POST /admin/apps/{app_id}/token/revoke"
+    response = await tools.services.apis.admin.call(operation, app_id=page_request.app.id)
     notice = "The previous app token is revoked."
-    return await app_page(tools, page_request, shown=ShownSecret("token", response["app_token"], notice))
+    return await show_app(tools, page_request, token=response["app_token"], notice=notice)
 
 
 async def set_rate(tools: PageTools, page_request: PageRequest) -> Response:
@@ -306,26 +192,31 @@ async def set_rate(tools: PageTools, page_request: PageRequest) -> Response:
         if not is_number_up_to(maximum, values[name])
     }
     if wrong:
-        return await app_page(tools, page_request, typed=RejectedForm(values, wrong))
+        return await show_app(tools, page_request, values=values, wrong=wrong)
     name, text = values["rate"], f"{int(values['requests'])}/{int(values['period_s'])}s"
     try:
-        await tools.services.apis.admin.json("PUT", rates_path(page_request), {"rates": {name: text}})
+        await _put_rates(tools, page_request, rates={name: text})
     except ApiResponseError as error:
-        return await app_page(tools, page_request, typed=RejectedForm(values, {"requests": form_error(error)}))
-    return _redirect_to_rates(tools, page_request, f"{name}: now {format_limit(name, text)}.")
+        return await show_app(tools, page_request, values=values, wrong={"requests": form_error(error)})
+    return tools.redirect(_settings_path(page_request) + "#rates", f"{name}: now {format_limit(name, text)}.")
 
 
 async def reset_rate(tools: PageTools, page_request: PageRequest) -> Response:
     """Remove one of the app's own rates; the service's applies again."""
     name = await page_request.field("rate")
-    await tools.services.apis.admin.json("PUT", rates_path(page_request), {"rates": {name: None}})
-    return _redirect_to_rates(tools, page_request, f"{name}: the rate of the service applies again.")
+    await _put_rates(tools, page_request, rates={name: None})
+    notice = f"{name}: the rate of the service applies again."
+    return tools.redirect(_settings_path(page_request) + "#rates", notice)
 
 
 async def reset_rates(tools: PageTools, page_request: PageRequest) -> Response:
     """Remove all of the app's own rates."""
-    await tools.services.apis.admin.json("PUT", rates_path(page_request), {"reset": True})
-    return _redirect_to_rates(tools, page_request, "The rates of the service apply again.")
+    await _put_rates(tools, page_request, reset=True)
+    return tools.redirect(_settings_path(page_request) + "#rates", "The rates of the service apply again.")
+
+
+async def _put_rates(tools: PageTools, page_request: PageRequest, **fields: Any) -> None:
+    await tools.services.apis.admin.call("PUT /admin/apps/{app_id}/rates", app_id=page_request.app.id, **fields)
 
 
 async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
@@ -333,14 +224,13 @@ async def make_key(tools: PageTools, page_request: PageRequest) -> Response:
     name = (await page_request.field("key_name")).strip()
     if not name:
         wrong = {"key_name": "Enter a name for the key, such as where it is used."}
-        return await app_page(tools, page_request, typed=RejectedForm({}, wrong))
+        return await show_app(tools, page_request, wrong=wrong)
     api = await tools.services.apis.partner(page_request.partner.id)
     try:
         response = await api.form("POST", f"/partner/app/{page_request.app.id}/apikey", {"name": name})
     except ApiResponseError as error:
-        typed = RejectedForm({"key_name": name}, {"key_name": form_error(error)})
-        return await app_page(tools, page_request, typed=typed)
-    return await app_page(tools, page_request, shown=ShownSecret("key", response["apiKey"]["apiKey"]))
+        return await show_app(tools, page_request, values={"key_name": name}, wrong={"key_name": form_error(error)})
+    return await show_app(tools, page_request, key=response["apiKey"]["apiKey"])
 
 
 async def mint_token(tools: PageTools, page_request: PageRequest) -> Response:
@@ -348,25 +238,17 @@ async def mint_token(tools: PageTools, page_request: PageRequest) -> Response:
     name, hours = (await page_request.field("token_name")).strip(), await page_request.field("hours", "24")
     if not name:
         wrong = {"token_name": "Enter a name for the token that no other active token has."}
-        return await app_page(tools, page_request, typed=RejectedForm({"hours": hours}, wrong))
+        return await show_app(tools, page_request, values={"hours": hours}, wrong=wrong)
     life_ms = {"1": HOUR_MS + _LIFETIME_MARGIN_MS, "4": 4 * HOUR_MS, "12": 12 * HOUR_MS}.get(hours, 24 * HOUR_MS)
     fields = {"name": name, "expiry": str(tools.services.clock.now_ms() + life_ms)}
     api = await tools.services.apis.partner(page_request.partner.id)
     try:
         response = await api.form("POST", f"/partner/app/{page_request.app.id}/token", fields)
     except ApiResponseError as error:
-        typed = RejectedForm({"token_name": name, "hours": hours}, {"token_name": form_error(error)})
-        return await app_page(tools, page_request, typed=typed)
-    return await app_page(tools, page_request, shown=ShownSecret("minted", response["token"]))
+        values, wrong = {"token_name": name, "hours": hours}, {"token_name": form_error(error)}
+        return await show_app(tools, page_request, values=values, wrong=wrong)
+    return await show_app(tools, page_request, minted=response["token"])
 
 
 def _settings_path(page_request: PageRequest) -> str:
     return _SETTINGS_PATH.format(app_id=page_request.app.id)
-
-
-def _redirect_to_rates(tools: PageTools, page_request: PageRequest, notice: str) -> Response:
-    return tools.redirect(_settings_path(page_request) + "#rates", notice)
-
-
-def _format_flag(flag: bool) -> str:
-    return "true" if flag else "false"

@@ -1,10 +1,9 @@
 """The operator page: the operator accounts of the partner's apps, and a health check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from starlette.responses import Response
 
@@ -14,85 +13,40 @@ from waypost.console.web.page_request import PageRequest
 from waypost.store.console.overview import last_webhook_ms
 
 
-@dataclass(frozen=True, slots=True)
-class PartnerOperatorAccount:
-    """An operator account with the partner's business accounts, without secrets.
-
-    Attributes:
-        kind: of operator.
-        version: of the operator's API; None: its accounts have none.
-        app_id: the operator's id of our app; None: it has none.
-        is_simulator: its base URL is on this machine.
-        business_accounts: the partner's own, each with its apps.
-        last_call_ms: last webhook from it. None: not recently, or it is shared with other partners.
-    """
-
-    id: str
-    kind: str
-    base_url: str
-    version: str | None
-    app_id: str | None
-    callback_url: str
-    is_simulator: bool
-    business_accounts: list[dict[str, Any]]
-    last_call_ms: int | None
-
-
 async def show_operator(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the partner's operator accounts; with `check` in the query also the results of a health check."""
-    accounts = await list_accounts(tools)
-    is_dev = tools.services.demo_partner_id is not None
-    operator_accounts = [
-        one for one in [await _partner_account(tools, page_request, account) for account in accounts] if one
-    ]
-    query = {"partner_id": page_request.partner.id}
-    results = await run_doctor(tools, query) if page_request.query("check") else None
+    """Return the partner's operator accounts; with `check` in the query also the results of a health check.
+
+    When the last webhook came is shown only of an account that is not shared with other partners.
+    """
+    partner_id = page_request.partner.id
+    operator_accounts: list[dict[str, Any]] = []
+    for account in await list_accounts(tools):
+        shared = account["business_accounts"]
+        own = [one for one in shared if one["partner_id"] == partner_id]
+        if own:
+            is_sole = len(own) == len(shared)
+            last_call_ms = await tools.services.database.read(last_webhook_ms, account["id"]) if is_sole else None
+            operator_accounts.append({**account, "business_accounts": own, "last_call_ms": last_call_ms})
     connected = {
-        app["id"]
-        for one in operator_accounts
-        for business_account in one.business_accounts
-        for app in business_account["apps"]
+        app["id"] for account in operator_accounts for one in account["business_accounts"] for app in one["apps"]
     }
     return await tools.page(
-        page_request, "settings/operator.html",
-        operator_accounts=operator_accounts, results=results, is_dev=is_dev,
+        page_request, "settings/operator.html", operator_accounts=operator_accounts, is_local=is_local,
+        results=await run_doctor(tools, partner_id=partner_id) if page_request.query("check") else None,
+        is_dev=tools.services.demo_partner_id is not None,
         without=[app for app in page_request.apps if app.id not in connected],
     )  # fmt: skip
 
 
 async def list_accounts(tools: PageTools) -> list[dict[str, Any]]:
     """Return every operator account as the admin API shows it, without secrets."""
-    response = await tools.services.apis.admin.json("GET", "/admin/operator-accounts")
-    return response["operator_accounts"]
+    return (await tools.services.apis.admin.call("GET /admin/operator-accounts"))["operator_accounts"]
 
 
-async def _partner_account(
-    tools: PageTools, page_request: PageRequest, account: dict[str, Any]
-) -> PartnerOperatorAccount | None:
-    business_accounts = account["business_accounts"]
-    own = [one for one in business_accounts if one["partner_id"] == page_request.partner.id]
-    if not own:
-        return None
-    is_sole = len(own) == len(business_accounts)
-    read = tools.services.database.read
-    return PartnerOperatorAccount(
-        account["id"],
-        account["kind"],
-        account["base_url"],
-        account.get("version"),
-        account.get("app_id"),
-        account["callback_url"],
-        is_local(account["base_url"]),
-        own,
-        await read(last_webhook_ms, account["id"]) if is_sole else None,
-    )
-
-
-async def run_doctor(tools: PageTools, query: Mapping[str, str | int]) -> list[dict[str, Any]]:
-    """Return the results of the doctor's checks that a query selects; an error is a result too."""
-    path = f"/admin/doctor?{urlencode(query)}"
+async def run_doctor(tools: PageTools, **checked: str | int) -> list[dict[str, Any]]:
+    """Return the results of the doctor's checks of a partner or an account; an error is a result too."""
     try:
-        return (await tools.services.apis.admin.json("GET", path))["results"]
+        return (await tools.services.apis.admin.call("GET /admin/doctor", **checked))["results"]
     except (ApiResponseError, ApiUnreachable) as error:
         return [{"subject": "Health check", "state": "wrong", "text": str(error), "fix_hint": "Try again in a moment."}]
 
@@ -110,100 +64,84 @@ _OWN_IDS = ("business_account_id", "phone_number_id")
 """Ids at the new operator account, if they differ from those that the app had there or has now."""
 
 
-async def show_switch(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the operator accounts to choose from; with `to` in the query also its checks, and what would change."""
-    target = page_request.query("to")
-    values = {name: page_request.query(name) for name in _OWN_IDS}
-    return await _page(tools, page_request, target, values)
-
-
-async def switch_app(tools: PageTools, page_request: PageRequest) -> Response:
-    """Assign the app's business account to another operator account, if the app's name was typed."""
-    target = await page_request.field("operator_account_id")
-    values = {name: (await page_request.field(name)).strip() for name in _OWN_IDS}
-    typed = (await page_request.field("typed")).strip()
-    if typed != page_request.app.name:
-        wrong = {"typed": f"Enter {page_request.app.name} to switch the app."}
-        return await _page(tools, page_request, target, values, typed=typed, wrong=wrong)
-    submits = await page_request.is_checked("submit_templates")
-    try:
-        result = await _switch(tools, page_request, target, values, submit_templates=submits)
-    except ApiResponseError as error:
-        return await _page(tools, page_request, target, values, typed=typed, wrong={"form": _describe(error)})
-    problems = (
-        [await _subscribe(tools, result["business_account_id"])] if await page_request.is_checked("subscribe") else []
-    )
-    missing = len(result["templates_missing"])
-    problems.append(f"{missing} of its templates do not exist there." if missing else "")
-    hint = " ".join(problem for problem in problems if problem)
-    return tools.redirect(
-        f"/apps/{page_request.app.id}/settings/operator",
-        f"{page_request.app.name} now uses operator account {result['operator_account_id']}.",
-        hint=hint,
-        kind="warn" if hint else "good",
-    )
-
-
-async def _page(
+async def show_switch(
     tools: PageTools,
     page_request: PageRequest,
-    target: str,
-    values: dict[str, str],
+    target: str = "",
+    values: Mapping[str, str] = {},
     *,
     typed: str = "",
-    wrong: dict[str, str] | None = None,
+    wrong: Mapping[str, str] = {},
 ) -> Response:
+    """Return the operator accounts to choose from; with a target also its checks, and what would change.
+
+    Args:
+        target: the account that a rejected form named; empty: `to` of the query.
+        values: ids at the target; empty: those of the query.
+    """
+    target = target or page_request.query("to")
+    values = values or {name: page_request.query(name) for name in _OWN_IDS}
     accounts = await list_accounts(tools)
     owned = page_request.app.business_account_id
-    current = next(
-        (account for account in accounts if any(one["id"] == owned for one in account["business_accounts"])), None
-    )
-    others = [
-        {
-            "id": account["id"],
-            "base_url": account["base_url"],
-            "is_simulator": is_local(account["base_url"]),
-            "path": f"?{urlencode({'to': account['id']})}#checks",
-        }
-        for account in accounts
-        if account is not current
-    ]
+    current = next((one for one in accounts if any(each["id"] == owned for each in one["business_accounts"])), None)
+    others = [account for account in accounts if account is not current]
     chosen = next((other for other in others if other["id"] == target), None)
     preview: dict[str, Any] | None = None
     results: list[dict[str, Any]] = []
-    is_rejected = wrong is not None
-    wrong = {"form": "", "typed": "", **(wrong or {})}
+    problem = wrong.get("form", "")
     if chosen is not None:
-        results = await run_doctor(tools, {"operator_account_id": target})
+        results = await run_doctor(tools, operator_account_id=target)
         try:
             preview = await _switch(tools, page_request, target, values, dry_run=True)
         except ApiResponseError as error:
-            wrong["form"] = wrong["form"] or _describe(error)
+            problem = problem or error.explanation or error.message
     return await tools.page(
-        page_request, "settings/operator_switch.html", 400 if is_rejected else 200,
-        current=current, is_current_simulator=current is not None and is_local(current["base_url"]),
-        others=others, chosen=chosen, results=results, preview=preview, values=values, typed=typed, wrong=wrong,
+        page_request, "settings/operator_switch.html", 400 if wrong else 200,
+        current=current, others=others, chosen=chosen, results=results, preview=preview, values=values, typed=typed,
+        wrong={"typed": "", **wrong, "form": problem}, is_local=is_local,
         is_dev=tools.services.demo_partner_id is not None,
     )  # fmt: skip
 
 
-async def _switch(
-    tools: PageTools, page_request: PageRequest, target: str, values: dict[str, str], **options: bool
-) -> dict[str, Any]:
-    body = {"operator_account_id": target, **{name: value for name, value in values.items() if value}, **options}
-    path = f"/admin/apps/{quote(page_request.app.id, safe='')}/operator"
-    return await tools.services.apis.admin.json("PUT", path, body)
-
-
-async def _subscribe(tools: PageTools, business_account_id: str) -> str:
-    """Subscribe this service to the business account's webhooks; return why that failed, or an empty text."""
-    path = f"/admin/business-accounts/{quote(business_account_id, safe='')}/subscribe"
+async def switch_app(tools: PageTools, page_request: PageRequest) -> Response:
+    """Assign the app's business account to another operator account, if the app's name was typed."""
+    app, target = page_request.app, await page_request.field("operator_account_id")
+    values = {name: (await page_request.field(name)).strip() for name in _OWN_IDS}
+    typed = (await page_request.field("typed")).strip()
+    if typed != app.name:
+        wrong = {"typed": f"Enter {app.name} to switch the app."}
+        return await show_switch(tools, page_request, target, values, typed=typed, wrong=wrong)
+    submits = await page_request.is_checked("submit_templates")
     try:
-        await tools.services.apis.admin.json("POST", path, {})
+        result = await _switch(tools, page_request, target, values, submit_templates=submits)
     except ApiResponseError as error:
-        return f"The operator did not subscribe this service to its webhooks: {_describe(error)}"
+        wrong = {"form": error.explanation or error.message}
+        return await show_switch(tools, page_request, target, values, typed=typed, wrong=wrong)
+    problems: list[str] = []
+    if await page_request.is_checked("subscribe"):
+        problem = await subscribe_account(tools, result["business_account_id"])
+        problems += [f"The operator did not subscribe this service to its webhooks: {problem}"] if problem else []
+    if missing := len(result["templates_missing"]):
+        problems.append(f"{missing} of its templates do not exist there.")
+    notice = f"{app.name} now uses operator account {result['operator_account_id']}."
+    kind = "warn" if problems else "good"
+    return tools.redirect(f"/apps/{app.id}/settings/operator", notice, hint=" ".join(problems), kind=kind)
+
+
+async def _switch(
+    tools: PageTools, page_request: PageRequest, target: str, values: Mapping[str, str], **options: bool
+) -> dict[str, Any]:
+    return await tools.services.apis.admin.call(
+        "PUT /admin/apps/{app_id}/operator", app_id=page_request.app.id, operator_account_id=target,
+        **{name: value for name, value in values.items() if value}, **options,
+    )  # fmt: skip
+
+
+async def subscribe_account(tools: PageTools, account_id: str) -> str:
+    """Subscribe this service to a business account's webhooks; return why that failed, or an empty text."""
+    try:
+        operation = "POST /admin/business-accounts/{account_id}/subscribe"
+        await tools.services.apis.admin.call(operation, account_id=account_id)
+    except ApiResponseError as error:
+        return error.explanation or error.message
     return ""
-
-
-def _describe(error: ApiResponseError) -> str:
-    return error.explanation or error.message

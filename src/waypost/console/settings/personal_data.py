@@ -2,8 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass, field
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any, Final
 
 from starlette.responses import Response, StreamingResponse
@@ -17,26 +16,18 @@ from waypost.domain.phone_number import read_phone_number
 MAX_NUMBER_CHARS: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class ErasureResult:
-    """The results of an erasure, for the page.
+async def show_personal_data(
+    tools: PageTools, page_request: PageRequest, values: Mapping[str, str] = {}, wrong: Mapping[str, str] = {},
+    *, result: Mapping[str, Any] | None = None,
+) -> Response:  # fmt: skip
+    """Return the two forms, a rejected one with its errors by field; and the result of an erasure.
 
-    Attributes:
-        erased: number of rows by table.
-        waiting: number of rows by table that are left because work is still done for them.
-        pseudonym: stands for the number in the audit log of the admin API.
+    Args:
+        result: as the admin API returns its last step, with the counts of all; and the number that was typed.
     """
-
-    number: str
-    erased: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    waiting: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
-    pseudonym: str = ""
-    is_complete: bool = False
-
-
-async def show_personal_data(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the two forms."""
-    return await _page(tools, page_request)
+    return await tools.page(
+        page_request, "settings/personal_data.html", 400 if wrong else 200, values=values, wrong=wrong, result=result
+    )
 
 
 async def export_recipient(tools: PageTools, page_request: PageRequest) -> Response:
@@ -45,7 +36,7 @@ async def export_recipient(tools: PageTools, page_request: PageRequest) -> Respo
     try:
         first = await _step(tools, "export", number, None)
     except ApiResponseError as error:
-        return await _page(tools, page_request, {"number": number}, {"number": form_error(error)})
+        return await show_personal_data(tools, page_request, {"number": number}, {"number": form_error(error)})
     return StreamingResponse(
         _record_lines(tools, number, first),
         media_type="application/x-ndjson",
@@ -59,23 +50,20 @@ async def erase_recipient(tools: PageTools, page_request: PageRequest) -> Respon
     digits = read_phone_number(number)
     if digits is not None and read_phone_number(typed) != digits:
         wrong = {"typed": "Enter the same number again to erase everything about it."}
-        return await _page(tools, page_request, {"erased": number, "typed": typed}, wrong)
+        return await show_personal_data(tools, page_request, {"erased": number, "typed": typed}, wrong)
     erased, waiting = Counter[str](), Counter[str]()
-    position: str | None = None
+    step: dict[str, Any] = {}
     try:
-        while True:
-            step = await _step(tools, "erase", number, position)
+        while step.get("next", "") is not None:
+            step = await _step(tools, "erase", number, step.get("next"))
             erased.update(step["erased"])
             waiting.update(step["waiting"])
-            position = step["next"]
-            if position is None:
-                break
     except ApiResponseError as error:
-        return await _page(tools, page_request, {"erased": number}, {"erased": form_error(error)})
+        return await show_personal_data(tools, page_request, {"erased": number}, {"erased": form_error(error)})
     if erased:
-        await tools.services.apis.admin.json("POST", "/admin/store/compact", {})
-    result = ErasureResult(number, sorted(erased.items()), sorted(waiting.items()), step["id"], step["complete"])
-    return await _page(tools, page_request, result=result)
+        await tools.services.apis.admin.call("POST /admin/store/compact")
+    result = {**step, "number": number, "erased": erased, "waiting": waiting}
+    return await show_personal_data(tools, page_request, result=result)
 
 
 async def _record_lines(tools: PageTools, number: str, first: Any) -> AsyncGenerator[str]:
@@ -89,27 +77,9 @@ async def _record_lines(tools: PageTools, number: str, first: Any) -> AsyncGener
 
 
 async def _step(tools: PageTools, operation: str, number: str, position: str | None) -> Any:
-    body = {"number": number, "position": position}
-    return await tools.services.apis.admin.json("POST", f"/admin/recipients/{operation}", body)
+    operation = f"POST /admin/recipients/{operation}"
+    return await tools.services.apis.admin.call(operation, number=number, position=position)
 
 
 async def _number(page_request: PageRequest, name: str) -> str:
     return (await page_request.field(name)).strip()[:MAX_NUMBER_CHARS]
-
-
-async def _page(
-    tools: PageTools,
-    page_request: PageRequest,
-    values: dict[str, str] | None = None,
-    wrong: dict[str, str] | None = None,
-    *,
-    result: ErasureResult | None = None,
-) -> Response:
-    return await tools.page(
-        page_request,
-        "settings/personal_data.html",
-        400 if wrong else 200,
-        values=values or {},
-        wrong=wrong or {},
-        result=result,
-    )

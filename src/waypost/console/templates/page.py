@@ -1,8 +1,7 @@
 """The history of a template as text."""
 
-import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,69 +11,45 @@ from starlette.responses import JSONResponse, Response
 from waypost.client.api_client import ApiResponseError, ApiUnreachable
 from waypost.console.bubbles.previews import draft_message
 from waypost.console.page_tools import PageTools
+from waypost.console.requests import render_curl
 from waypost.console.templates.draft_text import find_samples, sample_finder
 from waypost.console.templates.editor_view import EDITOR_MACROS, find_changes
 from waypost.console.templates.gallery import get_template
 from waypost.console.templates.sending import encode_send, send_inputs
 from waypost.console.templates.submission import encode_draft
-from waypost.console.templates.texts import FieldChange, compare_drafts
+from waypost.console.templates.texts import compare_drafts
 from waypost.console.web.page_request import PageRequest
 from waypost.console.web.streams import PageElement
 from waypost.domain.lifecycle import EDITABLE, NOT_DELETABLE, SENDABLE
-from waypost.domain.media import UploadedMedia
-from waypost.domain.templates.template import Template, TemplateStatus
+from waypost.domain.templates.template import Template
 from waypost.domain.templates.template import TemplateStatus as S
 from waypost.store.templates.events import TemplateEvent, TemplateEventKind, template_history
 
-
-@dataclass(frozen=True, slots=True)
-class TemplateEventText:
-    """The text of one kind of event.
-
-    Attributes:
-        kind: colour of its badge: good, warn, bad, info or quiet.
-        actor: the actor.
-    """
-
-    title: str
-    kind: str
-    actor: str
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One event of the history, as shown."""
-
-    at_ms: int
-    text: TemplateEventText
-    detail: str
-
-
 TEMPLATE_EVENT_TEXTS: Final = {  # Source: store/templates/events.py
-    # title, kind, who
-    TemplateEventKind.SUBMITTED: TemplateEventText("Submitted", "info", "you"),
-    TemplateEventKind.ADOPTED: TemplateEventText("Added from the operator's library", "info", "you"),
-    TemplateEventKind.FOUND: TemplateEventText("Found at the operator", "info", "operator"),
-    TemplateEventKind.CHANGED_AT_OPERATOR: TemplateEventText("Edited at the operator", "warn", "operator"),
-    TemplateEventKind.EDITED: TemplateEventText("Edited", "info", "you"),
-    TemplateEventKind.ACCEPTED: TemplateEventText("Accepted by the operator", "quiet", "operator"),
-    TemplateEventKind.IN_REVIEW: TemplateEventText("Under review", "info", "operator"),
-    TemplateEventKind.APPROVED: TemplateEventText("Approved", "good", "operator"),
-    TemplateEventKind.REJECTED: TemplateEventText("Rejected", "bad", "operator"),
-    TemplateEventKind.FAILED: TemplateEventText("Could not be submitted", "bad", "service"),
-    TemplateEventKind.EDIT_REJECTED: TemplateEventText("Edit rejected", "bad", "operator"),
-    TemplateEventKind.EDIT_FAILED: TemplateEventText("Edit could not be submitted", "bad", "service"),
-    TemplateEventKind.PAUSED: TemplateEventText("Paused", "warn", "operator"),
-    TemplateEventKind.RESUMED: TemplateEventText("Resumed", "good", "operator"),
-    TemplateEventKind.DISABLED: TemplateEventText("Disabled", "bad", "operator"),
-    TemplateEventKind.APPEALED: TemplateEventText("In appeal", "info", "operator"),
-    TemplateEventKind.FLAGGED: TemplateEventText("Flagged", "warn", "operator"),
-    TemplateEventKind.LOCKED: TemplateEventText("Locked", "warn", "operator"),
-    TemplateEventKind.ARCHIVED: TemplateEventText("Archived", "quiet", "operator"),
-    TemplateEventKind.QUALITY_CHANGED: TemplateEventText("Quality rated", "info", "operator"),
-    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: TemplateEventText("Category change announced", "warn", "operator"),
-    TemplateEventKind.CATEGORY_CHANGED: TemplateEventText("Category changed", "warn", "operator"),
-    TemplateEventKind.DELETED: TemplateEventText("Deleted", "quiet", "you or operator"),
+    # title, colour of its badge, actor
+    TemplateEventKind.SUBMITTED: ("Submitted", "info", "you"),
+    TemplateEventKind.ADOPTED: ("Added from the operator's library", "info", "you"),
+    TemplateEventKind.FOUND: ("Found at the operator", "info", "operator"),
+    TemplateEventKind.CHANGED_AT_OPERATOR: ("Edited at the operator", "warn", "operator"),
+    TemplateEventKind.EDITED: ("Edited", "info", "you"),
+    TemplateEventKind.ACCEPTED: ("Accepted by the operator", "quiet", "operator"),
+    TemplateEventKind.IN_REVIEW: ("Under review", "info", "operator"),
+    TemplateEventKind.APPROVED: ("Approved", "good", "operator"),
+    TemplateEventKind.REJECTED: ("Rejected", "bad", "operator"),
+    TemplateEventKind.FAILED: ("Could not be submitted", "bad", "service"),
+    TemplateEventKind.EDIT_REJECTED: ("Edit rejected", "bad", "operator"),
+    TemplateEventKind.EDIT_FAILED: ("Edit could not be submitted", "bad", "service"),
+    TemplateEventKind.PAUSED: ("Paused", "warn", "operator"),
+    TemplateEventKind.RESUMED: ("Resumed", "good", "operator"),
+    TemplateEventKind.DISABLED: ("Disabled", "bad", "operator"),
+    TemplateEventKind.APPEALED: ("In appeal", "info", "operator"),
+    TemplateEventKind.FLAGGED: ("Flagged", "warn", "operator"),
+    TemplateEventKind.LOCKED: ("Locked", "warn", "operator"),
+    TemplateEventKind.ARCHIVED: ("Archived", "quiet", "operator"),
+    TemplateEventKind.QUALITY_CHANGED: ("Quality rated", "info", "operator"),
+    TemplateEventKind.CATEGORY_CHANGE_ANNOUNCED: ("Category change announced", "warn", "operator"),
+    TemplateEventKind.CATEGORY_CHANGED: ("Category changed", "warn", "operator"),
+    TemplateEventKind.DELETED: ("Deleted", "quiet", "you or operator"),
 }
 FIELD_LABELS: Final[dict[str, str]] = {  # labels of the draft's fields
     "content": "body",
@@ -87,10 +62,14 @@ FIELD_LABELS: Final[dict[str, str]] = {  # labels of the draft's fields
 _TEXT_BY_EVENT: Final = {kind.value: text for kind, text in TEMPLATE_EVENT_TEXTS.items()}
 
 
-def describe_event(event: TemplateEvent) -> HistoryEntry:
-    """Return an event as text; an unknown one of a newer process by its name."""
-    text = _TEXT_BY_EVENT.get(event.kind) or TemplateEventText(event.kind.capitalize(), "quiet", "")
-    return HistoryEntry(event.at_ms, text, _describe_detail(event))
+def _history_steps(events: Iterable[TemplateEvent]) -> list[dict[str, Any]]:
+    """Return events with their texts; an unknown one of a newer process with its name."""
+    steps: list[dict[str, Any]] = []
+    for event in events:
+        title, tone, actor = _TEXT_BY_EVENT.get(event.kind) or (event.kind.capitalize(), "quiet", "")
+        detail = _describe_detail(event)
+        steps.append({"at_ms": event.at_ms, "title": title, "tone": tone, "actor": actor, "detail": detail})
+    return steps
 
 
 def _describe_detail(event: TemplateEvent) -> str:
@@ -109,18 +88,8 @@ TOKEN_VARIABLE: Final = "APP_TOKEN"  # noqa: S105
 """The environment variable with the app token in snippets, which never contain the token itself."""
 
 
-def format_curl(method: str, url: str, fields: Mapping[str, str]) -> str:
-    """Return a request as a curl command."""
-    lines = [
-        f"curl -X {method} {shlex.quote(url)}",
-        f'-H "Authorization: ${TOKEN_VARIABLE}"',
-        *(f"--data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in fields.items()),
-    ]
-    return " \\\n  ".join(lines)
-
-
-def format_python(method: str, url: str, fields: Mapping[str, str]) -> str:
-    """Return a request as Python code that needs only the standard library."""
+def format_python(url: str, fields: Mapping[str, str]) -> str:
+    """Return a POST request as Python code that needs only the standard library."""
     rows = "".join(f"    {name!r}: {value!r},\n" for name, value in fields.items())
     return (
         "import os\n"
@@ -131,249 +100,177 @@ def format_python(method: str, url: str, fields: Mapping[str, str]) -> str:
         f"    {url!r},\n"
         "    data=urlencode(fields).encode(),\n"
         f'    headers={{"Authorization": os.environ["{TOKEN_VARIABLE}"]}},\n'
-        f"    method={method!r},\n"
+        "    method='POST',\n"
         ")\n"
         "with urlopen(request) as response:\n"
         "    print(response.read().decode())\n"
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StatusText:
-    """The text of one status.
-
-    Attributes:
-        meaning: its meaning.
-        fix_hint: what to do; empty if nothing.
-    """
-
-    meaning: str
-    fix_hint: str = ""
-
-
-STATUS_TEXTS: Final = {  # Source: facts 3.4; operator's facts 3.1 and 2.6
-    S.PENDING: StatusText("The operator is reviewing it.", "Most reviews take minutes, some up to a day."),
-    S.APPROVED: StatusText("It can be sent."),
-    S.REJECTED: StatusText(
+STATUS_TEXTS: Final = {  # meaning, and what to do. Source: facts 3.4; operator's facts 3.1 and 2.6
+    S.PENDING: ("The operator is reviewing it.", "Most reviews take minutes, some up to a day."),
+    S.APPROVED: ("It can be sent.", ""),
+    S.REJECTED: (
         "The operator rejected it; it cannot be sent.",
         "Fix what the reason says, and submit the edit for another review.",
     ),
-    S.FAILED: StatusText(
-        "It could not be submitted to the operator.", "Check the reason, then edit it to submit it again, or delete it."
+    S.FAILED: (
+        "It could not be submitted to the operator.",
+        "Check the reason, then edit it to submit it again, or delete it.",
     ),
-    S.PAUSED: StatusText(
+    S.PAUSED: (
         "The operator paused it because of negative feedback from recipients.",
         "It resumes automatically after some hours. Make its purpose clearer, and send it to fewer people.",
     ),
-    S.DISABLED: StatusText(
-        "The operator disabled it permanently because of negative feedback.", "Create a new template with another name."
+    S.DISABLED: (
+        "The operator disabled it permanently because of negative feedback.",
+        "Create a new template with another name.",
     ),
-    S.IN_APPEAL: StatusText("An appeal against the operator's decision is in progress.", "Wait for the decision."),
-    S.FLAGGED: StatusText(
+    S.IN_APPEAL: ("An appeal against the operator's decision is in progress.", "Wait for the decision."),
+    S.FLAGGED: (
         "Its quality is low. It can still be sent, but may be paused soon.",
         "Send it to fewer people, and only to those who expect it.",
     ),
-    S.LOCKED: StatusText("The operator locked it: it cannot be sent or edited.", "Wait until it is unlocked."),
-    S.ARCHIVED: StatusText(
+    S.LOCKED: ("The operator locked it: it cannot be sent or edited.", "Wait until it is unlocked."),
+    S.ARCHIVED: (
         "It was archived because it was not used for a long time.",
         "Unarchive it at the operator, or create a new template.",
     ),
-    S.SANDBOX_REQUESTED: StatusText("It was requested in a sandbox."),
-    S.DELETED: StatusText("It is deleted. This page stays available for the traces of its messages."),
+    S.SANDBOX_REQUESTED: ("It was requested in a sandbox.", ""),
+    S.DELETED: ("It is deleted. This page stays available for the traces of its messages.", ""),
 }
 
 
-TEMPLATE_PAGE: Final = "templates/show.html"
 TEMPLATE_MACROS: Final = "templates/show_parts.html"
 MAX_DESTINATION_CHARS: Final = 200
 
 
 async def show_template(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the page.
-
-    Raises:
-        NotFound: there is no such template.
-    """
+    """Return the page."""
     template = await get_template(tools, page_request, page_request.path_params["template_id"])
     return await template_page(tools, page_request, template)
 
 
 async def template_page(
-    tools: PageTools,
-    page_request: PageRequest,
-    template: Template,
-    *,
-    status: int = 200,
-    form_values: Mapping[str, str] | None = None,
-    error: str = "",
+    tools: PageTools, page_request: PageRequest, template: Template, typed: Mapping[str, str] = {}, error: str = ""
 ) -> Response:
     """Return the page; after a failed send with the values as typed and the error."""
-    draft = template.draft
+    app, draft, base = page_request.app, template.draft, tools.services.public_url
     uploads = await find_samples(tools, page_request, [draft])
-    inputs = send_inputs(draft, _media_ids(uploads), tools.services.clock.now_ms())
+    media = {reference: upload.id for reference, upload in uploads.items()}
+    inputs = send_inputs(draft, media, tools.services.clock.now_ms())
     phones = await _list_phones(tools)
-    typed = form_values or {}
     values = {each.name: typed.get(each.name, each.sample) for each in inputs}
     offered = page_request.query("to")[:MAX_DESTINATION_CHARS] or (phones[0]["phone"] if phones else "")
     destination = typed.get("destination", offered)
+    to = destination or "15550002001"
+    requests = {
+        "create": (f"{base}/partner/app/{app.id}/templates", encode_draft(draft)),
+        "send": (
+            base + _send_path(page_request),
+            encode_send(draft, template.id, app.phone_number, app.name, to, values),
+        ),
+    }
+    snippets = [
+        {"id": f"{verb}-{language.lower()}", "title": f"{verb.capitalize()} with {language}", "text": text}
+        for verb, (url, fields) in requests.items()
+        for language, text in (
+            ("curl", render_curl(url, fields, method="POST")),
+            ("Python", format_python(url, fields)),
+        )
+    ]
     return await tools.page(
-        page_request,
-        TEMPLATE_PAGE,
-        status,
-        template=template,
-        shown=draft_message(draft, find=sample_finder(page_request, uploads)),
-        status_text=STATUS_TEXTS[template.status],
-        steps=await _read_history(tools, page_request, template),
-        can=allowed_actions(template),
-        inputs=inputs,
-        values=values,
-        destination=destination,
-        phones=phones,
-        error=error,
-        changes=await _changes_since_approval(tools, template),
-        snippets=_snippets(tools, page_request, template, values, destination),
-        edit_changes=_edit_changes(template),
-        live=f"/apps/{page_request.app.id}/templates/{template.id}/live",
-    )
+        page_request, "templates/show.html", 400 if error else 200, inputs=inputs, values=values,
+        destination=destination, phones=phones, error=error, snippets=snippets,
+        live=f"/apps/{app.id}/templates/{template.id}/live", **await _live_values(tools, page_request, template),
+    )  # fmt: skip
+
+
+async def _live_values(tools: PageTools, page_request: PageRequest, template: Template) -> dict[str, Any]:
+    """Return what may change while the page is open."""
+    status, draft = template.status, replace(template.draft, category=template.category.value)
+    uploads = await find_samples(tools, page_request, [draft])
+    history: Any = partial(template_history, partner_id=page_request.partner.id, template_id=template.id)
+    return {
+        "template": template,
+        "shown": draft_message(template.draft, find=sample_finder(page_request, uploads)),
+        "status_text": STATUS_TEXTS[status],
+        "steps": _history_steps(await tools.services.database.read(history)),
+        "can": {
+            "send": status in SENDABLE,
+            "edit": status in EDITABLE and template.pending_edit is None,
+            "delete": status is not S.DELETED and status not in NOT_DELETABLE,
+        },
+        "changes": await find_changes(tools, template, draft) or None,
+        "edit_changes": compare_drafts(draft, template.edit.draft) if template.edit else [],
+    }
 
 
 async def live_template(tools: PageTools, page_request: PageRequest) -> Response:
-    """Stream its content, status, history and possible actions.
-
-    Raises:
-        NotFound: there is no such template.
-    """
+    """Stream its content, status, history and possible actions."""
     template_id = page_request.path_params["template_id"]
     await get_template(tools, page_request, template_id)
 
     async def render_pieces() -> Sequence[PageElement]:
         part = tools.services.pages.render_macro
         template = await get_template(tools, page_request, template_id)
-        steps = await _read_history(tools, page_request, template)
-        status_text = STATUS_TEXTS[template.status]
-        app, allowed = page_request.app, allowed_actions(template)
-        uploads = await find_samples(tools, page_request, [template.draft])
-        message = draft_message(template.draft, find=sample_finder(page_request, uploads))
-        changes = await _changes_since_approval(tools, template)
+        now = await _live_values(tools, page_request, template)
+        macros: dict[str, tuple[Any, ...]] = {  # by the element's id
+            "shown": (now["shown"], page_request),
+            "status": (template, now["status_text"]),
+            "edit": (template, now["edit_changes"]),
+            "facts": (template,),
+            "history": (template, now["steps"]),
+            "acts": (page_request.app, template, now["can"], page_request),
+            "may-send": (now["can"],),
+        }
         return [
-            PageElement("shown", part(TEMPLATE_MACROS, "shown", page_request, message, page_request)),
-            PageElement("status", part(TEMPLATE_MACROS, "status", page_request, template, status_text)),
-            PageElement("edit", part(TEMPLATE_MACROS, "edit", page_request, template, _edit_changes(template))),
-            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, changes or None)),
-            PageElement("facts", part(TEMPLATE_MACROS, "facts", page_request, template)),
-            PageElement("history", part(TEMPLATE_MACROS, "history", page_request, template, steps)),
-            PageElement("acts", part(TEMPLATE_MACROS, "acts", page_request, app, template, allowed, page_request)),
-            PageElement("may-send", part(TEMPLATE_MACROS, "may_send", page_request, allowed)),
+            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, now["changes"])),
+            *(
+                PageElement(name, part(TEMPLATE_MACROS, name.replace("-", "_"), page_request, *values))
+                for name, values in macros.items()
+            ),
         ]
 
     return tools.live(page_request, render_pieces)
 
 
-def allowed_actions(template: Template) -> dict[str, bool]:
-    """Return the actions that the status of a template allows."""
-    status = template.status
-    is_deleted = status is TemplateStatus.DELETED
-    return {
-        "send": status in SENDABLE,
-        "edit": status in EDITABLE and template.pending_edit is None,
-        "delete": not is_deleted and status not in NOT_DELETABLE,
-    }
-
-
-def send_path(page_request: PageRequest) -> str:
-    """Return the partner API's path that sends a template."""
+def _send_path(page_request: PageRequest) -> str:
     return f"/partner/app/{page_request.app.id}/template/msg"
-
-
-def delete_path(page_request: PageRequest, template: Template) -> str:
-    """Return the partner API's path that deletes a template."""
-    name = quote(template.draft.element_name or "", safe="")
-    return f"/partner/app/{page_request.app.id}/template/{name}/{template.id}"
-
-
-async def _changes_since_approval(tools: PageTools, template: Template) -> list[FieldChange] | None:
-    """Return what differs from the version that was approved last, as `find_changes`."""
-    return await find_changes(tools, template, replace(template.draft, category=template.category.value))
-
-
-def _edit_changes(template: Template) -> list[FieldChange]:
-    """Return what the edit beside the operator's version would change."""
-    if template.edit is None:
-        return []
-    return compare_drafts(replace(template.draft, category=template.category.value), template.edit.draft)
-
-
-async def _read_history(tools: PageTools, page_request: PageRequest, template: Template) -> list[HistoryEntry]:
-    read: Any = partial(template_history, partner_id=page_request.partner.id, template_id=template.id)
-    return [describe_event(event) for event in await tools.services.database.read(read)]
 
 
 async def _list_phones(tools: PageTools) -> list[dict[str, Any]]:
     """Return the simulator's phones; an empty list if there is no simulator, or it does not respond."""
     control = tools.services.apis.control
-    if control is None:
-        return []
     try:
-        phones: list[dict[str, Any]] = (await control.get("/control/phones?limit=50"))["phones"]
+        return [] if control is None else (await control.call("GET /control/phones", limit=50))["phones"]
     except (ApiResponseError, ApiUnreachable):
         return []
-    return phones
-
-
-def _media_ids(uploads: Mapping[str, UploadedMedia]) -> dict[str, str]:
-    return {name: upload.id for name, upload in uploads.items()}
-
-
-def _snippets(
-    tools: PageTools, page_request: PageRequest, template: Template, values: Mapping[str, str], destination: str
-) -> list[dict[str, str]]:
-    base = tools.services.public_url
-    app, draft = page_request.app, template.draft
-    create_request = (f"{base}/partner/app/{app.id}/templates", encode_draft(draft))
-    send_request = (
-        f"{base}{send_path(page_request)}",
-        encode_send(draft, template.id, app.phone_number, app.name, destination or "15550002001", values),
-    )
-    return [
-        {"id": "create-curl", "title": "Create with curl", "text": format_curl("POST", *create_request)},
-        {"id": "create-python", "title": "Create with Python", "text": format_python("POST", *create_request)},
-        {"id": "send-curl", "title": "Send with curl", "text": format_curl("POST", *send_request)},
-        {"id": "send-python", "title": "Send with Python", "text": format_python("POST", *send_request)},
-    ]
 
 
 async def send_template(tools: PageTools, page_request: PageRequest) -> Response:
-    """Send it, and redirect to the message's trace; an error is shown with the values as typed.
-
-    Raises:
-        NotFound: there is no such template.
-        ApiResponseError: the API returned an error to a request of a script; the guard shows it.
-    """
+    """Send it, and redirect to the message's trace; an error is shown with the values as typed, to scripts as JSON."""
     template = await get_template(tools, page_request, page_request.path_params["template_id"])
     form = await page_request.form()
     values = {name: value.strip() for name, value in form.items() if isinstance(value, str)}
     app = page_request.app
     fields = encode_send(template.draft, template.id, app.phone_number, app.name, values.get("destination", ""), values)
     try:
-        response = await tools.services.apis.app(app).form("POST", send_path(page_request), fields)
+        response = await tools.services.apis.app(app).form("POST", _send_path(page_request), fields)
     except ApiResponseError as error:
         if page_request.is_quiet:
             raise
-        text = error.explanation or error.message
-        return await template_page(tools, page_request, template, status=400, form_values=values, error=text)
+        return await template_page(tools, page_request, template, values, error.explanation or error.message)
     path = f"/apps/{app.id}/messages/{response['messageId']}"
     return JSONResponse({"to": path}) if page_request.is_quiet else tools.redirect(path, "Sent.")
 
 
 async def delete_template(tools: PageTools, page_request: PageRequest) -> Response:
-    """Delete it.
-
-    Raises:
-        NotFound: there is no such template.
-        ApiResponseError: the API returned an error.
-    """
+    """Delete it."""
     template = await get_template(tools, page_request, page_request.path_params["template_id"])
-    await tools.services.apis.app(page_request.app).json("DELETE", delete_path(page_request, template))
+    name = quote(template.draft.element_name or "", safe="")
+    path = f"/partner/app/{page_request.app.id}/template/{name}/{template.id}"
+    await tools.services.apis.app(page_request.app).json("DELETE", path)
     text = f"Template {template.draft.element_name} ({template.draft.language_code}) deleted."
     hint = "Its name can be reused here at once, and at the operator after 30 days."
     return tools.redirect(f"/apps/{page_request.app.id}/templates", text, hint=hint)
