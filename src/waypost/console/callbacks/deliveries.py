@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -34,7 +35,6 @@ from waypost.store.callbacks.deliveries import (
 )
 from waypost.store.queue.job_subjects import JobState
 
-DELIVERY_LIST_MACROS: Final = "callbacks/parts.html"
 QUICK_FILTERS: Final = (  # label, state, time
     ("All", "", ""),
     ("Waiting", "waiting", ""),
@@ -42,21 +42,15 @@ QUICK_FILTERS: Final = (  # label, state, time
     ("Not delivered today", "given up", "today"),
     ("Not delivered yesterday", "given up", "yesterday"),
 )
-_STATE_LABELS: Final = {"given up": "not delivered"}
-"""Labels that differ from the name of the state."""
-_STATES: Final = (("", "Any state"), *((state, _STATE_LABELS.get(state, state)) for state in DELIVERY_STATES))
+_STATES: Final = (
+    ("", "Any state"),
+    *((state, "not delivered" if state == "given up" else state) for state in DELIVERY_STATES),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryStatus:
-    """Status of a callback: the event, and the time that it names.
-
-    Attributes:
-        state: of the badge, in `web/formatting.py`.
-        text: followed by the time, if there is one.
-        at_ms: the time that the text is about.
-        form: of the time on pages.
-    """
+    """Status of a callback: the state of its badge, and a text that is followed by a time, if there is one."""
 
     state: str
     text: str
@@ -81,11 +75,10 @@ def delivery_status(
         now_ms: by the service's clock.
     """
     if callback["ended_on_ms"] is not None:
+        response = response_text(responses[-1]) if responses else ""
         if callback["delivered"]:
-            return DeliveryStatus("delivered", response_text(responses[-1]) if responses else "Delivered")
-        return DeliveryStatus(
-            "given up", f"Not delivered: {response_text(responses[-1])}" if responses else "Not delivered"
-        )
+            return DeliveryStatus("delivered", response or "Delivered")
+        return DeliveryStatus("given up", f"Not delivered: {response}" if response else "Not delivered")
     if subscription is None:
         return DeliveryStatus("deleted", "Subscription deleted")
     if not subscription.active:
@@ -97,9 +90,8 @@ def delivery_status(
     if responses:
         due_ms = max(job.due_ms if job else 0, subscription.next_attempt_ms or 0)
         text = f"Retrying: {responses[-1] or 'no response'}, next"
-        return (
-            DeliveryStatus("retrying", text, due_ms) if due_ms > now_ms else DeliveryStatus("retrying", f"{text} now")
-        )
+        is_due = due_ms <= now_ms
+        return DeliveryStatus("retrying", f"{text} now") if is_due else DeliveryStatus("retrying", text, due_ms)
     if subscription.failing_since_ms is not None:
         text = f"Blocked: {subscription.last_status or 'no response'} since"
         return DeliveryStatus("blocked", text, subscription.failing_since_ms, "moment")
@@ -121,37 +113,31 @@ async def describe_deliveries(
 ) -> list[dict[str, Any]]:
     """Return callbacks with the recipient, the subscription's tag, the status and the attempts of each."""
     scope = page_request.partner.id, page_request.app.id
-    ids = [row["id"] for row in rows]
+    ids, now_ms = [row["id"] for row in rows], tools.services.clock.now_ms()
 
-    def read(
-        connection: Connection,
-    ) -> tuple[dict[int, SubscriptionHealth], dict[str, str], dict[str, list[Any]], dict[str, OpenCallback]]:
+    def read(connection: Connection) -> list[dict[str, Any]]:
         names = subject_names(connection, *scope, {row["subject"] for row in rows})
-        open_ids = [row["id"] for row in rows if row["ended_on_ms"] is None]
-        return (
-            subscription_health_by_app(connection, *scope), names,
-            attempts_by_callback_ids(connection, ids), open_callbacks_by_ids(connection, open_ids),
-        )  # fmt: skip
+        health = subscription_health_by_app(connection, *scope)
+        attempts = attempts_by_callback_ids(connection, ids)
+        jobs = open_callbacks_by_ids(connection, [row["id"] for row in rows if row["ended_on_ms"] is None])
+        described: list[dict[str, Any]] = []
+        for row in rows:
+            all_attempts, subscription = attempts.get(row["id"], []), health.get(row["subscription_id"])
+            own = [attempt.status for attempt in all_attempts if attempt.kind != AttemptKind.REPLAY]
+            described.append(
+                {
+                    **row,
+                    "status": delivery_status(row, own, jobs.get(row["id"]), subscription, now_ms),
+                    "recipient": names.get(row["subject"], row["subject"]),
+                    "tag": subscription.tag if subscription else "",
+                    "tries": len(own),
+                    "replays": len(all_attempts) - len(own),
+                    "duration": format_duration(all_attempts[-1].duration_ms) if all_attempts else "",
+                }
+            )
+        return described
 
-    health, names, attempts, jobs = await tools.services.database.read(read)
-    now_ms = tools.services.clock.now_ms()
-    described: list[dict[str, Any]] = []
-    for row in rows:
-        all_attempts, subscription = attempts.get(row["id"], []), health.get(row["subscription_id"])
-        own = [attempt for attempt in all_attempts if attempt.kind != AttemptKind.REPLAY]
-        responses = [attempt.status for attempt in own]
-        described.append(
-            {
-                **row,
-                "status": delivery_status(row, responses, jobs.get(row["id"]), subscription, now_ms),
-                "recipient": names.get(row["subject"], row["subject"]),
-                "tag": subscription.tag if subscription else "",
-                "tries": len(own),
-                "replays": len(all_attempts) - len(own),
-                "duration": format_duration(all_attempts[-1].duration_ms) if all_attempts else "",
-            }
-        )
-    return described
+    return await tools.services.database.read(read)
 
 
 def _parse_search(text: str, _context: FilterContext) -> Members:
@@ -167,18 +153,14 @@ def _parse_subscription(text: str, _context: FilterContext) -> Members:
 
 
 async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter, query: ListQuery) -> ListRows:
-    def read(connection: Connection) -> ListRows:
-        page = list_deliveries(
-            connection, page_request.partner.id, page_request.app.id, filters.search,
-            before=_parse_cursor(query.before), at_most=query.at_most,
-            scan_limit=query.scan_limit or MAX_SCANNED_CALLBACKS,
-        )  # fmt: skip
-        older = "" if page.next is None else _encode_cursor(page.next)
-        return ListRows(page.rows, older, page.searched_to_ms)
-
-    found = await tools.services.database.read(read)
-    rows = await describe_deliveries(tools, page_request, found.rows)
-    return ListRows(rows, found.older, found.searched_to_ms)
+    read: Any = partial(
+        list_deliveries, before=_parse_cursor(query.before), at_most=query.at_most,
+        scan_limit=query.scan_limit or MAX_SCANNED_CALLBACKS,
+    )  # fmt: skip
+    scope = page_request.partner.id, page_request.app.id
+    page = await tools.services.database.read(read, *scope, filters.search)
+    older = "" if page.next is None else _encode_cursor(page.next)
+    return ListRows(await describe_deliveries(tools, page_request, page.rows), older, page.searched_to_ms)
 
 
 async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
@@ -210,17 +192,16 @@ async def _values(tools: PageTools, page_request: PageRequest, filters: ListFilt
 async def _page_of_one(tools: PageTools, page_request: PageRequest, filters: ListFilter, _found: ListRows) -> str:
     """Return the page of the callback whose id is searched for."""
     callback_id = filters.given["q"].lower()
-    scope = page_request.partner.id, page_request.app.id
     if not CALLBACK_ID.fullmatch(callback_id):
         return ""
-    row = await tools.services.database.read(find_delivery, *scope, callback_id)
+    row = await tools.services.database.read(find_delivery, page_request.partner.id, page_request.app.id, callback_id)
     return "" if row is None else f"{callbacks_path(page_request)}/deliveries/{callback_id}"
 
 
 async def _outages(tools: PageTools, page_request: PageRequest) -> Sequence[PageElement]:
     failing = _failing(await _read_health(tools, page_request))
     part, base = tools.services.pages.render_macro, callbacks_path(page_request)
-    html = part(DELIVERY_LIST_MACROS, "outages", page_request, page_request, base, failing)
+    html = part("callbacks/parts.html", "outages", page_request, page_request, base, failing)
     return [PageElement("outages", html)]
 
 

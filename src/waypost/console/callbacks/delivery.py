@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from waypost.base.encryption import SecretBox, secrets_equal
 from waypost.console.callbacks.deliveries import describe_deliveries
-from waypost.console.callbacks.lookup import callbacks_path, respond
+from waypost.console.callbacks.lookup import callbacks_path, replay_callbacks, respond
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
@@ -34,11 +34,8 @@ def explain_signature(
     """Return what the page explains about the signature of an attempt; None if it carried none.
 
     Args:
-        secret_box: derives the keys.
-        subscription: the subscription; None if it is deleted.
+        subscription: None if it is deleted.
         body: the exact bytes.
-        request_headers: request headers of the attempt.
-        now_ms: by the service's clock.
     """
     headers = {name.lower(): text for name, text in request_headers.items()}
     callback_id, stamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
@@ -52,16 +49,14 @@ def explain_signature(
         "signatures": [
             {
                 "text": text,
-                "made_with": _describe_signing_key(
-                    secret_box, subscription, callback_id, int(stamp), body, text, now_ms
-                ),
+                "made_with": _describe_key(secret_box, subscription, callback_id, int(stamp), body, text, now_ms),
             }
             for text in signatures
         ],
     }
 
 
-def _describe_signing_key(
+def _describe_key(
     secret_box: SecretBox,
     subscription: Subscription | None,
     id: str,
@@ -69,14 +64,13 @@ def _describe_signing_key(
     body: bytes,
     signature: str,
     now_ms: int,
-) -> str:  # fmt: skip
+) -> str:
     if subscription is None:
         return "a key of a deleted subscription"
     for serial in range(subscription.key_serial, max(subscription.key_serial - _MAX_OLD_KEYS, 0), -1):
         keys = secret_box.callback_keys(subscription.id, serial)
-        found = [
-            secrets_equal(signature_headers(id, at_s, body, [key])["webhook-signature"], signature) for key in keys
-        ]
+        signed = (signature_headers(id, at_s, body, [key])["webhook-signature"] for key in keys)
+        found = [secrets_equal(expected, signature) for expected in signed]
         if any(found[1:]):
             return "the key from before the secret_key was replaced, still valid"
         if found[0]:
@@ -101,14 +95,12 @@ async def live_delivery(tools: PageTools, page_request: PageRequest) -> Response
 
     async def render_pieces() -> Sequence[PageElement]:
         now = await _read_delivery(tools, page_request)
-        part = tools.services.pages.render_macro
+        part, callback = tools.services.pages.render_macro, now["callback"]
+        facts = part(DELIVERY_MACROS, "facts", page_request, page_request, callback, now["root"])
         return [
-            PageElement("delivery-state", part(DELIVERY_MACROS, "state", page_request, now["callback"])),
-            PageElement(
-                "delivery-facts",
-                part(DELIVERY_MACROS, "facts", page_request, page_request, now["callback"], now["root"]),
-            ),
-            PageElement("delivery-tries", part(DELIVERY_MACROS, "tries", page_request, now["callback"])),
+            PageElement("delivery-state", part(DELIVERY_MACROS, "state", page_request, callback)),
+            PageElement("delivery-facts", facts),
+            PageElement("delivery-tries", part(DELIVERY_MACROS, "tries", page_request, callback)),
         ]
 
     return tools.live(page_request, render_pieces, rest_s=0.5)
@@ -117,8 +109,7 @@ async def live_delivery(tools: PageTools, page_request: PageRequest) -> Response
 async def download_body(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the exact bytes as a file to download; one-time codes are masked."""
     row = await _get_callback(tools, page_request)
-    name = f"callback-{row['id']}.json"
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    headers = {"Content-Disposition": f'attachment; filename="callback-{row["id"]}.json"'}
     body = redact_callback(row, text=True)["body"].encode()
     return Response(body, headers=headers, media_type="application/octet-stream")
 
@@ -127,30 +118,23 @@ async def reveal_body(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the body with message texts; one-time codes stay masked."""
     now = await _read_delivery(tools, page_request, text=True)
     part = tools.services.pages.render_macro
-    body = part(DELIVERY_MACROS, "body", page_request, page_request, now["callback"], callbacks_path(page_request))
+    body = part(DELIVERY_MACROS, "body", page_request, page_request, now["callback"], now["root"])
     return elements_response([PageElement("delivery-body", body)])
 
 
 async def replay(tools: PageTools, page_request: PageRequest) -> Response:
     """Replay it, unless it still waits for its first delivery."""
-    row = await _get_callback(tools, page_request)
-    response = await tools.services.apis.admin.json(
-        "POST",
-        "/admin/callbacks/replay",
-        {"callback_id": row["id"], "partner_id": page_request.partner.id, "app_id": page_request.app.id},
-    )
-    page = f"{callbacks_path(page_request)}/deliveries/{row['id']}"
+    callback_id = (await _get_callback(tools, page_request))["id"]
+    response = await replay_callbacks(tools, page_request, callback_id=callback_id)
+    page = f"{callbacks_path(page_request)}/deliveries/{callback_id}"
     if response["replayed"]:
         return respond(tools, page_request, page, "Replay queued: same bytes, id and sequence number.")
     if response["still_waiting"]:
-        return respond(
-            tools, page_request, page, "Not replayed: it still waits for its first delivery.",
-            hint="It is sent as soon as its receiver accepts callbacks.", kind="warn",
-        )  # fmt: skip
-    return respond(
-        tools, page_request, page, "Not replayed: its subscription is deleted.",
-        hint="You can save the body from this page.", kind="warn",
-    )  # fmt: skip
+        notice = "Not replayed: it still waits for its first delivery."
+        hint = "It is sent as soon as its receiver accepts callbacks."
+    else:
+        notice, hint = "Not replayed: its subscription is deleted.", "You can save the body from this page."
+    return respond(tools, page_request, page, notice, hint=hint, kind="warn")
 
 
 async def _get_callback(tools: PageTools, page_request: PageRequest) -> dict[str, Any]:

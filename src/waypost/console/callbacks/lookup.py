@@ -3,7 +3,6 @@
 import re
 import shlex
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from starlette.responses import JSONResponse, Response
 
@@ -55,9 +54,14 @@ async def get_subscription(tools: PageTools, page_request: PageRequest) -> Subsc
 
 async def list_subscriptions(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
     """Return the app's subscriptions as the admin API shows them: state, circuit, and waiting callbacks."""
-    query = urlencode({"app_id": page_request.app.id, "partner_id": page_request.partner.id})
-    response = await tools.services.apis.admin.json("GET", f"/admin/subscriptions?{query}")
-    return response["subscriptions"]
+    scope = {"app_id": page_request.app.id, "partner_id": page_request.partner.id}
+    return (await tools.services.apis.admin.call("GET /admin/subscriptions", **scope))["subscriptions"]
+
+
+async def replay_callbacks(tools: PageTools, page_request: PageRequest, **conditions: Any) -> dict[str, Any]:
+    """Replay callbacks of the app through the admin API, or with `dry_run` count them."""
+    scope = {"app_id": page_request.app.id, "partner_id": page_request.partner.id}
+    return await tools.services.apis.admin.call("POST /admin/callbacks/replay", **scope, **conditions)
 
 
 def api_path(subscription: Subscription) -> str:

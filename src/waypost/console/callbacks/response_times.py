@@ -3,8 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 from sqlalchemy import Connection
@@ -31,34 +30,20 @@ _LOW_MS: Final = 1
 _HIGH_MS: Final = 20_000
 _TICKS: Final = (1, 10, 100, 1_000, 10_000)
 
-# fmt: off
 TIME_RANGES: Final = (  # value in the URL, label, length, time format of the labels, form of times in the table
-    ("hour", "Last hour",     HOUR_MS,    "%H:%M",       "minute"),
-    ("day",  "Last 24 hours", DAY_MS,     "%H:%M",       "moment"),
-    ("week", "Last 7 days",   7 * DAY_MS, "%d %b %H:%M", "moment"),
+    ("hour", "Last hour", HOUR_MS, "%H:%M", "minute"),
+    ("day", "Last 24 hours", DAY_MS, "%H:%M", "moment"),
+    ("week", "Last 7 days", 7 * DAY_MS, "%d %b %H:%M", "moment"),
 )
-# fmt: on
 
 
-@dataclass(frozen=True, slots=True)
-class _ReceiverAttempts:
-    rows: list[AttemptCount]
-    hour: tuple[int, int]
-    day: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class _TimeSlots:
-    """The slots of the charts over time, in the reader's zone."""
+class _TimeSlots(NamedTuple):
+    """The slots of the charts over time, in the reader's zone, and how their times are shown."""
 
     zone: DisplayZone
     begins_ms: Sequence[int]
     time_format: str
     form: str
-
-    @property
-    def labels(self) -> list[str]:
-        return [self.zone.local_time(at_ms).strftime(self.time_format) for at_ms in self.begins_ms]
 
 
 async def show_response_times(tools: PageTools, page_request: PageRequest) -> Response:
@@ -67,61 +52,45 @@ async def show_response_times(tools: PageTools, page_request: PageRequest) -> Re
     name, _, length_ms, time_format, form = chosen
     now_ms = tools.services.clock.now_ms()
     from_ms = now_ms + 1 - length_ms
+    begins_ms = [from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)]
+    slots = _TimeSlots(page_request.zone, begins_ms, time_format, form)
     subscriptions = await list_subscriptions(tools, page_request)
 
-    def read(connection: Connection) -> dict[int, _ReceiverAttempts]:
-        return {
-            subscription["id"]: _ReceiverAttempts(
-                count_attempts(connection, subscription["id"], from_ms, now_ms + 1, slots=TIME_SLOTS),
-                hour=count_deliveries(connection, subscription["id"], now_ms - HOUR_MS),
-                day=count_deliveries(connection, subscription["id"], now_ms - DAY_MS),
-            )
+    def read(connection: Connection) -> list[dict[str, Any]]:
+        return [
+            {
+                **subscription,
+                "attempts": count_attempts(connection, subscription["id"], from_ms, now_ms + 1, slots=TIME_SLOTS),
+                "hour": _share(*count_deliveries(connection, subscription["id"], now_ms - HOUR_MS)),
+                "day": _share(*count_deliveries(connection, subscription["id"], now_ms - DAY_MS)),
+            }
             for subscription in subscriptions
-        }
+        ]
 
-    attempts = await tools.services.database.read(read)
-    slots = _TimeSlots(
-        page_request.zone,
-        begins_ms=[from_ms + at * (length_ms // TIME_SLOTS) for at in range(TIME_SLOTS)],
-        time_format=time_format,
-        form=form,
-    )
     return await tools.page(
-        page_request,
-        "callbacks/response_times.html",
-        cards=[_card(subscription, attempts[subscription["id"]], slots) for subscription in subscriptions],
-        ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES],
-        chosen=name,
-        root=callbacks_path(page_request),
-        most=MAX_COUNTED_ATTEMPTS,
-    )
+        page_request, "callbacks/response_times.html",
+        cards=[{**card, **_charts(card, slots)} for card in await tools.services.database.read(read)],
+        ranges=[(range_name, label) for range_name, label, *_ in TIME_RANGES], chosen=name,
+        root=callbacks_path(page_request), most=MAX_COUNTED_ATTEMPTS,
+    )  # fmt: skip
 
 
-def _card(subscription: dict[str, Any], attempts: _ReceiverAttempts, slots: _TimeSlots) -> dict[str, Any]:
-    card: dict[str, Any] = {
-        "id": subscription["id"],
-        "tag": subscription["tag"],
-        "url": subscription["url"],
-        "hour": _share(attempts.hour),
-        "day": _share(attempts.day),
-        "report": None,
-    }
-    reports = build_receiver_report(attempts.rows)
+def _charts(card: dict[str, Any], slots: _TimeSlots) -> dict[str, Any]:
+    reports = build_receiver_report(card["attempts"])
     if not reports:
-        return card
+        return {"report": None}
     [report] = reports
     return {
-        **card,
         "report": report,
         "is_cut": report["attempts"] >= MAX_COUNTED_ATTEMPTS,
         "verdict": _verdict(report),
-        "distribution": _distribution_chart(subscription, attempts.rows, report),
-        "over_time": _times_chart(subscription, attempts.rows, slots),
+        "distribution": _distribution_chart(card, card["attempts"], report),
+        "over_time": _times_chart(card, card["attempts"], slots),
     }
 
 
-def _share(counts: tuple[int, int]) -> str:
-    attempts, delivered = counts
+def _share(attempts: int, delivered: int) -> str:
+    """Return how many attempts failed, for people."""
     if not attempts:
         return "no attempts"
     return f"{_percent((attempts - delivered) / attempts)} of {format_chart_number(attempts)}"
@@ -189,8 +158,8 @@ def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], slo
         by_slot[row.slot].append(row)
     reports = [build_receiver_report(by_slot[at])[0] if at in by_slot else None for at in range(TIME_SLOTS)]
     series = [
-        ChartSeries("p50", "accent", _report_values("p50_ms", reports)),
-        ChartSeries("p99", "info", _report_values("p99_ms", reports)),
+        ChartSeries(label, tone, [None if report is None else report[f"{label}_ms"] for report in reports])
+        for label, tone in (("p50", "accent"), ("p99", "info"))
     ]
     frame = ChartFrame(
         f"times-{subscription['id']}",
@@ -199,7 +168,8 @@ def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], slo
         format_value=format_duration,
     )
     limit = ReferenceLine(RECEIVER_DEADLINE_MS, f"limit {_LIMIT}", "bad")
-    chart = lines_over_time(frame, series, slots.labels, marks=[limit], logarithmic=True)
+    labels = [slots.zone.local_time(at_ms).strftime(slots.time_format) for at_ms in slots.begins_ms]
+    chart = lines_over_time(frame, series, labels, marks=[limit], logarithmic=True)
     cells = [
         (
             time_element(at_ms, slots.form, slots.begins_ms[-1], slots.zone),
@@ -215,10 +185,6 @@ def _times_chart(subscription: dict[str, Any], rows: Sequence[AttemptCount], slo
         caption=f"Response times of {subscription['tag']} over time", id=f"times-table-{subscription['id']}",
     )  # fmt: skip
     return legend(series) + chart + data_table
-
-
-def _report_values(name: str, reports: Sequence[dict[str, Any] | None]) -> list[float | None]:
-    return [None if line is None else line[name] for line in reports]
 
 
 def _bin_index(duration_ms: int) -> int:

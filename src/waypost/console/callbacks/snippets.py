@@ -1,9 +1,8 @@
 """Code that verifies a signature, in five languages, each with its standard library only."""
 
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -12,16 +11,8 @@ from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
 
 
-@dataclass(frozen=True, slots=True)
-class SnippetLanguage:
-    """A programming language, shown as a tab.
-
-    Attributes:
-        name: in the URL.
-        label: its usual name.
-        file: in the folder of snippets.
-        min_version: the oldest version that the snippet runs on.
-    """
+class SnippetLanguage(NamedTuple):
+    """A programming language, shown as a tab: its name in the URL, and the file in the folder of snippets."""
 
     name: str
     label: str
@@ -29,15 +20,13 @@ class SnippetLanguage:
     min_version: str
 
 
-# fmt: off
 SNIPPET_LANGUAGES: Final = (  # Source: Standard Webhooks 1.0; decision 0043
-    SnippetLanguage("python",     "Python",     "verify.py.txt",   "Python 3.8 or newer"),
-    SnippetLanguage("javascript", "JavaScript", "verify.mjs.txt",  "Node.js 16 or newer"),
-    SnippetLanguage("php",        "PHP",        "verify.php.txt",  "PHP 8.0 or newer"),
-    SnippetLanguage("java",       "Java",       "Verify.java.txt", "Java 11 or newer"),
-    SnippetLanguage("go",         "Go",         "verify.go.txt",   "Go 1.18 or newer"),
+    SnippetLanguage("python", "Python", "verify.py.txt", "Python 3.8 or newer"),
+    SnippetLanguage("javascript", "JavaScript", "verify.mjs.txt", "Node.js 16 or newer"),
+    SnippetLanguage("php", "PHP", "verify.php.txt", "PHP 8.0 or newer"),
+    SnippetLanguage("java", "Java", "Verify.java.txt", "Java 11 or newer"),
+    SnippetLanguage("go", "Go", "verify.go.txt", "Go 1.18 or newer"),
 )
-# fmt: on
 
 
 async def show_snippets(tools: PageTools, page_request: PageRequest) -> Response:

@@ -1,6 +1,8 @@
-"""The subscriptions of an app with the health of their receivers, and the page of one."""
+"""The subscriptions of an app with the health of their receivers, and the page and the form of one."""
 
+import json
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -15,39 +17,150 @@ from waypost.console.callbacks.lookup import (
     listen_commands,
     respond,
 )
-from waypost.console.callbacks.subscription_form import (
-    MODE_GROUPS,
-    OFFERED_MODES,
-    SubscriptionFields,
-    encode_form,
-    read_fields,
-    subscription_fields,
-)
 from waypost.console.charts import sparkline
 from waypost.console.page_tools import PageTools
 from waypost.console.web.formatting import format_duration
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.console.web.streams import PageElement
-from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, Subscription
+from waypost.domain.callbacks import MAX_SUBSCRIPTIONS_PER_APP, MODE_ALL, MODES, Subscription
 from waypost.store.callbacks.receivers import last_delivery_ms, newest_attempts
 
-SUBSCRIPTION_MACROS: Final = "callbacks/parts.html"
 CARDS_REST_S: Final = 1.0
 """Between two updates of a stream: each counts the waiting callbacks."""
+OLD_KEY_LIFETIMES: Final = ("86400", "3600", "604800", "0")
+"""Seconds that the old key may stay valid, as the form offers them."""
+MODE_GROUPS: Final = {  # mode, and its events in a sentence. Source: docs/how-to/receive-callbacks.md; facts 4.4
+    "Messages you send": (
+        ("ENQUEUED", "The operator accepted a message."),
+        ("SENT", "The operator sent it to the recipient."),
+        ("DELIVERED", "It reached the recipient's device."),
+        ("READ", "The recipient read or played it."),
+        ("FAILED", "It failed, or its outcome is uncertain."),
+        ("DELETED", "The recipient deleted it."),
+        ("BILLING", "The price of a message, once per message."),
+        ("PAYMENTS", "The status of a requested payment changed."),
+    ),
+    "Recipient activity": (
+        ("MESSAGE", "A recipient sent a message or media, tapped a button, chose from a list, or reacted."),
+        ("FLOWS_MESSAGE", "A recipient submitted a flow."),
+        (
+            "OTHERS",
+            "A recipient changed numbers, stopped or resumed marketing; and events without a type of their own.",
+        ),
+    ),
+    "Templates and account": (
+        ("TEMPLATE", "A template was reviewed, paused or disabled, or its quality or category changed."),
+        (
+            "ACCOUNT",
+            "The account or number was reviewed, restricted or got a new limit; or the service paused a subscription.",
+        ),
+    ),
+    "Everything": ((MODE_ALL, "All of the above, and future events. No effect in version 2."),),
+}
+V3_ONLY_MODES: Final = ("PAYMENTS", "FLOWS_MESSAGE", MODE_ALL)
+DEFAULT_MODES: Final = ("ENQUEUED", "SENT", "DELIVERED", "READ", "FAILED", "MESSAGE", "TEMPLATE")
+OFFERED_MODES: Final = tuple(mode for rows in MODE_GROUPS.values() for mode, _ in rows)
+_API_FIELDS: Final = ("tag", "url", "modes", "meta")
 _SPARKLINE_ATTEMPTS: Final = 40
 _LATE_MS: Final = 10_000
 _SLOW_MS: Final = 5_000
 
 
+@dataclass(slots=True)
+class SubscriptionFields:
+    """The values of the form.
+
+    Attributes:
+        header_names: of the stored headers; their values are never shown again.
+        headers: new ones, one per line.
+        removed: names that are checked for removal.
+        wrong: errors by field; `form` for those of no field.
+    """
+
+    tag: str = ""
+    url: str = ""
+    version: str = "2"
+    modes: tuple[str, ...] = DEFAULT_MODES
+    header_names: tuple[str, ...] = ()
+    headers: str = ""
+    removed: tuple[str, ...] = ()
+    do_check: bool = True
+    wrong: dict[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def other_modes(self) -> list[str]:
+        """Stored modes that the form does not offer."""
+        return [mode for mode in self.modes if mode not in OFFERED_MODES]
+
+
+def _stored_fields(subscription: Subscription) -> SubscriptionFields:
+    names = tuple(subscription.headers)
+    version = str(subscription.version)
+    return SubscriptionFields(subscription.tag, subscription.url, version, subscription.modes, header_names=names)
+
+
+async def _read_fields(page_request: PageRequest, subscription: Subscription | None) -> SubscriptionFields:
+    form = await page_request.form()
+    names = tuple(subscription.headers) if subscription else ()
+    return SubscriptionFields(
+        tag=(await page_request.field("tag")).strip(),
+        url=(await page_request.field("url")).strip(),
+        version=await page_request.field("version"),
+        modes=tuple(mode for mode in MODES if mode in form.getlist("modes")),
+        header_names=names,
+        headers=(await page_request.field("headers")).strip(),
+        removed=tuple(name for name in names if name in form.getlist("remove")),
+        do_check=await page_request.is_checked("check"),
+    )
+
+
+def _encode_form(fields: SubscriptionFields, subscription: Subscription | None) -> dict[str, str]:
+    """Return the form that the partner API is sent.
+
+    Raises:
+        InvalidPageRequest: a line is not a valid header.
+    """
+    form = {
+        "tag": fields.tag,
+        "url": fields.url,
+        "version": fields.version,
+        "modes": ",".join(fields.modes),
+        "doCheck": "true" if fields.do_check else "false",
+    }
+    added = _parse_headers(fields.headers)
+    if subscription is not None and not added and not fields.removed:
+        return form
+    if subscription is not None or added:
+        meta: dict[str, Any] = json.loads(subscription.meta) if subscription and subscription.meta else {}
+        kept = {
+            name: text
+            for name, text in (subscription.headers if subscription else {}).items()
+            if name not in fields.removed and name.lower() not in {new.lower() for new in added}
+        }
+        form["meta"] = json.dumps({**meta, "headers": {**kept, **added}})
+    return form
+
+
+def _parse_headers(text: str) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for line in text.splitlines():
+        name, colon, value = line.partition(":")
+        if not line.strip():
+            continue
+        if not colon or not name.strip():
+            raise InvalidPageRequest(f"{line.strip()[:60]!r} is not a header.", "Use the form Name: value.")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
 async def show_subscriptions(tools: PageTools, page_request: PageRequest) -> Response:
     """Return the page: cards, or the form if there is no subscription."""
-    cards = await read_cards(tools, page_request)
     return await tools.page(
         page_request, "callbacks/subscriptions.html",
-        cards=cards, most=MAX_SUBSCRIPTIONS_PER_APP,
+        cards=await _read_cards(tools, page_request), most=MAX_SUBSCRIPTIONS_PER_APP,
         is_demo=tools.services.demo_partner_id == page_request.partner.id,
         listen=listen_commands(tools.services.public_url, page_request.app.id, page_request.app.name),
-        **_form_values(SubscriptionFields()),
+        fields=SubscriptionFields(), groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
     )  # fmt: skip
 
 
@@ -55,20 +168,39 @@ async def live_subscriptions(tools: PageTools, page_request: PageRequest) -> Res
     """Stream what changes on the cards."""
 
     async def render_pieces() -> Sequence[PageElement]:
-        return [_render_card(tools, page_request, card) for card in await read_cards(tools, page_request)]
+        return [_render_card(tools, page_request, card) for card in await _read_cards(tools, page_request)]
 
     return tools.live(page_request, render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
 
 
-async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the form of a new subscription."""
-    return await new_page(tools, page_request, SubscriptionFields())
+async def show_new(tools: PageTools, page_request: PageRequest, fields: SubscriptionFields | None = None) -> Response:
+    """Return the form of a new subscription, with the values and errors of a rejected attempt."""
+    return await tools.page(
+        page_request, "callbacks/new.html", 400 if fields else 200,
+        fields=fields or SubscriptionFields(), groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
+    )  # fmt: skip
 
 
-async def show_subscription(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the page of one subscription, with its form."""
+async def show_subscription(
+    tools: PageTools, page_request: PageRequest, fields: SubscriptionFields | None = None,
+    *, keys: dict[str, Any] | None = None, ping: dict[str, Any] | None = None,
+) -> Response:  # fmt: skip
+    """Return the page of one subscription: its health, form and signing key.
+
+    Args:
+        fields: of a rejected form; None: those of the subscription.
+        keys: as the admin API returns them; None: they are not shown.
+        ping: the request and response of a ping, likewise.
+    """
     subscription = await get_subscription(tools, page_request)
-    return await subscription_page(tools, page_request, subscription, subscription_fields(subscription))
+    card = next((card for card in await _read_cards(tools, page_request) if card["id"] == int(subscription.id)), None)
+    if card is None:
+        raise NotFound("This app has no such subscription.")
+    return await tools.page(
+        page_request, "callbacks/subscription.html", 400 if fields else 200,
+        card=card, subscription=subscription, keys=keys, ping=ping, fields=fields or _stored_fields(subscription),
+        groups=MODE_GROUPS, v3_only=V3_ONLY_MODES,
+    )  # fmt: skip
 
 
 async def live_subscription(tools: PageTools, page_request: PageRequest) -> Response:
@@ -76,46 +208,14 @@ async def live_subscription(tools: PageTools, page_request: PageRequest) -> Resp
     subscription = await get_subscription(tools, page_request)
 
     async def render_pieces() -> Sequence[PageElement]:
-        cards = await read_cards(tools, page_request)
-        return [
-            _render_card(tools, page_request, card, is_alone=True)
-            for card in cards
-            if card["id"] == int(subscription.id)
-        ]
+        cards = await _read_cards(tools, page_request)
+        own = [card for card in cards if card["id"] == int(subscription.id)]
+        return [_render_card(tools, page_request, card, is_alone=True) for card in own]
 
     return tools.live(page_request, render_pieces, rest_s=CARDS_REST_S, at_least_s=2.0)
 
 
-async def new_page(
-    tools: PageTools, page_request: PageRequest, fields: SubscriptionFields, status: int = 200
-) -> Response:
-    """Return the form of a new subscription, with the values and errors of the last attempt."""
-    return await tools.page(page_request, "callbacks/new.html", status, **_form_values(fields))
-
-
-async def subscription_page(
-    tools: PageTools, page_request: PageRequest, subscription: Subscription, fields: SubscriptionFields,
-    *, keys: dict[str, Any] | None = None, ping: dict[str, Any] | None = None, status: int = 200,
-) -> Response:  # fmt: skip
-    """Return the page of one subscription: its health, form and signing key.
-
-    Args:
-        subscription: the subscription.
-        fields: the values of the form.
-        keys: as the admin API returns them; None: they are not shown.
-        ping: the request and response of a ping, likewise.
-        status: of the response.
-    """
-    card = next((card for card in await read_cards(tools, page_request) if card["id"] == int(subscription.id)), None)
-    if card is None:
-        raise NotFound("This app has no such subscription.")
-    return await tools.page(
-        page_request, "callbacks/subscription.html", status,
-        card=card, subscription=subscription, keys=keys, ping=ping, **_form_values(fields),
-    )  # fmt: skip
-
-
-async def read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
+async def _read_cards(tools: PageTools, page_request: PageRequest) -> list[dict[str, Any]]:
     """Return the values of the cards."""
     subscriptions = await list_subscriptions(tools, page_request)
     recent = await tools.services.database.read(_recent_attempts, subscriptions)
@@ -140,29 +240,24 @@ def _recent_attempts(connection: Connection, subscriptions: Sequence[dict[str, A
 
 def _summarize_attempts(attempts: Sequence[Any]) -> dict[str, Any]:
     """Return the chart of the newest response times, and what its label says."""
-    highest_ms = max(attempt.duration_ms for attempt in attempts)
-    return {
-        "chart": _render_sparkline(attempts), "attempts": len(attempts), "highest": format_duration(highest_ms),
-        "from_ms": attempts[0].at_ms, "to_ms": attempts[-1].at_ms,
-    }  # fmt: skip
-
-
-def _render_sparkline(attempts: Sequence[Any]) -> str:
     times = sorted(attempt.duration_ms for attempt in attempts)
-    median = times[len(times) // 2]
     failed = sum(not is_delivered_status(attempt.status) for attempt in attempts)
     title = (
-        f"Last {len(attempts)} attempts: median {format_duration(median)}, maximum {format_duration(times[-1])}, "
-        f"{failed} failed."
+        f"Last {len(attempts)} attempts: median {format_duration(times[len(times) // 2])}, "
+        f"maximum {format_duration(times[-1])}, {failed} failed."
     )
     empty = _SPARKLINE_ATTEMPTS - len(attempts)  # the newest attempt is always at the right
-    return sparkline(
+    chart = sparkline(
         [*[None] * empty, *(attempt.duration_ms for attempt in attempts)],
         title=title,
-        tones=["quiet"] * empty + [attempt_tone(attempt) for attempt in attempts],
+        tones=["quiet"] * empty + [_attempt_tone(attempt) for attempt in attempts],
         logarithmic=True,
         most=_LATE_MS,
     )
+    return {
+        "chart": chart, "attempts": len(attempts), "highest": format_duration(times[-1]),
+        "from_ms": attempts[0].at_ms, "to_ms": attempts[-1].at_ms,
+    }  # fmt: skip
 
 
 def is_delivered_status(status: int | None) -> bool:
@@ -170,7 +265,7 @@ def is_delivered_status(status: int | None) -> bool:
     return status is not None and 200 <= status < 300
 
 
-def attempt_tone(attempt: Any) -> str:
+def _attempt_tone(attempt: Any) -> str:
     """Return the colour of an attempt: failed, slow, or fine."""
     if not is_delivered_status(attempt.status):
         return "bad"
@@ -180,128 +275,103 @@ def attempt_tone(attempt: Any) -> str:
 def _render_card(
     tools: PageTools, page_request: PageRequest, card: dict[str, Any], *, is_alone: bool = False
 ) -> PageElement:
-    html = tools.services.pages.render_macro(
-        SUBSCRIPTION_MACROS, "card", page_request, page_request, card, is_alone=is_alone
-    )
+    part = tools.services.pages.render_macro
+    html = part("callbacks/parts.html", "card", page_request, page_request, card, is_alone=is_alone)
     return PageElement(f"subscription-{card['id']}", html, into="subscriptions")
-
-
-def _form_values(fields: SubscriptionFields) -> dict[str, Any]:
-    other_modes = tuple(mode for mode in fields.modes if mode not in OFFERED_MODES)
-    return {"fields": fields, "groups": MODE_GROUPS, "other_modes": other_modes}
-
-
-OLD_KEY_LIFETIMES: Final = {  # seconds that the old key stays valid
-    "86400": "for 1 day",
-    "3600": "for 1 hour",
-    "604800": "for 7 days",
-    "0": "not at all; it is revoked now",
-}
 
 
 async def create(tools: PageTools, page_request: PageRequest) -> Response:
     """Create a subscription; its endpoint is pinged first, unless the form disables that."""
-    fields = await read_fields(page_request)
-    api = tools.services.apis.app(page_request.app)
-    try:
-        response = await api.form("POST", f"/partner/app/{page_request.app.id}/subscription", encode_form(fields))
-    except ApiResponseError as error:
-        fields.add_api_error(error)
-    except InvalidPageRequest as error:
-        fields.wrong["headers"] = f"{error.text} {error.hint}"
-    else:
-        ping = "Its endpoint responded to the ping." if fields.do_check else "It was not pinged."
-        path = f"{callbacks_path(page_request)}/subscriptions/{response['subscription']['id']}"
-        return tools.redirect(path, f"Subscription {fields.tag} created. {ping}")
-    return await new_page(tools, page_request, fields, 400)
+    fields = await _read_fields(page_request, None)
+    response = await _submit(tools, page_request, "POST", f"/partner/app/{page_request.app.id}/subscription", fields)
+    if response is None:
+        return await show_new(tools, page_request, fields)
+    ping = "Its endpoint responded to the ping." if fields.do_check else "It was not pinged."
+    path = f"{callbacks_path(page_request)}/subscriptions/{response['subscription']['id']}"
+    return tools.redirect(path, f"Subscription {fields.tag} created. {ping}")
 
 
 async def change(tools: PageTools, page_request: PageRequest) -> Response:
     """Change a subscription; a new URL is pinged first, unless the form disables that."""
     subscription = await get_subscription(tools, page_request)
-    fields = await read_fields(page_request, subscription)
+    fields = await _read_fields(page_request, subscription)
+    if await _submit(tools, page_request, "PUT", api_path(subscription), fields, subscription) is None:
+        return await show_subscription(tools, page_request, fields)
+    is_new_url = fields.url != subscription.url
+    ping = " Its new endpoint responded to the ping." if is_new_url and fields.do_check else ""
+    return tools.redirect(_page_path(page_request, subscription), f"Subscription {fields.tag} updated.{ping}")
+
+
+async def _submit(
+    tools: PageTools, page_request: PageRequest, method: str, path: str, fields: SubscriptionFields,
+    subscription: Subscription | None = None,
+) -> Any:  # fmt: skip
+    """Return the partner API's response; None: the form is rejected, and its fields have the errors."""
     try:
-        await tools.services.apis.app(page_request.app).form(
-            "PUT", api_path(subscription), encode_form(fields, subscription)
-        )
+        return await tools.services.apis.app(page_request.app).form(method, path, _encode_form(fields, subscription))
     except ApiResponseError as error:
-        fields.add_api_error(error)
+        text = (error.explanation or error.message).strip()
+        name = error.top_field if error.top_field in _API_FIELDS else "form"
+        fields.wrong[name] = text if text.endswith(".") else f"{text}."
     except InvalidPageRequest as error:
         fields.wrong["headers"] = f"{error.text} {error.hint}"
-    else:
-        is_new_url = fields.url != subscription.url
-        ping = " Its new endpoint responded to the ping." if is_new_url and fields.do_check else ""
-        return tools.redirect(
-            _subscription_path(page_request, subscription), f"Subscription {fields.tag} updated.{ping}"
-        )
-    return await subscription_page(tools, page_request, subscription, fields, status=400)
+    return None
 
 
 async def send_ping(tools: PageTools, page_request: PageRequest) -> Response:
     """Send a ping; show the request and the response on its page, or a notice where the page stays open."""
     subscription = await get_subscription(tools, page_request)
-    result = await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/check", {})
+    result = await _call(tools, "POST", subscription, "/check")
     if not page_request.is_quiet:
-        fields = subscription_fields(subscription)
-        return await subscription_page(tools, page_request, subscription, fields, ping=result)
-    took = format_duration(result["duration_ms"])
+        return await show_subscription(tools, page_request, ping=result)
+    path, took = _page_path(page_request, subscription), format_duration(result["duration_ms"])
+    text = f"{subscription.tag} responded with {result['status']} in {took}"
     if result["delivered"]:
-        return respond(
-            tools,
-            page_request,
-            _subscription_path(page_request, subscription),
-            f"{subscription.tag} responded with {result['status']} in {took}.",
-        )
+        return respond(tools, page_request, path, f"{text}.")
     if result["status"] is None:
         text = f"{subscription.tag} did not respond within {took}: {result['error']}."
     else:
         begin = " ".join(result["response_body"].split())[:120]
-        text = f"{subscription.tag} responded with {result['status']} in {took}" + (f": {begin}" if begin else ".")
+        text += f": {begin}" if begin else "."
     hint = "A receiver must respond with 2xx within 10 s, before it processes the callback."
-    return respond(tools, page_request, _subscription_path(page_request, subscription), text, hint=hint, kind="bad")
+    return respond(tools, page_request, path, text, hint=hint, kind="bad")
 
 
 async def pause(tools: PageTools, page_request: PageRequest) -> Response:
     """Pause it: callbacks that are queued wait."""
     subscription = await get_subscription(tools, page_request)
     await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "false"})
-    return respond(
-        tools, page_request, _subscription_path(page_request, subscription), f"Subscription {subscription.tag} paused.",
-        hint="Queued callbacks wait. Events that happen while it is paused are not sent to it.", kind="info",
-    )  # fmt: skip
+    path, hint = (
+        _page_path(page_request, subscription),
+        "Queued callbacks wait. Events that happen while it is paused are not sent to it.",
+    )
+    return respond(tools, page_request, path, f"Subscription {subscription.tag} paused.", hint=hint, kind="info")
 
 
 async def resume(tools: PageTools, page_request: PageRequest) -> Response:
     """Resume it, also if the service paused it."""
     subscription = await get_subscription(tools, page_request)
     await tools.services.apis.app(page_request.app).form("PUT", api_path(subscription), {"active": "true"})
-    return respond(
-        tools,
-        page_request,
-        _subscription_path(page_request, subscription),
-        f"Subscription {subscription.tag} resumed. Waiting callbacks are sent now, in order.",
-    )
+    notice = f"Subscription {subscription.tag} resumed. Waiting callbacks are sent now, in order."
+    return respond(tools, page_request, _page_path(page_request, subscription), notice)
 
 
 async def retry(tools: PageTools, page_request: PageRequest) -> Response:
     """Call its receiver now, whenever the next attempt is due."""
     subscription = await get_subscription(tools, page_request)
-    path = _subscription_path(page_request, subscription)
+    path = _page_path(page_request, subscription)
     try:
-        await tools.services.apis.admin.json("POST", f"/admin/subscriptions/{subscription.id}/retry", {})
+        await _call(tools, "POST", subscription, "/retry")
     except ApiResponseError as error:  # it was paused, or deleted, meanwhile
         return respond(tools, page_request, path, error.message, kind="bad")
-    return respond(
-        tools, page_request, path, f"Calling {subscription.tag} now.",
-        hint="As soon as it responds with 2xx, all callbacks that wait are sent, in order.", kind="info",
-    )  # fmt: skip
+    hint = "As soon as it responds with 2xx, all callbacks that wait are sent, in order."
+    return respond(tools, page_request, path, f"Calling {subscription.tag} now.", hint=hint, kind="info")
 
 
 async def show_key(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the signing key, on this response only."""
-    subscription = await get_subscription(tools, page_request)
-    keys = await tools.services.apis.admin.json("GET", f"/admin/subscriptions/{subscription.id}/key")
-    return await subscription_page(tools, page_request, subscription, subscription_fields(subscription), keys=keys)
+    keys = await _call(tools, "GET", await get_subscription(tools, page_request), "/key")
+    return await show_subscription(tools, page_request, keys=keys)
 
 
 async def rotate_key(tools: PageTools, page_request: PageRequest) -> Response:
@@ -310,23 +380,22 @@ async def rotate_key(tools: PageTools, page_request: PageRequest) -> Response:
     keep_for_s = await page_request.field("keep_old_for_s")
     if keep_for_s not in OLD_KEY_LIFETIMES:
         raise InvalidPageRequest("Choose how long the old key stays valid.")
-    keys = await tools.services.apis.admin.json(
-        "POST", f"/admin/subscriptions/{subscription.id}/key/rotate", {"keep_old_for_s": int(keep_for_s)}
-    )
-    return await subscription_page(
-        tools, page_request, subscription, subscription_fields(subscription), keys={**keys, "rotated": True}
-    )
+    keys = await _call(tools, "POST", subscription, "/key/rotate", keep_old_for_s=int(keep_for_s))
+    return await show_subscription(tools, page_request, keys={**keys, "rotated": True})
 
 
 async def delete(tools: PageTools, page_request: PageRequest) -> Response:
     """Delete it; its waiting callbacks are not delivered."""
     subscription = await get_subscription(tools, page_request)
     await tools.services.apis.app(page_request.app).json("DELETE", api_path(subscription))
-    return tools.redirect(
-        callbacks_path(page_request),
-        f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered.",
-    )
+    notice = f"Subscription {subscription.tag} deleted. Its waiting callbacks will not be delivered."
+    return tools.redirect(callbacks_path(page_request), notice)
 
 
-def _subscription_path(page_request: PageRequest, subscription: Subscription) -> str:
+async def _call(tools: PageTools, method: str, subscription: Subscription, path: str, **fields: Any) -> Any:
+    operation = f"{method} /admin/subscriptions/{{subscription_id}}{path}"
+    return await tools.services.apis.admin.call(operation, subscription_id=subscription.id, **fields)
+
+
+def _page_path(page_request: PageRequest, subscription: Subscription) -> str:
     return f"{callbacks_path(page_request)}/subscriptions/{subscription.id}"
