@@ -1,8 +1,7 @@
 """Rows of the list of messages: the kind of each, a preview of its content, and the parameters of a template."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import PageRequest
@@ -27,18 +26,11 @@ MAX_LISTED_PARAMETERS: Final = 6
 MAX_PARAMETER_CHARS: Final = 40
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledParameter:
+class LabelledParameter(NamedTuple):
     """One parameter; `label` is such as `{{1}}`, `Header {{1}}` or `Button 2`."""
 
     label: str
     value: str
-
-
-def label_parameters(draft: TemplateDraft, params: Sequence[str]) -> list[LabelledParameter]:
-    """Return the first parameters of a send, labelled by the template's current version, with shortened values."""
-    labelled = [*_labelled(draft, params)][:MAX_LISTED_PARAMETERS]
-    return [LabelledParameter(label, _shorten(value)) for label, value in labelled]
 
 
 def _labelled(draft: TemplateDraft, params: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -77,16 +69,14 @@ FINAL_STATES: Final = frozenset({"read", "deleted"})
 async def read_list_rows(
     tools: PageTools, page_request: PageRequest, app_id: str, rows: Sequence[dict[str, Any]], *, show_text: bool = False
 ) -> list[dict[str, Any]]:
-    """Return rows of the store with what lists show of them.
+    """Return rows as `search_messages` returns them with what lists show of them.
+
+    Each gets `name`, the recipient's, empty if it never wrote; `what`, the name of the template, or the message type;
+    `template`, its name and language; `parameters`, those of a template, unless they are hidden; and `text`, the
+    beginning of any other content, or its length if hidden, empty if there is none or it was deleted.
 
     Args:
-        rows: as `search_messages` returns them.
         show_text: true if they were revealed.
-
-    Returns:
-        Rows with `name`, the recipient's, empty if it never wrote; `what`, the name of the template, or the message
-        type; `template`, its name and language; `parameters`, those of a template, unless they are hidden; and `text`,
-        the beginning of any other content, or its length if hidden, empty if there is none or it was deleted.
     """
     read = tools.services.database.read
     ids = {row["template_id"] for row in rows if row["template_id"]}
@@ -112,7 +102,7 @@ def is_final(row: Mapping[str, Any]) -> bool:
 def _describe_content(row: Mapping[str, Any], template: Template | None, sight: TextVisibility) -> dict[str, Any]:
     parameters = _parameters(row, template) if sight.is_open else ()
     chars = MAX_PREVIEW_CHARS if sight.is_open else MAX_COUNTED_CHARS
-    label = "" if template is None else template_label(template)
+    label = "" if template is None else f"{template.draft.element_name} ({template.draft.language_code})"
     return {
         "what": label or kind_label(row["kind"], row["content"]),
         "template": label or row["template_id"],
@@ -127,13 +117,10 @@ def kind_label(kind: str, content: bytes = b"") -> str:
     return stored.kind.capitalize() if isinstance(stored, SessionMedia) else _LABELS.get(kind, kind)
 
 
-def template_label(template: Template) -> str:
-    """Return the name and the language of a template."""
-    return f"{template.draft.element_name} ({template.draft.language_code})"
-
-
 def _parameters(row: Mapping[str, Any], template: Template | None) -> Sequence[LabelledParameter]:
+    """Return the first parameters of a send, labelled by the template's current version, with shortened values."""
     content = decode_retained_content(row["kind"], row["content"]) if template is not None else None
     if template is None or not isinstance(content, TemplateSend):
         return ()
-    return label_parameters(template.draft, content.params)
+    labelled = [*_labelled(template.draft, content.params)][:MAX_LISTED_PARAMETERS]
+    return [LabelledParameter(label, _shorten(value)) for label, value in labelled]

@@ -1,6 +1,5 @@
 """The list of an app's sent messages, and actions on those that are selected in it."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -8,6 +7,8 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from waypost.client.api_client import ApiResponseError
+from waypost.console.callbacks.lookup import replay_callbacks
+from waypost.console.callbacks.replays import REPLAYED_HINT
 from waypost.console.list_filters import (
     FilterContext,
     FilterField,
@@ -49,7 +50,7 @@ PERSON_PLACEHOLDER: Final = "Name, number or its last 4 digits, or an ID"
 
 
 def _parse_code(text: str, _context: FilterContext) -> Members:
-    if not re.fullmatch(r"\d{1,9}", text, re.ASCII):
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
         raise ValueError("Enter a number, such as 131049.")
     return {"code": int(text)}
 
@@ -194,37 +195,20 @@ MESSAGES: Final = ListPage(
 
 
 async def show_selected(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the rows of the selected messages with their texts; one-time codes stay hidden.
-
-    Raises:
-        InvalidPageRequest: none or too many are selected.
-    """
+    """Return the rows of the selected messages with their texts; one-time codes stay hidden."""
     rows = await _find(tools, page_request, await selected_ids(page_request), show_text=True)
     return elements_response(MESSAGES.elements(tools, page_request, rows))
 
 
 async def replay_selected(tools: PageTools, page_request: PageRequest) -> Response:
-    """Replay the callbacks of the selected messages that are no longer tried, delivered or not.
-
-    Raises:
-        InvalidPageRequest: none or too many are selected.
-    """
-    ids = await selected_ids(page_request)
-    path = f"/apps/{page_request.app.id}"
-    body = {"partner_id": page_request.partner.id, "app_id": page_request.app.id, "message_ids": ids}
+    """Replay the callbacks of the selected messages that are no longer tried, delivered or not."""
+    ids, path = await selected_ids(page_request), f"/apps/{page_request.app.id}"
     try:
-        count = (await tools.services.apis.admin.json("POST", "/admin/callbacks/replay", body))["replayed"]
+        count = (await replay_callbacks(tools, page_request, message_ids=ids))["replayed"]
     except ApiResponseError as error:
         return tools.redirect(f"{path}/messages", error.message, kind="bad")
     if not count:
-        return tools.redirect(
-            f"{path}/messages",
-            "Nothing was replayed.",
-            hint="These messages have no callbacks, or they are still being delivered.",
-            kind="warn",
-        )
-    return tools.redirect(
-        f"{path}/callbacks/deliveries",
-        f"Replaying {format_number(count)} {'callback' if count == 1 else 'callbacks'}.",
-        hint="Each keeps its id and sequence number, so a receiver that deduplicates by id ignores it.",
-    )
+        hint = "These messages have no callbacks, or they are still being delivered."
+        return tools.redirect(f"{path}/messages", "Nothing was replayed.", hint=hint, kind="warn")
+    notice = f"Replaying {format_number(count)} {'callback' if count == 1 else 'callbacks'}."
+    return tools.redirect(f"{path}/callbacks/deliveries", notice, hint=REPLAYED_HINT)

@@ -2,40 +2,29 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 from urllib.parse import parse_qsl
 
 from starlette.responses import Response
 
-from waypost.client.api_client import ApiClient
 from waypost.console.page_tools import PageTools
 from waypost.console.web.page_request import InvalidPageRequest, NotFound, PageRequest
 from waypost.store.console.trace import app_message_content
 from waypost.store.encoding import MARKETING_PASSTHROUGH, MARKETING_TEMPLATE, TEMPLATE_PASSTHROUGH
 
-# fmt: off
 RESEND_PATHS: Final = {  # Source: api/routes.py; kinds: store/encoding.py
-    "passthrough":         "v3/message",
-    TEMPLATE_PASSTHROUGH:  "v3/message",
+    "passthrough": "v3/message",
+    TEMPLATE_PASSTHROUGH: "v3/message",
     MARKETING_PASSTHROUGH: "onboarding/marketing/msg",
-    "template":            "template/msg",
-    MARKETING_TEMPLATE:    "template/msg",
+    "template": "template/msg",
+    MARKETING_TEMPLATE: "template/msg",
 }
-# fmt: on
 _SESSION_PATH: Final = "msg"
 MAX_RESEND_FIELDS: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class ResendRequest:
-    """A partner API request that repeats a stored one.
-
-    Attributes:
-        path: path of the endpoint.
-        fields: form fields; None if the body is JSON.
-        body: JSON body.
-    """
+class ResendRequest(NamedTuple):
+    """A partner API request that repeats a stored one: a form, or a JSON body if there are no fields."""
 
     path: str
     fields: Mapping[str, str] | None
@@ -46,7 +35,6 @@ def build_resend_request(app_id: str, kind: str, request: str) -> ResendRequest:
     """Return a message's request for the partner API.
 
     Args:
-        app_id: app of the message.
         kind: stored kind of the message.
         request: stored body, a form or a JSON object, without credentials.
 
@@ -92,33 +80,19 @@ def _literal(value: Any) -> str:
 
 
 async def resend_message(tools: PageTools, page_request: PageRequest) -> Response:
-    """Resend a message and redirect to the new one.
-
-    Raises:
-        NotFound: the message does not exist.
-        InvalidPageRequest: its request was deleted.
-        ApiResponseError: the partner API rejected it.
-    """
+    """Resend a message and redirect to the new one."""
     stored = await tools.services.database.read(
         app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
     )
     if stored is None:
         raise NotFound("Message not found.")
     row, _ = stored
-    message_id = await _send(
-        tools.services.apis.app(page_request.app), build_resend_request(page_request.app.id, row.kind, row.request)
-    )
-    return tools.redirect(
-        f"/apps/{page_request.app.id}/messages/{message_id}",
-        "Resent as a new message with its own ID.",
-        hint="The original message is unchanged.",
-    )
-
-
-async def _send(client: ApiClient, resend: ResendRequest) -> str:
-    """Send the request and return the new message's id; its place depends on the endpoint."""
+    client = tools.services.apis.app(page_request.app)
+    resend = build_resend_request(page_request.app.id, row.kind, row.request)
     if resend.fields is None:
         response = await client.json("POST", resend.path, resend.body)
     else:
         response = await client.form("POST", resend.path, resend.fields)
-    return str(response["messageId"] if "messageId" in response else response["messages"][0]["id"])
+    message_id = response["messageId"] if "messageId" in response else response["messages"][0]["id"]
+    path, hint = f"/apps/{page_request.app.id}/messages/{message_id}", "The original message is unchanged."
+    return tools.redirect(path, "Resent as a new message with its own ID.", hint=hint)

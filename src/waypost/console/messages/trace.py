@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
@@ -38,15 +38,12 @@ _OF_THE_PAGE: Final = ("is_open", "has_phones", "partner_id")
 """Members of a trace that only its page needs."""
 
 
-@dataclass(frozen=True, slots=True)
-class DeliveryProblem:
+class DeliveryProblem(NamedTuple):
     """The delivery problem shown above the steps.
 
     Attributes:
         tone: bad or warn.
-        what: what happened.
         reason: text of the operator or of Waypost; may be empty.
-        fix_hint: what to do.
         code: error code; None if there is none.
         can_resend: True if resending makes sense.
     """
@@ -63,28 +60,19 @@ def delivery_problem(trace: Mapping[str, Any]) -> DeliveryProblem | None:
     """Return the delivery problem of a message, or None."""
     state, code, reason = trace["state"], trace["code"], trace["reason"] or ""
     if state == "uncertain":
-        return DeliveryProblem(
-            "warn", "Unconfirmed: the message may have been sent", reason,
-            "The connection to the operator broke while sending. A status will confirm it; do not send it again yet.",
-            can_resend=False,
-        )  # fmt: skip
+        what = "Unconfirmed: the message may have been sent"
+        hint = "The connection to the operator broke while sending. A status will confirm it; do not send it again yet."
+        return DeliveryProblem("warn", what, reason, hint, can_resend=False)
     if state != "failed":
         return None
-    if trace["unconfirmed"]:
-        failure = explain_failure(INVALID_RESPONSE_CODE)
-        return DeliveryProblem("bad", failure.what, reason, failure.fix_hint, code)
-    if reason.startswith(LIFETIME_OVER_PREFIX):
-        return DeliveryProblem(
-            "bad", "Not sent within its lifetime", reason.removeprefix(LIFETIME_OVER_PREFIX),
-            "The trace shows the failed attempts. Fix their cause, then send the message again.", code,
-        )  # fmt: skip
-    if code == INVALID_RESPONSE_CODE:
-        return DeliveryProblem(
-            "bad", "The operator\u2019s response could not be read", reason,
-            "Send it again. If it happens often, contact the administrator of this service.", code,
-        )  # fmt: skip
-    failure = explain_failure(code)
-    return DeliveryProblem("bad", failure.what, reason, failure.fix_hint, code)
+    what, hint = explain_failure(INVALID_RESPONSE_CODE if trace["unconfirmed"] else code)
+    if not trace["unconfirmed"] and reason.startswith(LIFETIME_OVER_PREFIX):
+        what, reason = "Not sent within its lifetime", reason.removeprefix(LIFETIME_OVER_PREFIX)
+        hint = "The trace shows the failed attempts. Fix their cause, then send the message again."
+    elif not trace["unconfirmed"] and code == INVALID_RESPONSE_CODE:
+        what = "The operator\u2019s response could not be read"
+        hint = "Send it again. If it happens often, contact the administrator of this service."
+    return DeliveryProblem("bad", what, reason, hint, code)
 
 
 def message_texts(row: Any, template: Template | None, *, holds_code: bool = False) -> list[str]:
@@ -130,64 +118,45 @@ TRACE_MACROS: Final = "messages/trace_parts.html"
 
 async def show_trace(tools: PageTools, page_request: PageRequest) -> Response:
     """Show the trace; redirect from the operator's message id to ours."""
-    trace = await read_trace(tools, page_request, page_request.path_params["message_id"])
+    trace = await _read_trace(tools, page_request, page_request.path_params["message_id"])
+    path = f"/apps/{page_request.app.id}/messages/{trace['id']}"
     if trace["id"] != page_request.path_params["message_id"]:
-        return RedirectResponse(f"/apps/{page_request.app.id}/messages/{trace['id']}", 303)
+        return RedirectResponse(path, 303)
     values = await _page_values(tools, page_request, trace)
-    link = f"{tools.services.public_url}/apps/{page_request.app.id}/messages/{trace['id']}"
     content = ""
     if tools.services.show_text and trace["content_retained"]:
         content = Markup(await _content_html(tools, page_request, is_folded=True))  # noqa: S704, rendered by a template
-    return await tools.page(page_request, "messages/trace.html", link=link, content=content, **values)
+    return await tools.page(
+        page_request, "messages/trace.html", link=tools.services.public_url + path, content=content, **values
+    )
 
 
 async def live_trace(tools: PageTools, page_request: PageRequest) -> Response:
-    """Stream the changes of the trace.
-
-    Raises:
-        NotFound: the message does not exist.
-    """
-    message_id = (await read_trace(tools, page_request, page_request.path_params["message_id"]))["id"]
+    """Stream the changes of the trace."""
+    message_id = (await _read_trace(tools, page_request, page_request.path_params["message_id"]))["id"]
     simulated: list[dict[str, Any]] | None = None  # they never change
 
     async def render() -> Sequence[PageElement]:
         nonlocal simulated
-        trace = await read_trace(tools, page_request, message_id, simulated=simulated)
+        trace = await _read_trace(tools, page_request, message_id, simulated=simulated)
         if trace["operator_message_id"]:
             simulated = [event for event in trace["events"] if event["event"] == NOT_FETCHED]
-        shown = await _page_values(tools, page_request, trace)
-        part = tools.services.pages.render_macro
+        now = await _page_values(tools, page_request, trace)
+        part = partial(tools.services.pages.render_macro, TRACE_MACROS)
+        steps = part("timeline", page_request, page_request, trace, now["steps"], trace["request"])
         return [
-            PageElement("summary", part(TRACE_MACROS, "summary", page_request, page_request, shown["trace"])),
-            PageElement("timing", part(TRACE_MACROS, "timing", page_request, shown["timing"])),
-            PageElement(
-                "problem",
-                part(TRACE_MACROS, "problem_card", page_request, page_request, shown["trace"], shown["problem"]),
-            ),
-            PageElement(
-                "steps",
-                part(
-                    TRACE_MACROS,
-                    "timeline",
-                    page_request,
-                    page_request,
-                    shown["trace"],
-                    shown["steps"],
-                    shown["request"],
-                ),
-            ),
+            PageElement("summary", part("summary", page_request, page_request, trace)),
+            PageElement("timing", part("timing", page_request, now["timing"])),
+            PageElement("problem", part("problem_card", page_request, page_request, trace, now["problem"])),
+            PageElement("steps", steps),
         ]
 
     return tools.live(page_request, render)
 
 
 async def show_json(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the trace as JSON to copy, with times in UTC; texts that the page hides are hidden here too.
-
-    Raises:
-        NotFound: the app has no such message.
-    """
-    trace = await read_trace(tools, page_request, page_request.path_params["message_id"])
+    """Return the trace as JSON to copy, with times in UTC; texts that the page hides are hidden here too."""
+    trace = await _read_trace(tools, page_request, page_request.path_params["message_id"])
     shown = {name: value for name, value in trace.items() if name not in _OF_THE_PAGE}
     text = json.dumps(write_times_in_utc(shown), indent=2, ensure_ascii=False, default=str)
     return Response(text, media_type="application/json")
@@ -200,11 +169,7 @@ async def show_content(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folded: bool) -> str:
-    """Return the content of a message and its request as code. One-time codes are left out.
-
-    Raises:
-        NotFound: the app has no such message.
-    """
+    """Return the content of a message and its request as code. One-time codes are left out."""
     stored = await tools.services.database.read(
         app_message_content, page_request.partner.id, page_request.app.id, page_request.path_params["message_id"]
     )
@@ -220,31 +185,22 @@ async def _content_html(tools: PageTools, page_request: PageRequest, *, is_folde
         python = render_python(resend, tools.services.public_url)
     except InvalidPageRequest:
         pass  # the request is shown as received, but cannot be resent
-    texts = message_texts(row, await _template(tools, page_request, row.template_id), holds_code=holds_code)
+    template = None if row.template_id is None else await tools.services.database.read(template_by_id, row.template_id)
+    if template is not None and template.partner_id != page_request.partner.id:
+        template = None
+    texts = message_texts(row, template, holds_code=holds_code)
     return tools.services.pages.render_macro(
         TRACE_MACROS, "content", page_request, texts, request, curl, python, holds_code, is_folded
     )
 
 
-async def _template(tools: PageTools, page_request: PageRequest, template_id: str | None) -> Template | None:
-    """Return the template that was sent; None without one, or if it is another partner's."""
-    if template_id is None:
-        return None
-    template = await tools.services.database.read(template_by_id, template_id)
-    return template if template is not None and template.partner_id == page_request.partner.id else None
-
-
-async def read_trace(
+async def _read_trace(
     tools: PageTools, page_request: PageRequest, message_id: str, *, simulated: list[dict[str, Any]] | None = None
 ) -> dict[str, Any]:
     """Return the trace of a message by our id or the operator's, with hidden texts left out.
 
     Args:
-        message_id: its id.
         simulated: events that the simulator has returned before; None: it is called.
-
-    Raises:
-        NotFound: the app has no such message.
     """
     read = tools.services.database.read
     trace = await read(app_message_trace, page_request.partner.id, page_request.app.id, message_id)
@@ -279,5 +235,4 @@ async def _page_values(tools: PageTools, page_request: PageRequest, trace: dict[
         "problem": delivery_problem(trace),
         "timing": summarize_timing(trace),
         "steps": build_steps(trace, subscriptions, tools.services.clock.now_ms()),
-        "request": trace["request"],
     }

@@ -2,13 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from waypost.client.simulated_events import NOT_FETCHED
-from waypost.console.callbacks.deliveries import DeliveryStatus, delivery_status
+from waypost.console.callbacks.deliveries import delivery_status
 from waypost.console.messages.failure_explanations import FAILURES
 from waypost.console.web.formatting import format_number
 from waypost.domain.callbacks import AttemptKind
@@ -17,61 +18,20 @@ from waypost.store.queue.job_subjects import JobState
 from waypost.store.trace_events import SEND_ATTEMPTED
 
 
-@dataclass(frozen=True, slots=True)
-class FailedAttempt:
-    """One failed attempt to send to the operator that will be retried.
-
-    Attributes:
-        id: element id inside a fold.
-        number: number among all attempts of the message, from 1.
-        gap_ms: time since the previous step.
-        text: error of the attempt; empty if the fold has the same one for all.
-    """
-
-    id: str
-    number: int
-    at_ms: int
-    gap_ms: int | None
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptFold:
+class AttemptFold(NamedTuple):
     """Consecutive attempts, shown as one step.
 
     Attributes:
-        id: id of the element with the attempts between the first and the last.
+        id: of the element with the attempts between the first and the last.
         between: the newest of those, oldest first.
         older: number of those that are not listed.
     """
 
     id: str
-    first: FailedAttempt
-    last: FailedAttempt
-    between: Sequence[FailedAttempt]
+    first: "TraceStepView"
+    last: "TraceStepView"
+    between: Sequence["TraceStepView"]
     older: int
-
-
-@dataclass(frozen=True, slots=True)
-class TraceBranch:
-    """One callback about the event of a step: the branch of its subscription.
-
-    Attributes:
-        id: element id.
-        tag: of the subscription; empty if it is deleted.
-        after_ms: time from the event to its delivery; None: it was not delivered.
-        tries: number of attempts that are no replays.
-        replays: number of replays.
-        callback: with its body and attempts.
-    """
-
-    id: str
-    tag: str
-    status: DeliveryStatus
-    after_ms: int | None
-    tries: int
-    replays: int
-    callback: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +40,13 @@ class TraceStepView:
 
     Attributes:
         id: element id.
-        at_ms: time of the step; None for a future step.
+        at_ms: None for a future step.
         who: You, Waypost, Operator or Callback.
         tone: good, bad, warn, info or quiet.
-        title: in a few words.
-        text: details.
         gap_ms: time since the previous step; None for the first and for a future step.
         event: that callbacks are about; empty if there are none about this step.
-        branches: those callbacks, by the tags of their subscriptions.
+        branches: those callbacks, by the tags of their subscriptions: `status` and `tag`, empty if it is deleted;
+            `after_ms`, the time from the event to the delivery, None without one; `tries` without replays; `replays`.
         is_request: the request is attached.
         job: the job that this step waits for.
         number: number of an attempt at the operator, from 1; 0 for other steps.
@@ -102,46 +61,36 @@ class TraceStepView:
     text: str = ""
     gap_ms: int | None = None
     event: str = ""
-    branches: Sequence[TraceBranch] = ()
+    branches: Sequence[Mapping[str, Any]] = ()
     is_request: bool = False
     job: Mapping[str, Any] | None = None
     number: int = 0
     fold: AttemptFold | None = None
 
 
-# fmt: off
-TIMED_EVENTS: Final = (  # of the summary, in the order of a message's life
-    # event       words
-    ("enqueued",  "accepted by operator"),
-    ("sent",      "sent"),
-    ("delivered", "delivered"),
-    ("read",      "read"),
-    ("failed",    "failed"),
-)
-# fmt: on
+TIMED_EVENTS: Final = {  # of the summary, in the order of a message's life
+    "enqueued": "accepted by operator",
+    "sent": "sent",
+    "delivered": "delivered",
+    "read": "read",
+    "failed": "failed",
+}
 
 
-def add_branches(
+def _add_branches(
     steps: Sequence[TraceStepView],
     callbacks: Sequence[Mapping[str, Any]],
     subscriptions: Mapping[int, SubscriptionHealth],
     now_ms: int,
 ) -> list[TraceStepView]:
-    """Return the steps with the callbacks about their events; an event without a step gets one of its own.
-
-    Args:
-        steps: oldest first.
-        callbacks: of the trace.
-        subscriptions: of the app, by id.
-        now_ms: by the service's clock.
-    """
+    """Return the steps with the callbacks about their events; an event without a step gets one of its own."""
     by_event: dict[str, list[Mapping[str, Any]]] = {}
     for callback in callbacks:
         by_event.setdefault(callback["event"], []).append(callback)
 
-    def branches(event: str, at_ms: int) -> list[TraceBranch]:
+    def branches(event: str, at_ms: int) -> list[dict[str, Any]]:
         found = [_branch(one, subscriptions.get(one["subscription_id"]), at_ms, now_ms) for one in by_event.pop(event)]
-        return sorted(found, key=lambda branch: branch.tag)
+        return sorted(found, key=itemgetter("tag"))
 
     complete = [
         replace(step, branches=branches(step.event, step.at_ms or 0)) if step.event in by_event else step
@@ -149,11 +98,9 @@ def add_branches(
     ]
     for event, about in list(by_event.items()):
         at_ms = min(callback["created_on_ms"] for callback in about)
-        title = f"Event \u201c{event}\u201d"
+        title, caused = f"Event \u201c{event}\u201d", branches(event, at_ms)
         complete.append(
-            TraceStepView(
-                f"s-about-{event}", at_ms, "Waypost", "quiet", title, event=event, branches=branches(event, at_ms)
-            )
+            TraceStepView(f"s-about-{event}", at_ms, _WAYPOST, "quiet", title, event=event, branches=caused)
         )
     return complete
 
@@ -166,38 +113,35 @@ def summarize_timing(trace: Mapping[str, Any]) -> list[tuple[str, int | None]]:
     reached = {line["event"]: line["at_ms"] for line in reversed(trace["events"]) if line["applied"]}
     begun_ms = trace["accepted_on_ms"]
     timing: list[tuple[str, int | None]] = [
-        (words, reached[event] - begun_ms) for event, words in TIMED_EVENTS if event in reached
+        (words, reached[event] - begun_ms) for event, words in TIMED_EVENTS.items() if event in reached
     ]
     waits = [one["ended_on_ms"] - one["created_on_ms"] for one in trace["callbacks"] if one["delivered"]]
     if not trace["callbacks"]:
         return timing
     count, total = len(waits), len(trace["callbacks"])
-    words = (
-        "callbacks delivered"
-        if count == total
-        else f"{format_number(count)} of {format_number(total)} callbacks delivered"
-    )
+    delivered = "" if count == total else f"{format_number(count)} of {format_number(total)} "
+    words = f"{delivered}callbacks delivered"
     return [*timing, (f"{words} within", max(waits)) if waits else (words, None)]
 
 
 def _branch(
     callback: Mapping[str, Any], subscription: SubscriptionHealth | None, at_ms: int, now_ms: int
-) -> TraceBranch:
+) -> dict[str, Any]:
     own = [attempt for attempt in callback["attempts"] if attempt["kind"] != AttemptKind.REPLAY]
     job = None
     if callback["waiting"]:
         is_dead = callback["waiting"]["state"].startswith("dead_letter")
         state = JobState.DEAD_LETTER if is_dead else JobState.OPEN
         job = OpenCallback(callback["id"], callback["waiting"]["due_ms"], state)
-    return TraceBranch(
-        id=f"s-callback-{callback['id']}",
-        tag=subscription.tag if subscription else "",
-        status=delivery_status(callback, [attempt["status"] for attempt in own], job, subscription, now_ms),
-        after_ms=max(callback["ended_on_ms"] - at_ms, 0) if callback["delivered"] else None,
-        tries=len(own),
-        replays=len(callback["attempts"]) - len(own),
-        callback=callback,
-    )
+    return {
+        "id": f"s-callback-{callback['id']}",
+        "tag": subscription.tag if subscription else "",
+        "status": delivery_status(callback, [attempt["status"] for attempt in own], job, subscription, now_ms),
+        "after_ms": max(callback["ended_on_ms"] - at_ms, 0) if callback["delivered"] else None,
+        "tries": len(own),
+        "replays": len(callback["attempts"]) - len(own),
+        "callback": callback,
+    }
 
 
 MIN_FOLDED: Final = 4
@@ -225,7 +169,10 @@ def fold_attempts(steps: Sequence[TraceStepView]) -> list[TraceStepView]:
 def _fold_run(attempts: Sequence[TraceStepView]) -> Iterator[TraceStepView]:
     runs = [list(run) for _, run in groupby(attempts, key=lambda step: step.text)]
     if len(runs) > MAX_FOLDS:
-        yield _fold_step(attempts, _summarize_errors(attempts), MAX_LISTED_PER_FOLD, is_alike=False)
+        counted = Counter(step.text for step in attempts)
+        [(most, times)] = counted.most_common(1)
+        errors = f"{format_number(len(counted))} different errors. Most frequent, {format_number(times)} times: {most}"
+        yield _fold_step(attempts, errors, MAX_LISTED_PER_FOLD, is_alike=False)
         return
     folds = sum(len(run) >= MIN_FOLDED for run in runs)
     for run in runs:
@@ -237,36 +184,14 @@ def _fold_run(attempts: Sequence[TraceStepView]) -> Iterator[TraceStepView]:
 
 
 def _fold_step(attempts: Sequence[TraceStepView], summary: str, listed: int, *, is_alike: bool) -> TraceStepView:
-    first, last = attempts[0], attempts[-1]
     between = attempts[max(1, len(attempts) - 1 - listed) : -1]
-    fold = AttemptFold(
-        f"{first.id}-between",
-        _failed_attempt(first, is_alike=is_alike),
-        _failed_attempt(last, is_alike=is_alike),
-        [_failed_attempt(step, is_alike=is_alike) for step in between],
-        len(attempts) - 2 - len(between),
+    first, last, *listed_steps = (
+        replace(step, id=f"{step.id}-try", text="" if is_alike else step.text)
+        for step in (attempts[0], attempts[-1], *between)
     )
-    title = f"{format_number(len(attempts))} failed attempts"
-    return replace(first, title=title, text=summary, fold=fold)
-
-
-def _failed_attempt(step: TraceStepView, *, is_alike: bool) -> FailedAttempt:
-    text = "" if is_alike else step.text
-    return FailedAttempt(f"{step.id}-try", step.number, step.at_ms or 0, step.gap_ms, text)
-
-
-def _summarize_errors(attempts: Iterable[TraceStepView]) -> str:
-    counted = Counter(step.text for step in attempts)
-    [(most, times)] = counted.most_common(1)
-    return f"{format_number(len(counted))} different errors. Most frequent, {format_number(times)} times: {most}"
-
-
-@dataclass(frozen=True, slots=True)
-class _EventTexts:
-    who: str
-    tone: str
-    title: str
-    text: str = ""
+    older = len(attempts) - 2 - len(between)
+    fold = AttemptFold(f"{attempts[0].id}-between", first, last, listed_steps, older)
+    return replace(attempts[0], title=f"{format_number(len(attempts))} failed attempts", text=summary, fold=fold)
 
 
 _OPERATOR: Final = "Operator"
@@ -275,19 +200,19 @@ _CODE: Final = re.compile(r"(\d+): ")
 
 TRACE_EVENT_TEXTS: Final = {
     # Source: domain/lifecycle.py; events that change no state: events/statuses.py, store/trace_events.py
-    # event, actor, tone, title
-    "enqueued": _EventTexts(_OPERATOR, "quiet", "Accepted by operator"),
-    "sent": _EventTexts(_OPERATOR, "quiet", "Sent to recipient"),
-    "delivered": _EventTexts(_OPERATOR, "good", "Delivered"),
-    "read": _EventTexts(_OPERATOR, "info", "Read"),
-    "deleted": _EventTexts(_OPERATOR, "quiet", "Deleted by the recipient"),
-    "failed": _EventTexts(_OPERATOR, "bad", "Failed"),
-    "uncertain": _EventTexts(_WAYPOST, "warn", "Unconfirmed: may have been sent"),
-    SEND_ATTEMPTED: _EventTexts(_OPERATOR, "warn", "Attempt failed"),
-    "billed": _EventTexts(_OPERATOR, "quiet", "Pricing received"),
-    "payment": _EventTexts(_OPERATOR, "info", "Payment updated"),
-    "status": _EventTexts(_OPERATOR, "quiet", "Status ignored"),
-    NOT_FETCHED: _EventTexts(_OPERATOR, "quiet", "Media not fetched"),
+    # event: actor, tone, title
+    "enqueued": (_OPERATOR, "quiet", "Accepted by operator"),
+    "sent": (_OPERATOR, "quiet", "Sent to recipient"),
+    "delivered": (_OPERATOR, "good", "Delivered"),
+    "read": (_OPERATOR, "info", "Read"),
+    "deleted": (_OPERATOR, "quiet", "Deleted by the recipient"),
+    "failed": (_OPERATOR, "bad", "Failed"),
+    "uncertain": (_WAYPOST, "warn", "Unconfirmed: may have been sent"),
+    SEND_ATTEMPTED: (_OPERATOR, "warn", "Attempt failed"),
+    "billed": (_OPERATOR, "quiet", "Pricing received"),
+    "payment": (_OPERATOR, "info", "Payment updated"),
+    "status": (_OPERATOR, "quiet", "Status ignored"),
+    NOT_FETCHED: (_OPERATOR, "quiet", "Media not fetched"),
 }
 
 
@@ -301,10 +226,9 @@ def build_steps(
     Args:
         trace: as the store returns it.
         subscriptions: of the app, by id.
-        now_ms: by the service's clock.
     """
     past = [*_accepted_steps(trace), *_event_steps(trace)]
-    past = sorted(add_branches(past, trace["callbacks"], subscriptions, now_ms), key=_time_of)
+    past = sorted(_add_branches(past, trace["callbacks"], subscriptions, now_ms), key=lambda step: step.at_ms or 0)
     before_ms = None
     steps: list[TraceStepView] = []
     for step in past:
@@ -325,8 +249,8 @@ def _event_steps(trace: Mapping[str, Any]) -> Iterator[TraceStepView]:
     attempts = 0
     for line in trace["events"]:
         event, detail = line["event"], line["detail"]
-        texts = TRACE_EVENT_TEXTS.get(event) or _EventTexts(_OPERATOR, "quiet", event)
-        who, tone, title, text = texts.who, texts.tone, texts.title, detail
+        who, tone, title = TRACE_EVENT_TEXTS.get(event) or (_OPERATOR, "quiet", event)
+        text = detail
         if event == SEND_ATTEMPTED:
             attempts += 1
             title, text = (f"Attempt {format_number(attempts)} failed", _explain_error(detail))
@@ -371,7 +295,3 @@ def _explain_error(detail: str) -> str:
     if match is None or failure is None:
         return detail
     return f"{failure.what} (code {match[1]}): {detail[match.end() :]}"
-
-
-def _time_of(step: TraceStepView) -> int:
-    return step.at_ms or 0

@@ -187,124 +187,30 @@ def _format_value(value: object) -> str:
     return "" if value is None else str(value)
 
 
-_LANGUAGE_NAMES: Final = {  # Source: domain/templates/types.py; names as in the Unicode CLDR
-    "af": "Afrikaans",
-    "ar": "Arabic",
-    "az": "Azerbaijani",
-    "be": "Belarusian",
-    "bg": "Bulgarian",
-    "bn": "Bengali",
-    "ca": "Catalan",
-    "cs": "Czech",
-    "da": "Danish",
-    "de": "German",
-    "el": "Greek",
-    "en": "English",
-    "es": "Spanish",
-    "et": "Estonian",
-    "fa": "Persian",
-    "fi": "Finnish",
-    "fil": "Filipino",
-    "fr": "French",
-    "ga": "Irish",
-    "gu": "Gujarati",
-    "ha": "Hausa",
-    "he": "Hebrew",
-    "hi": "Hindi",
-    "hr": "Croatian",
-    "hu": "Hungarian",
-    "id": "Indonesian",
-    "it": "Italian",
-    "ja": "Japanese",
-    "ka": "Georgian",
-    "kk": "Kazakh",
-    "kn": "Kannada",
-    "ko": "Korean",
-    "ky": "Kyrgyz",
-    "lo": "Lao",
-    "lt": "Lithuanian",
-    "lv": "Latvian",
-    "mk": "Macedonian",
-    "ml": "Malayalam",
-    "mr": "Marathi",
-    "ms": "Malay",
-    "nb": "Norwegian Bokmål",
-    "nl": "Dutch",
-    "pa": "Punjabi",
-    "pl": "Polish",
-    "prs": "Dari",
-    "ps": "Pashto",
-    "pt": "Portuguese",
-    "ro": "Romanian",
-    "ru": "Russian",
-    "rw": "Kinyarwanda",
-    "si": "Sinhala",
-    "sk": "Slovak",
-    "sl": "Slovenian",
-    "sq": "Albanian",
-    "sr": "Serbian",
-    "sv": "Swedish",
-    "sw": "Swahili",
-    "ta": "Tamil",
-    "te": "Telugu",
-    "th": "Thai",
-    "tr": "Turkish",
-    "uk": "Ukrainian",
-    "ur": "Urdu",
-    "uz": "Uzbek",
-    "vi": "Vietnamese",
-    "zh": "Chinese",
-    "zu": "Zulu",
-}
-_REGION_NAMES: Final = {
-    "AE": "United Arab Emirates",
-    "AF": "Afghanistan",
-    "AR": "Argentina",
-    "AT": "Austria",
-    "AU": "Australia",
-    "BE": "Belgium",
-    "BR": "Brazil",
-    "BY": "Belarus",
-    "CA": "Canada",
-    "CH": "Switzerland",
-    "CI": "Ivory Coast",
-    "CL": "Chile",
-    "CN": "China",
-    "CO": "Colombia",
-    "CR": "Costa Rica",
-    "CRI": "Costa Rica, the operator's spelling",
-    "DO": "Dominican Republic",
-    "EC": "Ecuador",
-    "EG": "Egypt",
-    "ES": "Spain",
-    "GB": "United Kingdom",
-    "GH": "Ghana",
-    "HK": "Hong Kong",
-    "HN": "Honduras",
-    "IE": "Ireland",
-    "IN": "India",
-    "JM": "Jamaica",
-    "KG": "Kyrgyzstan",
-    "LB": "Lebanon",
-    "LK": "Sri Lanka",
-    "MA": "Morocco",
-    "MX": "Mexico",
-    "MY": "Malaysia",
-    "NZ": "New Zealand",
-    "PA": "Panama",
-    "PE": "Peru",
-    "PT": "Portugal",
-    "QA": "Qatar",
-    "RW": "Rwanda",
-    "SA": "Saudi Arabia",
-    "SG": "Singapore",
-    "TW": "Taiwan",
-    "UG": "Uganda",
-    "US": "United States",
-    "UY": "Uruguay",
-    "VE": "Venezuela",
-    "ZA": "South Africa",
-}
+def _read_names(text: str) -> dict[str, str]:
+    """Return names by code."""
+    return dict(pair.split(" ", 1) for pair in text.split("; "))
+
+
+_LANGUAGE_NAMES: Final = _read_names(  # Source: domain/templates/types.py; names as in the Unicode CLDR
+    "af Afrikaans; ar Arabic; az Azerbaijani; be Belarusian; bg Bulgarian; bn Bengali; ca Catalan; cs Czech; da "
+    "Danish; de German; el Greek; en English; es Spanish; et Estonian; fa Persian; fi Finnish; fil Filipino; fr "
+    "French; ga Irish; gu Gujarati; ha Hausa; he Hebrew; hi Hindi; hr Croatian; hu Hungarian; id Indonesian; it "
+    "Italian; ja Japanese; ka Georgian; kk Kazakh; kn Kannada; ko Korean; ky Kyrgyz; lo Lao; lt Lithuanian; lv "
+    "Latvian; mk Macedonian; ml Malayalam; mr Marathi; ms Malay; nb Norwegian Bokmål; nl Dutch; pa Punjabi; pl "
+    "Polish; prs Dari; ps Pashto; pt Portuguese; ro Romanian; ru Russian; rw Kinyarwanda; si Sinhala; sk Slovak; "
+    "sl Slovenian; sq Albanian; sr Serbian; sv Swedish; sw Swahili; ta Tamil; te Telugu; th Thai; tr Turkish; uk "
+    "Ukrainian; ur Urdu; uz Uzbek; vi Vietnamese; zh Chinese; zu Zulu"
+)
+_REGION_NAMES: Final = _read_names(
+    "AE United Arab Emirates; AF Afghanistan; AR Argentina; AT Austria; AU Australia; BE Belgium; BR Brazil; BY "
+    "Belarus; CA Canada; CH Switzerland; CI Ivory Coast; CL Chile; CN China; CO Colombia; CR Costa Rica; CRI "
+    "Costa Rica, the operator's spelling; DO Dominican Republic; EC Ecuador; EG Egypt; ES Spain; GB United "
+    "Kingdom; GH Ghana; HK Hong Kong; HN Honduras; IE Ireland; IN India; JM Jamaica; KG Kyrgyzstan; LB Lebanon; "
+    "LK Sri Lanka; MA Morocco; MX Mexico; MY Malaysia; NZ New Zealand; PA Panama; PE Peru; PT Portugal; QA Qatar; "
+    "RW Rwanda; SA Saudi Arabia; SG Singapore; TW Taiwan; UG Uganda; US United States; UY Uruguay; VE Venezuela; "
+    "ZA South Africa"
+)
 
 
 def language_name(code: str) -> str:
