@@ -52,8 +52,9 @@ async def _read(tools: PageTools, page_request: PageRequest, filters: ListFilter
 
 
 async def _find(tools: PageTools, page_request: PageRequest, ids: Sequence[str]) -> Sequence[dict[str, Any]]:
+    partner_id = visible_partner(tools, page_request)
+
     def find(connection: Connection) -> list[RequestLogEntry]:
-        partner_id = visible_partner(tools, page_request)
         entries = (read_request_entry(connection, entry_id, partner_id) for entry_id in sorted(ids, reverse=True))
         return [entry for entry in entries if entry is not None]
 
@@ -132,11 +133,7 @@ REQUESTS: Final = ListPage(
 
 
 async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
-    """Show one request.
-
-    Raises:
-        NotFound: it is not in the log, or another partner's.
-    """
+    """Show one request; NotFound if it is not in the log, or another partner's."""
     entry_id = str(page_request.path_params["entry_id"])
     read = tools.services.database.read
     entry = await read(read_request_entry, entry_id, visible_partner(tools, page_request))
@@ -145,6 +142,8 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
     sent: dict[str, Any] = json.loads(entry.request) if entry.request else {}
     got: dict[str, Any] = json.loads(entry.response) if entry.response else {}
     app = next((app for app in page_request.apps if app.id == entry.app_id), None)
+    body = got.get("body")
+    message_id = cast("Mapping[str, Any]", body).get("messageId") if app and isinstance(body, Mapping) else None
     return await tools.page(
         page_request,
         "requests/entry.html",
@@ -153,7 +152,7 @@ async def show_request(tools: PageTools, page_request: PageRequest) -> Response:
         got=got,
         title=tools.services.operation_titles().get(entry.route, entry.route),
         app=app,
-        message_id=_message_id(got) if app is not None else "",
+        message_id=message_id if isinstance(message_id, str) else "",
         show_text=tools.services.show_text,
         is_form=sent.get("type") != _JSON and isinstance(sent.get("body"), Mapping),
         operation=make_operation_id(entry.route),
@@ -199,12 +198,10 @@ def _repeat_command(entry: RequestLogEntry, sent: Mapping[str, Any], base_url: s
     )
 
 
-def _message_id(got: Mapping[str, Any]) -> str:
-    """Return the id of the message that a response has accepted; empty: none."""
-    body = got.get("body")
-    message_id = cast("Mapping[str, Any]", body).get("messageId") if isinstance(body, Mapping) else None
-    return message_id if isinstance(message_id, str) else ""
+def compact_json(value: object) -> str:
+    """Return a value as JSON without spaces."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _format_value(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else compact_json(value)

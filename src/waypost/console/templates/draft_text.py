@@ -25,13 +25,19 @@ _FLAGS: Final = input_fields(FieldFormat.FLAG, FieldFormat.OPTIONAL_FLAG)
 _TEXTS: Final = input_fields(
     FieldFormat.TEXT, FieldFormat.OPTIONAL, FieldFormat.UPPER, FieldFormat.LANGUAGE, FieldFormat.WHOLE
 )
-# fmt: off
 CARD_TEXTS: Final = ("headerType", "exampleMedia", "mediaUrl", "body")
+_OTP_TEXTS: Final = ("otp_type", "autofill_text", "apps", "zero_tap_terms_accepted")
+_FLOW_TEXTS: Final = ("flow_id", "flow_action", "navigate_screen", "icon")
 BUTTON_TEXTS: Final = (
-    "type", "text", "url", "example", "phone_number", "otp_type", "autofill_text", "apps", "zero_tap_terms_accepted",
-    "flow_id", "flow_action", "navigate_screen", "icon", "payment_link_preview",
+    "type",
+    "text",
+    "url",
+    "example",
+    "phone_number",
+    "payment_link_preview",
+    *_OTP_TEXTS,
+    *_FLOW_TEXTS,
 )
-# fmt: on
 MAX_CARDS: Final = 10
 MAX_BUTTONS: Final = 20
 CODE_TEXT: Final = "{{1}} is your verification code."
@@ -103,11 +109,6 @@ class EditorContent:
         return self.type_row.has_cards
 
 
-def new_content() -> EditorContent:
-    """Return the content of an empty editor."""
-    return EditorContent({"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""})
-
-
 def parse_content(pairs: Iterable[tuple[str, str]], edited_id: str = "") -> EditorContent:
     """Return the content of a submitted editor form. Unknown names are ignored.
 
@@ -126,7 +127,14 @@ def parse_content(pairs: Iterable[tuple[str, str]], edited_id: str = "") -> Edit
     for name, value in form.items():
         if match := _CARD.fullmatch(name):
             cards.setdefault(int(match[1]), {})[match[2]] = value
-    content.cards = [_parse_card(cards[index]) for index in sorted(cards)][: MAX_CARDS + 5]
+    content.cards = [
+        CardContent(
+            {name: cards[index].get(name, "") for name in CARD_TEXTS},
+            _parse_values(cards[index], "value-"),
+            _parse_buttons(cards[index]),
+        )
+        for index in sorted(cards)[: MAX_CARDS + 5]
+    ]
     return content
 
 
@@ -166,11 +174,6 @@ def _parse_buttons(form: Mapping[str, str]) -> list[Texts]:
             buttons.setdefault(int(match[1]), {})[match[2]] = value.strip()
     ordered = [buttons[index] for index in sorted(buttons)]
     return [button for button in ordered if button.get("type") in ButtonKind.__members__][:MAX_BUTTONS]
-
-
-def _parse_card(form: Mapping[str, str]) -> CardContent:
-    texts = {name: form.get(name, "") for name in CARD_TEXTS}
-    return CardContent(texts, _parse_values(form, "value-"), _parse_buttons(form))
 
 
 def _card_content(card: Card) -> CardContent:
@@ -236,15 +239,9 @@ def sample_finder(page_request: PageRequest, uploads: dict[str, UploadedMedia]) 
 
 
 async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return an upload of the partner, of any app: the templates of an account belong to all its apps.
-
-    Raises:
-        NotFound: it does not exist, or has expired.
-    """
-    parts = tools.services
-    now_ms = parts.clock.now_ms()
-    media_id = page_request.path_params["media_id"]
-    uploads = await parts.database.read(find_uploads, page_request.partner.id, [media_id], now_ms)
+    """Return an upload of the partner, of any app: the templates of an account belong to all its apps."""
+    parts, media_id = tools.services, page_request.path_params["media_id"]
+    uploads = await parts.database.read(find_uploads, page_request.partner.id, [media_id], parts.clock.now_ms())
     media = uploads.get(media_id)
     if media is None:
         raise NotFound("This sample does not exist, or has expired.")
@@ -261,11 +258,7 @@ async def show_sample(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def upload_sample(tools: PageTools, page_request: PageRequest, file: UploadFile) -> str:
-    """Upload a file through the partner API, and return its handle.
-
-    Raises:
-        ApiResponseError: the file's type is not accepted, or it is too large.
-    """
+    """Upload a file through the partner API, and return its handle."""
     response = await tools.services.apis.app(page_request.app).file(
         f"/partner/app/{page_request.app.id}/upload/media",
         file,

@@ -1,6 +1,7 @@
 """The editor, rendered on the server: it works without JavaScript; with it the preview is live."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from starlette.datastructures import UploadFile
@@ -9,38 +10,27 @@ from starlette.responses import JSONResponse, Response
 from waypost.client.api_client import ApiResponseError
 from waypost.console.page_tools import PageTools
 from waypost.console.templates import gallery as lookup
-from waypost.console.templates.draft_text import EditorContent, draft_content, new_content, parse_content, upload_sample
-from waypost.console.templates.editor_view import (
-    EDITOR_MACROS,
-    MAX_CHARS_BY_FIELD,
-    EditorView,
-    apply_action,
-    normalize,
-    update_view,
-)
+from waypost.console.templates.draft_text import EditorContent, draft_content, parse_content, upload_sample
+from waypost.console.templates.editor_view import EDITOR_MACROS, EditorView, apply_action, normalize, update_view
 from waypost.console.templates.submission import encode_content
-from waypost.console.templates.texts import listed_languages
 from waypost.console.web.page_request import NotFound, PageRequest
 from waypost.console.web.streams import PageElement, elements_response
 from waypost.domain.lifecycle import EDITABLE
 from waypost.domain.templates.template import Template
 from waypost.store.templates.templates import templates_by_name
 
-EDITOR_PAGE: Final = "templates/editor.html"
 SUBMIT: Final = "submit"
 CHECK: Final = "check"
 PREVIEW: Final = "preview"
+_NEW_TEXTS: Final = {"languageCode": "en_US", "category": "UTILITY", "templateType": "TEXT", "vertical": ""}
 
 
 async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Return an empty editor, or one filled from a template to duplicate (`?from=`).
 
     With `as=language` the duplicate keeps its name, and needs another language.
-
-    Raises:
-        NotFound: there is no such template.
     """
-    content, focus, languages = new_content(), "", tuple[str, ...]()
+    content, focus, languages = EditorContent(dict(_NEW_TEXTS)), "", tuple[str, ...]()
     if template_id := page_request.query("from"):
         template = await lookup.get_template(tools, page_request, template_id)
         content = draft_content(template.draft)
@@ -48,7 +38,9 @@ async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
         content.texts["languageCode" if is_language else "elementName"] = ""
         focus = "f-languageCode" if is_language else "f-elementName"
         if is_language:
-            languages = await _languages_of(tools, page_request, template)
+            scope = (page_request.partner.id, template.business_account_id, template.draft.element_name or "")
+            named = await tools.services.database.read(templates_by_name, *scope)
+            languages = tuple(sorted(one.draft.language_code for one in named))
     elif kind := page_request.query("type"):
         content.texts["templateType"] = kind
         normalize(content)
@@ -58,25 +50,13 @@ async def show_new(tools: PageTools, page_request: PageRequest) -> Response:
     return await _page(tools, page_request, editing)
 
 
-async def _languages_of(tools: PageTools, page_request: PageRequest, template: Template) -> tuple[str, ...]:
-    """Return the languages that exist of a template."""
-    name = template.draft.element_name or ""
-    scope = (page_request.partner.id, template.business_account_id)
-    found = await tools.services.database.read(templates_by_name, *scope, name)
-    return tuple(sorted(one.draft.language_code for one in found))
-
-
 async def write_new(tools: PageTools, page_request: PageRequest) -> Response:
     """Handle the editor's buttons for a new template; one of them submits it."""
     return await _handle_form(tools, page_request, None, f"/apps/{page_request.app.id}/templates/new")
 
 
 async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
-    """Return the editor, filled from a template.
-
-    Raises:
-        NotFound: there is no such template, or its status does not allow edits.
-    """
+    """Return the editor, filled from a template."""
     template = await _get_editable(tools, page_request)
     draft = template.edit.draft if template.edit else replace(template.draft, category=template.category.value)
     editing = EditorView(draft_content(draft, template.id), template, _edit_path(page_request, template))
@@ -85,16 +65,13 @@ async def show_edit(tools: PageTools, page_request: PageRequest) -> Response:
 
 
 async def write_edit(tools: PageTools, page_request: PageRequest) -> Response:
-    """Handle the editor's buttons for an edit; one of them submits it.
-
-    Raises:
-        NotFound: there is no such template, or its status does not allow edits.
-    """
+    """Handle the editor's buttons for an edit; one of them submits it."""
     template = await _get_editable(tools, page_request)
     return await _handle_form(tools, page_request, template, _edit_path(page_request, template))
 
 
 async def _get_editable(tools: PageTools, page_request: PageRequest) -> Template:
+    """Return the template in the path; NotFound if there is none, or its status does not allow edits."""
     template = await lookup.get_template(tools, page_request, page_request.path_params["template_id"])
     if template.status not in EDITABLE:
         raise NotFound(f"A template with the status {template.status.lower()} cannot be edited.")
@@ -134,26 +111,22 @@ async def _handle_form(tools: PageTools, page_request: PageRequest, template: Te
         if action in (SUBMIT, CHECK) and editing.violations:
             editing.focus = editing.violations[0]["element"]
         return await _page(tools, page_request, editing, status)
-    part = tools.services.pages.render_macro
-    languages = list(listed_languages())
-    pieces = [
-        PageElement(
-            "editor", part(EDITOR_MACROS, "editor", page_request, editing, page_request, MAX_CHARS_BY_FIELD, languages)
-        )
-    ]
+    part = partial(tools.services.pages.render_macro, EDITOR_MACROS)
     if action == PREVIEW:
         pieces = [
-            PageElement("preview", part(EDITOR_MACROS, "preview", page_request, editing, page_request)),
-            PageElement("lint", part(EDITOR_MACROS, "lint", page_request, editing)),
-            PageElement("lint-brief", part(EDITOR_MACROS, "lint_brief", page_request, editing)),
-            PageElement("changes", part(EDITOR_MACROS, "changes", page_request, editing.changes)),
-            PageElement("samples", part(EDITOR_MACROS, "samples", page_request, editing)),
-            PageElement("header-sample", part(EDITOR_MACROS, "header_sample", page_request, editing)),
+            PageElement("preview", part("preview", page_request, editing, page_request)),
+            PageElement("changes", part("changes", page_request, editing.changes)),
+            *(
+                PageElement(macro.replace("_", "-"), part(macro, page_request, editing))
+                for macro in ("lint", "lint_brief", "samples", "header_sample")
+            ),
+            *(
+                PageElement(f"card-{index}-samples", part("card_samples", page_request, editing, index))
+                for index in range(len(content.cards))
+            ),
         ]
-        pieces += [
-            PageElement(f"card-{index}-samples", part(EDITOR_MACROS, "card_samples", page_request, editing, index))
-            for index in range(len(content.cards))
-        ]
+    else:
+        pieces = [PageElement("editor", part("editor", page_request, editing, page_request))]
     notes = {
         element: [{"says": violation["remedy"], "by": violation["refused_by"]} for violation in violations]
         for element, violations in editing.notes.items()
@@ -195,6 +168,4 @@ def _set_sample(content: EditorContent, name: str, handle: str) -> None:
 
 
 async def _page(tools: PageTools, page_request: PageRequest, editing: EditorView, status: int = 200) -> Response:
-    return await tools.page(
-        page_request, EDITOR_PAGE, status, editing=editing, most=MAX_CHARS_BY_FIELD, languages=list(listed_languages()),
-    )  # fmt: skip
+    return await tools.page(page_request, "templates/editor.html", status, editing=editing)

@@ -1,9 +1,9 @@
-"""Maximum lengths of the editor's fields, for its character counters."""
+"""What the editor shows: its content with the violations, the preview and the changes; and its actions."""
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, ClassVar, Final, TypeVar
 
 from waypost.client.api_client import ApiResponseError
 from waypost.console.bubbles.previews import draft_message
@@ -18,7 +18,14 @@ from waypost.console.templates.draft_text import (
     sample_finder,
 )
 from waypost.console.templates.submission import encode_content, group_by_element, has_field
-from waypost.console.templates.texts import KIND_LABELS, FieldChange, compare_drafts, label_text, language_name
+from waypost.console.templates.texts import (
+    KIND_LABELS,
+    FieldChange,
+    compare_drafts,
+    label_text,
+    language_name,
+    listed_languages,
+)
 from waypost.console.web.page_request import PageRequest
 from waypost.domain.errors import ApiError
 from waypost.domain.lifecycle import CATEGORY_FIXED
@@ -154,6 +161,13 @@ class EditorView:
         languages: of other templates with the same name, when a language is added to a template.
     """
 
+    kind_labels: ClassVar = KIND_LABELS
+    max_chars: ClassVar = MAX_CHARS_BY_FIELD
+    types: ClassVar = [(name, row.label) for name, row in TEMPLATE_TYPES.items()]
+    card_types: ClassVar = [
+        (name, row.label) for name, row in TEMPLATE_TYPES.items() if row.medium and row.medium.in_cards
+    ]
+    all_languages: ClassVar = listed_languages()
     content: EditorContent
     template: Template | None
     path: str
@@ -167,11 +181,6 @@ class EditorView:
     changes: list[FieldChange] | None = None
     focus: str = ""
     languages: tuple[str, ...] = ()
-
-    @property
-    def kind_labels(self) -> Mapping[str, str]:
-        """Return the label of each kind of button."""
-        return KIND_LABELS
 
     @property
     def language_name(self) -> str:
@@ -193,16 +202,6 @@ class EditorView:
         return self.template is not None and self.template.status in CATEGORY_FIXED
 
     @property
-    def types(self) -> list[tuple[str, str]]:
-        """Return the types to choose from, each with its label."""
-        return [(name, row.label) for name, row in TEMPLATE_TYPES.items()]
-
-    @property
-    def card_types(self) -> list[tuple[str, str]]:
-        """Return the media types of cards, each with its label."""
-        return [(name, row.label) for name, row in TEMPLATE_TYPES.items() if row.medium and row.medium.in_cards]
-
-    @property
     def is_media_fixed(self) -> bool:
         """True if cards and their media cannot be changed. Source: facts 3.6."""
         return self.is_edit and self.content.is_carousel
@@ -219,11 +218,6 @@ class EditorView:
 
     def _is_editable(self, field: TemplateField) -> bool:
         return has_field(self.content, field.name) and (field.changeable or not self.is_edit)
-
-    @property
-    def api_error_count(self) -> int:
-        """Return the number of violations that the API itself rejects."""
-        return sum(violation["refused_by"] == "api" for violation in self.violations)
 
 
 async def update_view(
@@ -260,17 +254,9 @@ async def _check_rules(tools: PageTools, page_request: PageRequest, editing: Edi
     try:
         response = await tools.services.apis.app(page_request.app).form("POST", path, fields)
     except ApiResponseError as error:
-        text = error.explanation or error.message
-        editing.violations = [
-            {
-                "field": error.field,
-                "rule": "readable",
-                "says": label_text(text, error.field),
-                "source": "decision 0077",
-                "remedy": label_text(text, error.field),
-                "refused_by": "api",
-            }
-        ]
+        text, source = error.explanation or error.message, "decision 0077"
+        finding = {"field": error.field, "rule": "readable", "says": text, "remedy": text, "source": source}
+        editing.violations = [_label_finding({**finding, "refused_by": "api"})]
         return
     if editing.error in {finding["says"] for finding in response["findings"]}:
         editing.error = ""

@@ -1,4 +1,4 @@
-"""Lookup of one template of the app's business account."""
+"""The gallery of the templates of the app's business account, and the lookup of one."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -26,11 +26,7 @@ from waypost.store.templates.gallery import (
 
 
 async def get_template(tools: PageTools, page_request: PageRequest, template_id: str) -> Template:
-    """Return a template, including deleted ones.
-
-    Raises:
-        NotFound: there is no template with this id, or it is another partner's.
-    """
+    """Return a template, including deleted ones; NotFound if there is none, or it is another partner's."""
     template = None
     if is_uuid(template_id) and page_request.app.business_account_id:
         template = await tools.services.database.read(
@@ -46,87 +42,59 @@ TEMPLATES_PER_PAGE: Final = 24
 MAX_PAGES: Final = 1_000
 MAX_FILTER_CHARS: Final = 200
 GALLERY_FILTERS: Final = ("status", "category", "type", "language", "q")
+"""Names in the query, in the order of the members of `GalleryFilter`."""
 
 
 async def show_gallery(tools: PageTools, page_request: PageRequest) -> Response:
     """Return one page of the gallery, newest first, with the filters of the query."""
-    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
-    page = _page_number(page_request)
-    matches = await _query_templates(tools, page_request, filters, page)
+    filters, number, matches = await _read_page(tools, page_request)
     uploads = await find_samples(tools, page_request, [template.draft for template in matches.templates])
     find = sample_finder(page_request, uploads)
-    rendered = [(template, draft_message(template.draft, find=find)) for template in matches.templates]
     active = {name: value for name, value in filters.items() if value}
+    newer, here, older = (f"?{urlencode({**active, 'page': number + step})}" for step in (-1, 0, 1))
     return await tools.page(
-        page_request,
-        "templates/gallery.html",
-        rendered=rendered,
-        count=matches.count,
-        first=(page - 1) * TEMPLATES_PER_PAGE + 1,
-        page=page,
-        pages=max(1, -(-matches.count // TEMPLATES_PER_PAGE)),
-        filters=filters,
-        is_filtered=bool(active),
-        newer=f"?{urlencode({**active, 'page': page - 1})}",
-        older=f"?{urlencode({**active, 'page': page + 1})}",
-        live=f"/apps/{page_request.app.id}/templates/live?{urlencode({**active, 'page': page})}",
+        page_request, "templates/gallery.html",
+        rendered=[(template, draft_message(template.draft, find=find)) for template in matches.templates],
+        count=matches.count, first=(number - 1) * TEMPLATES_PER_PAGE + 1, page=number,
+        pages=max(1, -(-matches.count // TEMPLATES_PER_PAGE)), filters=filters, is_filtered=bool(active),
+        newer=newer, older=older, live=f"/apps/{page_request.app.id}/templates/live{here}",
         statuses=[status.value for status in TemplateStatus if status is not TemplateStatus.DELETED],
-        categories=[category.value for category in Category],
-        types=[each.value for each in TemplateType],
+        categories=[category.value for category in Category], types=[each.value for each in TemplateType],
         languages=matches.languages,
-    )
+    )  # fmt: skip
 
 
 async def live_gallery(tools: PageTools, page_request: PageRequest) -> Response:
     """Stream the status of the templates of the page, and whether there are newer ones."""
-    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
-    read = tools.services.database.read
+    read, part = tools.services.database.read, tools.services.pages.render_macro
     scope = (page_request.partner.id, page_request.app.business_account_id)
-    ids = [
-        template.id
-        for template in (await _query_templates(tools, page_request, filters, _page_number(page_request))).templates
-    ]
+    ids = [template.id for template in (await _read_page(tools, page_request))[2].templates]
     newest = await read(newest_template_id, *scope)
 
     async def render_pieces() -> Sequence[PageElement]:
-        part = tools.services.pages.render_macro
         now = {template.id: template for template in await read(current_templates, *scope, ids)}
-        pieces = [
-            PageElement(f"status-{each}", part(GALLERY_MACROS, "status", page_request, now[each]))
-            for each in ids
-            if each in now
-        ]
         is_newer = await read(newest_template_id, *scope) > newest
         return [
-            *pieces,
+            *(
+                PageElement(f"status-{each}", part(GALLERY_MACROS, "status", page_request, now[each]))
+                for each in ids
+                if each in now
+            ),
             PageElement("gallery-newer", part(GALLERY_MACROS, "newer", page_request, page_request.app, is_newer)),
         ]
 
     return tools.live(page_request, render_pieces)
 
 
-async def _query_templates(
-    tools: PageTools, page_request: PageRequest, filters: dict[str, str], page: int
-) -> GalleryPage:
-    account_id = page_request.app.business_account_id
-    if not account_id:
-        return GalleryPage([], 0, [])
-    query = GalleryFilter(
-        status=filters["status"],
-        category=filters["category"],
-        template_type=filters["type"],
-        language_code=filters["language"],
-        text=filters["q"],
-    )
-    skipped = (page - 1) * TEMPLATES_PER_PAGE
-    read: Any = partial(
-        gallery_page, partner_id=page_request.partner.id, business_account_id=account_id,
-        query=query, at_most=TEMPLATES_PER_PAGE, skipped=skipped,
-    )  # fmt: skip
-    return await tools.services.database.read(read)
-
-
-def _page_number(page_request: PageRequest) -> int:
+async def _read_page(tools: PageTools, page_request: PageRequest) -> tuple[dict[str, str], int, GalleryPage]:
+    """Return the filters of the query, the number of the page, and the page."""
+    filters = {name: page_request.query(name)[:MAX_FILTER_CHARS] for name in GALLERY_FILTERS}
     text = page_request.query("page", "1")
     is_number = text.isascii() and text.isdecimal() and len(text) < 5
-    return min(max(1, int(text)), MAX_PAGES) if is_number else 1
+    number = min(max(1, int(text)), MAX_PAGES) if is_number else 1
+    account_id = page_request.app.business_account_id
+    if not account_id:
+        return filters, number, GalleryPage([], 0, [])
+    query = GalleryFilter(*filters.values())
+    read: Any = partial(gallery_page, at_most=TEMPLATES_PER_PAGE, skipped=(number - 1) * TEMPLATES_PER_PAGE)
+    return filters, number, await tools.services.database.read(read, page_request.partner.id, account_id, query)

@@ -1,10 +1,9 @@
 """Sending a template from its page: the inputs of the form, and the partner API's form made from them."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from waypost.console.requests import compact_json
 from waypost.domain.templates.buttons import ButtonKind, TemplateButton
 from waypost.domain.templates.fields import TemplateDraft
 from waypost.domain.templates.rendering import parameter_button_indexes
@@ -16,13 +15,8 @@ OFFER_DURATION_MS: Final = 24 * 60 * 60 * 1000
 _LOCATION_FIELDS: Final = ("latitude", "longitude", "name", "address")
 
 
-@dataclass(frozen=True, slots=True)
-class SendInput:
-    """One input of the form.
-
-    Attributes:
-        sample: its initial value.
-    """
+class SendInput(NamedTuple):
+    """One input of the form, with its initial value."""
 
     name: str
     label: str
@@ -45,22 +39,14 @@ def send_inputs(draft: TemplateDraft, media: Mapping[str, str], now_ms: int) -> 
         ends = str(now_ms + OFFER_DURATION_MS)
         inputs.append(SendInput("expiration", "Offer ends", ends, "Milliseconds since 1970."))
     if any(button.kind is ButtonKind.MPM for button in draft.buttons):
-        hint = "Product IDs of the catalogue, separated by commas."
-        inputs.append(SendInput("products", "Products", "", hint))
+        inputs.append(SendInput("products", "Products", "", "Product IDs of the catalogue, separated by commas."))
     for index, card in enumerate(draft.cards or ()):
         sample = media.get(card.example_media or card.media_id or "", card.media_url or "")
         inputs.append(SendInput(f"card-{index}", f"Media of card {index + 1}", sample, "A media ID or URL."))
     for index, button in enumerate(draft.buttons):
         if button.kind is ButtonKind.QUICK_REPLY:
-            label = f"Postback text of “{button.text}”"
-            inputs.append(
-                SendInput(
-                    f"postback-{index}",
-                    label,
-                    "",
-                    "Sent as postbackText in the callback of a tap. Empty: the callback has none.",
-                )
-            )
+            hint = "Sent as postbackText in the callback of a tap. Empty: the callback has none."
+            inputs.append(SendInput(f"postback-{index}", f"Postback text of “{button.text}”", "", hint))
     return inputs
 
 
@@ -79,18 +65,18 @@ def encode_send(
         "source": source,
         "src.name": app_name,
         "destination": destination,
-        "template": _json(template),
+        "template": compact_json(template),
     }
     message = _message_content(draft, values)
     if message is not None:
-        fields["message"] = _json(message)
+        fields["message"] = compact_json(message)
     texts = [
         {"index": index, "text": values[f"postback-{index}"]}
         for index in range(len(draft.buttons))
         if values.get(f"postback-{index}")
     ]
     if texts:
-        fields["postbackTexts"] = _json(texts)
+        fields["postbackTexts"] = compact_json(texts)
     return fields
 
 
@@ -161,7 +147,3 @@ def _message_content(draft: TemplateDraft, values: Mapping[str, str]) -> dict[st
 def _media_reference(reference: str) -> dict[str, str]:
     is_url = reference.lower().startswith(("http://", "https://"))
     return {"link": reference} if is_url else {"id": reference}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -1,10 +1,10 @@
 """The form element of the editor that a violation belongs to."""
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from waypost.console.requests import compact_json
 from waypost.console.templates.draft_text import CODE_TEXT, CardContent, EditorContent, Texts
 from waypost.domain.templates.buttons import BUTTON_KINDS, ButtonKind
 from waypost.domain.templates.fields import (
@@ -23,28 +23,19 @@ from waypost.wire.templates.record import submitted_buttons, submitted_cards
 _BUTTON_FIELD: Final = re.compile(r"(?:cards\[(\d+)\]\.)?buttons(?:\[(\d+)\](?:\.(.+))?)?")
 _CARD_FIELD: Final = re.compile(r"cards\[(\d+)\]\.(\w+)")
 
-# fmt: off
 ELEMENT_BY_FIELD: Final = {  # fields that are not one control with the field's name
-    "buttons":       "f-new-button-kind",
-    "cards":         "f-add-card",
-    "exampleMedia":  "f-file",
-    "mediaId":       "f-file",
+    "buttons": "f-new-button-kind",
+    "cards": "f-add-card",
+    "exampleMedia": "f-file",
+    "mediaId": "f-file",
     "exampleHeader": "f-header-value",
 }
-_ELEMENT_BY_BUTTON_FIELD: Final = {  # the same inside a button
-    "package_name":   "apps",
-    "signature_hash": "apps",
-    "supported_apps": "apps",
-}
-# fmt: on
+_FIELDS_OF_APPS: Final = ("package_name", "signature_hash", "supported_apps")
+"""Fields of a button that one control edits."""
 
 
 def find_element(field: str, content: EditorContent) -> str:
-    """Return the id of the control for the field of a violation.
-
-    Args:
-        field: such as `cards[1].buttons[0].url`.
-    """
+    """Return the id of the control for the field of a violation, such as `cards[1].buttons[0].url`."""
     if field == "example":
         return _first_missing("f-value-", content.names, content.values) or "f-content"
     if field == "content" and content.is_code:
@@ -57,18 +48,14 @@ def find_element(field: str, content: EditorContent) -> str:
         name = re.split(r"[.\[]", member)[0]
         if name in ("", "type"):
             return f"{prefix}button-{index}"
-        return f"f-{prefix}button-{index}-{_ELEMENT_BY_BUTTON_FIELD.get(name, name)}"
+        return f"f-{prefix}button-{index}-{'apps' if name in _FIELDS_OF_APPS else name}"
     if match := _CARD_FIELD.fullmatch(field):
-        return _find_card_element(int(match[1]), match[2], content)
+        prefix, index, member = f"f-card-{match[1]}-", int(match[1]), match[2]
+        if member == "sampleText":
+            card = content.cards[index] if index < len(content.cards) else CardContent()
+            return _first_missing(f"{prefix}value-", card.names, card.values) or f"{prefix}body"
+        return f"{prefix}file" if member in ("exampleMedia", "mediaId") else f"{prefix}{member}"
     return ELEMENT_BY_FIELD.get(field, f"f-{field}")
-
-
-def _find_card_element(index: int, member: str, content: EditorContent) -> str:
-    prefix = f"f-card-{index}-"
-    if member == "sampleText":
-        card = content.cards[index] if index < len(content.cards) else CardContent()
-        return _first_missing(f"{prefix}value-", card.names, card.values) or f"{prefix}body"
-    return f"{prefix}file" if member in ("exampleMedia", "mediaId") else f"{prefix}{member}"
 
 
 def _first_missing(prefix: str, names: list[str], values: dict[str, str]) -> str:
@@ -99,7 +86,8 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
     texts = content.texts
     fields = {name: value for name, value in texts.items() if has_field(content, name)}
     if content.is_code:
-        fields["content"] = _code_text(texts.get("content", ""))
+        typed = texts.get("content", "")
+        fields["content"] = typed if "is your verification code." in typed else CODE_TEXT
         fields["example"] = fields["content"].replace("{{1}}", content.values.get("1") or "123456")
     else:
         fields["example"] = fill_variables(texts.get("content", ""), content.values, gaps=gaps)
@@ -107,7 +95,8 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
     if variable_names(header):
         value = dict.fromkeys(parameter_names(header), content.header_value)
         fields["exampleHeader"] = fill_variables(header, value, gaps=gaps)
-    fields["enableSample"] = "true" if content.type_row.medium and _has_sample(texts) else ""
+    has_sample = texts.get("exampleMedia") or texts.get("mediaUrl")
+    fields["enableSample"] = "true" if content.type_row.medium and has_sample else ""
     if _is_gif(content) and texts.get("exampleMedia"):
         fields["mediaId"] = texts.get("mediaId") or texts["exampleMedia"]  # a GIF requires it; a handle id is accepted
     for name in content.flags:
@@ -116,8 +105,8 @@ def encode_content(content: EditorContent, *, gaps: bool = False) -> dict[str, s
     if "isLTO" in content.flags and not content.is_code:
         fields["hasExpiration"] = "true" if "hasExpiration" in content.flags else "false"
     if content.is_carousel:
-        fields["cards"] = _json([_encode_card(card, gaps=gaps) for card in content.cards])
-    fields["buttons"] = _json([_encode_button(button) for button in content.buttons])
+        fields["cards"] = compact_json([_encode_card(card, gaps=gaps) for card in content.cards])
+    fields["buttons"] = compact_json([_encode_button(button) for button in content.buttons])
     if content.edited_id:
         return {name: fields.get(name, "") for name in CHANGEABLE_FIELDS if _may_change(content, name)}
     return {name: value for name, value in fields.items() if value not in ("", "[]")}
@@ -136,7 +125,8 @@ def encode_draft(draft: TemplateDraft) -> dict[str, str]:
     if draft.example_media:
         is_gif = draft.template_type == TemplateType.GIF
         values |= {"exampleMedia": None} if is_gif else {"mediaId": None, "mediaUrl": None}
-    return {name: _format_value(value) for name, value in values.items() if value is not None}
+    formatted = {name: str(value) for name, value in values.items() if value is not None}
+    return {name: text.lower() if isinstance(values[name], bool) else text for name, text in formatted.items()}
 
 
 def _submitted_value(field: TemplateField, draft: TemplateDraft) -> object:
@@ -144,9 +134,9 @@ def _submitted_value(field: TemplateField, draft: TemplateDraft) -> object:
     value = getattr(draft, field.attribute)
     match field.format:
         case FieldFormat.BUTTONS:
-            return _json(submitted_buttons(value)) if value else None
+            return compact_json(submitted_buttons(value)) if value else None
         case FieldFormat.CARDS:
-            return _json(submitted_cards(value)) if value else None
+            return compact_json(submitted_cards(value)) if value else None
         case FieldFormat.FLAG:
             return value or None
         case _:
@@ -173,15 +163,6 @@ def _may_change(content: EditorContent, name: str) -> bool:
 def _is_gif(content: EditorContent) -> bool:
     medium = content.type_row.medium
     return medium is not None and medium.name == "gif"
-
-
-def _has_sample(texts: Texts) -> bool:
-    return bool(texts.get("exampleMedia") or texts.get("mediaUrl"))
-
-
-def _code_text(typed: str) -> str:
-    """Return the body of a template with a code: the stored one, or the operator's sentence."""
-    return typed if "is your verification code." in typed else CODE_TEXT
 
 
 def _encode_card(card: CardContent, *, gaps: bool) -> dict[str, Any]:
@@ -217,11 +198,3 @@ def _encode_button(texts: Texts) -> dict[str, Any]:
         case _:
             pass
     return fields
-
-
-def _format_value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -2,9 +2,8 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Final
+from typing import Final, NamedTuple
 
 from waypost.domain.templates.buttons import TemplateButton
 from waypost.domain.templates.fields import TEMPLATE_FIELDS, FieldFormat, TemplateDraft
@@ -104,22 +103,15 @@ _UNCOMPARED: Final = ("enableSample", "example", "exampleHeader")
 """Fields that follow from others, and the samples, which are compared by their variables."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextChange:
+class TextChange(NamedTuple):
     """A part of a text; kind: `same`, `removed` or `added`."""
 
     kind: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
-    """One field that differs.
-
-    Attributes:
-        label: as in the editor.
-        parts: both versions in one, in order.
-    """
+class FieldChange(NamedTuple):
+    """One field that differs, with its label in the editor; both versions in one, in order."""
 
     label: str
     parts: Sequence[TextChange]
@@ -227,9 +219,9 @@ def find_language(text: str) -> str:
     return _CODE_BY_NAME.get(" ".join(text.casefold().split())) or canonical_language(text)
 
 
-def listed_languages() -> Iterator[tuple[str, str]]:
-    """Yield the code and the name of each language, in the order of the names."""
-    return iter(sorted(((code, language_name(code)) for code in LANGUAGES), key=lambda pair: pair[1]))
+def listed_languages() -> list[tuple[str, str]]:
+    """Return the code and the name of each language, in the order of the names."""
+    return sorted(((code, language_name(code)) for code in LANGUAGES), key=lambda pair: pair[1])
 
 
 _CODE_BY_NAME: Final = {language_name(code).casefold(): code for code in LANGUAGES}
